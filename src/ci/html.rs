@@ -5,6 +5,9 @@ use super::report::{Case, Outcome, Report, Suite};
 use crate::event::words;
 use std::fmt::Write as _;
 
+/// What the property `plane` says where no cluster was named.
+pub const EMBEDDED: &str = "embedded";
+
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em}\
                      summary{cursor:pointer;padding:.2em 0}pre{background:#8882;padding:.6em;overflow-x:auto;white-space:pre-wrap}\
                      td{padding:.1em 1em .1em 0;vertical-align:top}.ok{color:#287d3c}.bad{color:#c0262d;font-weight:600}.out{color:#777}\
@@ -24,7 +27,9 @@ pub fn html(report: &Report, properties: &[(&str, String)]) -> String {
     for (key, value) in properties {
         let _ = write!(out, "{} {} · ", content(key), content(value));
     }
-    out.push_str("each scenario on a control plane of its own</p>\n");
+    let embedded = properties.iter().any(|(key, value)| *key == "plane" && value == EMBEDDED);
+    let place = if embedded { "on a control plane" } else { "in a namespace" };
+    let _ = writeln!(out, "each scenario {place} of its own</p>");
     for one in &report.suites {
         suite(&mut out, one);
     }

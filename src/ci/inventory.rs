@@ -28,21 +28,28 @@ fn is_of_every_namespace(group: &str, kind: &str, name: &str) -> bool {
     matches!((group, kind, name), ("", "ConfigMap", "kube-root-ca.crt") | ("", "ServiceAccount", "default"))
 }
 
-/// Every object, but those that may stay behind or that every namespace has.
+/// Every object, of one namespace or of all and the cluster, but those that may stay behind or that every namespace has.
 ///
 /// # Errors
 /// Where the control plane does not answer.
-pub(super) async fn inventory(client: &Client) -> Result<BTreeMap<String, ObjectRef>> {
+pub(super) async fn inventory(
+    client: &Client,
+    namespace: Option<&str>,
+) -> Result<BTreeMap<String, ObjectRef>> {
     let discovery = Discovery::new(client.clone()).run_aggregated().await?;
     let kinds = discovery.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
     let kinds = kinds.filter(|(resource, capabilities)| {
         capabilities.supports_operation(verbs::LIST)
             && capabilities.supports_operation(verbs::DELETE)
             && !stays(&resource.group, &resource.kind)
+            && (namespace.is_none() || capabilities.scope == Scope::Namespaced)
     });
     let mut found = BTreeMap::new();
     for (resource, capabilities) in kinds {
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        let api: Api<DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+            None => Api::all_with(client.clone(), &resource),
+        };
         // A kind may go while it is listed.
         let Ok(list) = api.list_metadata(&ListParams::default()).await else { continue };
         let own = |name: &str| is_of_every_namespace(&resource.group, &resource.kind, name);

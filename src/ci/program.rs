@@ -1,6 +1,7 @@
 //! Somebody else's tests: a control plane and the operator, and a program that finds them by `KUBECONFIG`.
 
 use super::run::CiInput;
+use super::shared::Shared;
 use super::world::World;
 use crate::event::words;
 use crate::process::{GroupEnd, ProcessGroup};
@@ -11,6 +12,8 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::process::{Child, Command};
 
+/// What its recording is named, and what its namespace is for.
+const NAME: &str = "program";
 /// How long it may take to stop once it was asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -31,11 +34,13 @@ pub struct Ended {
 /// # Errors
 /// Where the operator does not serve, or the program cannot be started.
 pub async fn program(input: &CiInput, folder: &Path, words: &[String]) -> Result<Ended> {
-    let world = World::start(&input.setup()).await?;
+    let shared = input.shared().await?;
+    let world = World::start(&input.setup(NAME, Path::new(NAME), shared.clone())).await?;
     let ended = started(input, &world, folder, words).await;
     let problems = world.state().problems();
     let operator = problems.first().map(words::diagnostic);
     let stopped = world.stop().await;
+    Shared::close(shared).await;
     let (status, interrupted) = ended?;
     let operator = operator.or_else(|| stopped.err().map(|error| format!("{error:#}")));
     Ok(Ended { status, operator, interrupted })
@@ -50,6 +55,9 @@ async fn started(
     let (name, args) = words.split_first().context("no program was named")?;
     let mut command = Command::new(name);
     command.args(args).current_dir(folder).env("KUBECONFIG", &world.kubeconfig).kill_on_drop(true);
+    if let Some(namespace) = world.own_namespace() {
+        command.env("NAMESPACE", namespace);
+    }
     // At a terminal it stays in opdev's group, so that it may read the keyboard; ctrl-c reaches all of it there.
     let group = if std::io::stdin().is_terminal() {
         None

@@ -3,6 +3,7 @@
 use super::kuttl::{self, How, KuttlTest};
 use super::report::{Report, Suite};
 use super::sample::{self, SampleFile};
+use super::shared::{Namespaces, Shared};
 use super::world::{Setup, World};
 use crate::dev::cluster::Choice;
 use crate::dev::plan;
@@ -15,8 +16,10 @@ use anyhow::{Result, anyhow, bail};
 use futures::stream::{self, StreamExt};
 use opdev_object::meta::{Gvk, ObjectRef};
 use regex::Regex;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -29,8 +32,10 @@ pub struct CiInput {
     pub project: Project,
     /// What the user allows the project.
     pub trust: Trust,
-    /// How the control planes are; each scenario has one of its own.
+    /// How the control planes are, of which each scenario has one of its own; or the cluster on which each has a namespace.
     pub cluster: Choice,
+    /// The namespaces that scenarios have on that cluster now.
+    pub namespaces: Namespaces,
     /// How the operator runs.
     pub operator: Settings,
     /// Which scenarios.
@@ -45,14 +50,25 @@ pub struct CiInput {
     pub run_commands: bool,
     /// Whether the control planes of scenarios that failed go on; no other scenario begins then.
     pub keep: bool,
+    /// The folder for recordings of the scenarios, each in a folder of its own.
+    pub record: Option<PathBuf>,
     /// Fires when all is to end.
     pub shutdown: CancellationToken,
 }
 
 impl CiInput {
-    /// What every world has. What the project applies at its own starts belongs to no scenario.
-    pub(super) fn setup(&self) -> Setup {
+    /// The cluster that was named, where one was.
+    pub(super) async fn shared(&self) -> Result<Option<Arc<Shared>>> {
+        Shared::open((&self.project, &self.trust), &self.cluster, &self.namespaces, &self.shutdown).await
+    }
+
+    /// What a world is made from; `folder` is the one for its recording, below the one for all. What the project applies at
+    /// its own starts belongs to no scenario.
+    pub(super) fn setup(&self, scenario: &str, folder: &Path, shared: Option<Arc<Shared>>) -> Setup {
         Setup {
+            scenario: scenario.to_owned(),
+            shared,
+            record: self.record.as_ref().map(|all| all.join(folder)),
             project: self.project.clone().without_start_files(),
             trust: self.trust.clone(),
             cluster: self.cluster.clone(),
@@ -250,31 +266,50 @@ pub struct KeptPlane {
 }
 
 impl KeptPlane {
-    /// How to reach it.
-    pub fn kubeconfig(&self) -> &Path {
+    /// How to reach it: the variable `KUBECONFIG`.
+    pub fn kubeconfig(&self) -> &str {
         &self.world.kubeconfig
+    }
+
+    /// Its namespace, where it is on a cluster.
+    pub fn namespace(&self) -> Option<&str> {
+        self.world.own_namespace()
     }
 
     /// Ends it.
     ///
     /// # Errors
-    /// Why the operator could not run.
+    /// Why the operator could not run, or what is left on the cluster.
     pub async fn stop(self) -> Result<()> {
         self.world.stop().await
     }
 }
 
+/// A folder for the recording of each scenario: its path, with a number where it runs more than once.
+fn folders(scenarios: &[Scenario]) -> Vec<PathBuf> {
+    let mut taken = BTreeSet::new();
+    let folder = |scenario: &Scenario| {
+        let parts = Path::new(scenario.name()).components();
+        let inside: PathBuf = parts.filter(|part| matches!(part, Component::Normal(_))).collect();
+        let numbered = (2u32..).map(|number| PathBuf::from(format!("{}-{number}", inside.display())));
+        let mut all = std::iter::once(inside.clone()).chain(numbered);
+        all.find(|folder| taken.insert(folder.clone())).unwrap_or(inside)
+    };
+    scenarios.iter().map(folder).collect()
+}
+
 /// Runs the scenarios. Planes that are kept go on until they are stopped.
 ///
 /// # Errors
-/// Never of one scenario: what fails in one is in the report.
+/// Where the cluster cannot be used. Never of one scenario: what fails in one is in the report.
 pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<(Report, Vec<KeptPlane>)> {
     let began = Instant::now();
-    let setup = input.setup();
+    let shared = input.shared().await?;
     let stop = CancellationToken::new();
     let how = How { limit: input.limit, commands: input.run_commands };
-    let one = |scenario: Scenario| {
-        let (setup, stop) = (setup.clone(), stop.clone());
+    let one = |(scenario, folder): (Scenario, PathBuf)| {
+        let setup = input.setup(scenario.name(), &folder, shared.clone());
+        let stop = stop.clone();
         async move {
             if stop.is_cancelled() || setup.shutdown.is_cancelled() {
                 return None;
@@ -282,16 +317,21 @@ pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<(Report, Vec
             // On a thread of its own worth of work: renders and scripts block.
             let name = scenario.name().to_owned();
             let shutdown = setup.shutdown.clone();
+            let on_cluster = setup.shared.is_some();
             let running = tokio::spawn(async move {
                 match &scenario {
                     Scenario::Sample(sample) => sample::run(&setup, sample, how.limit).await,
                     Scenario::Folder(test) => kuttl::run(&setup, test, how).await,
                 }
             });
-            // A scenario that does not end in time once all is to end must not cost the report of the others.
+            // A scenario that does not end in time once all is to end must not cost the report of the others. On a cluster it
+            // has a namespace to remove, and the user says how long that may take.
             let too_late = async {
                 shutdown.cancelled().await;
-                tokio::time::sleep(LAST_WAIT).await;
+                match on_cluster {
+                    true => std::future::pending().await,
+                    false => tokio::time::sleep(LAST_WAIT).await,
+                }
             };
             let ended: Option<(Suite, Option<World>)> = tokio::select! {
                 ended = running => match ended {
@@ -306,13 +346,15 @@ pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<(Report, Vec
             ended
         }
     };
-    let runs = stream::iter(scenarios.iter().cloned()).map(one).buffered(input.parallel.max(1));
+    let all = scenarios.iter().cloned().zip(folders(scenarios));
+    let runs = stream::iter(all).map(one).buffered(input.parallel.max(1));
     let ended: Vec<Option<(Suite, Option<World>)>> = runs.collect().await;
     let (mut suites, mut kept) = (Vec::new(), Vec::new());
     for (suite, world) in ended.into_iter().flatten() {
         kept.extend(world.map(|world| KeptPlane { name: suite.name.clone(), world }));
         suites.push(suite);
     }
+    Shared::close(shared).await;
     let interrupted = input.shutdown.is_cancelled();
     let wanted = scenarios.len();
     Ok((Report { suites, wanted, took: began.elapsed(), interrupted }, kept))
@@ -341,6 +383,18 @@ mod tests {
     fn paths(pick: &Pick) -> Vec<String> {
         let picked = picked(pick, samples(), Vec::new()).unwrap();
         picked.iter().map(|one| one.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn each_run_has_a_folder_for_its_recording() {
+        let mut all = samples();
+        all.extend(samples());
+        let outside = SampleFile { path: "/tmp/../a".to_owned(), ..SampleFile::default() };
+        all.push(Scenario::Sample(outside));
+        let found = folders(&all);
+        let text: Vec<&str> = found.iter().map(|path| path.to_str().unwrap()).collect();
+        assert_eq!(text[2..4], ["more/c.yaml", "config/samples/b.yaml-2"]);
+        assert_eq!(text[6], "tmp/a");
     }
 
     #[test]

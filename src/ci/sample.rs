@@ -3,7 +3,8 @@
 use super::inventory::{before, inventory, may_stay};
 use super::manifest::manifests;
 use super::report::{Case, Outcome, Suite};
-use super::world::{Setup, World, all_waits, waits};
+use super::shared::inside;
+use super::world::{Setup, World, all_waits, held, waits};
 use crate::dev::api::{NotServed, resource_of};
 use crate::event::{Action, KindHealth, Propagation, Request, words};
 use crate::process::{small_text, unreadable};
@@ -61,12 +62,21 @@ pub(super) async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> 
         Ok(world) => {
             let objects = sample.objects.clone();
             let mut run = Run { world, sample, objects, limit, cases: Vec::new() };
-            run.steps().await;
+            match run.inside(&setup.project.root).await {
+                Ok(()) => tokio::select! {
+                    () = run.steps() => {}
+                    () = setup.broken_off() => suite.error = Some("broken off".to_owned()),
+                },
+                Err(error) => suite.error = Some(format!("{error:#}")),
+            }
             let Run { world, cases, .. } = run;
             suite.cases = cases;
             match world.stop_unless_kept(setup, !suite.passed()).await {
                 Ok(world) => kept = world,
-                Err(error) => suite.error = Some(format!("{error:#}")),
+                Err(error) => {
+                    let before = suite.error.map_or_else(String::new, |why| format!("{why}; "));
+                    suite.error = Some(format!("{before}{error:#}"));
+                }
             }
         }
         Err(error) => suite.error = Some(format!("{error:#}")),
@@ -97,6 +107,24 @@ impl From<anyhow::Error> for Wrong {
 }
 
 impl Run<'_> {
+    /// Refuses what would not be in the namespace that the scenario has on a cluster, before anything is written.
+    async fn inside(&self, root: &Path) -> Result<()> {
+        let Some(own) = self.world.own_namespace() else { return Ok(()) };
+        let mut objects: Vec<(&str, ObjectRef)> = Vec::new();
+        let path = self.sample.path.as_str();
+        objects.extend(self.sample.objects.iter().chain(&self.sample.others).map(|one| (path, one.clone())));
+        for path in &self.sample.first {
+            let file = SampleFile::read(root, path, |_| true)?;
+            objects.extend(file.objects.into_iter().map(|object| (path.as_str(), object)));
+        }
+        for (path, object) in objects {
+            // What is not served cannot be applied either.
+            let Ok((_, namespaced)) = resource_of(&self.world.client, &object.gvk).await else { continue };
+            inside(own, &object, namespaced).with_context(|| path.to_owned())?;
+        }
+        Ok(())
+    }
+
     async fn steps(&mut self) {
         let limit = self.limit;
         if !self.sample.first.is_empty() {
@@ -107,7 +135,7 @@ impl Run<'_> {
             }
         }
         let began = Instant::now();
-        let before = inventory(&self.world.client).await;
+        let before = inventory(&self.world.client, self.world.own_namespace()).await;
         let path = self.sample.path.clone();
         let applied = self.world.ask(Request::Apply { path }, limit).await.and(before);
         let applied = match applied {
@@ -269,7 +297,7 @@ impl Run<'_> {
                     == (&object.gvk.group, &object.gvk.kind, &object.name)
             })
         };
-        let there = inventory(client).await?;
+        let there = inventory(client, self.world.own_namespace()).await?;
         let new = there.into_iter().filter(|(uid, object)| !before.contains_key(uid) && !brought(object));
         made.extend(new);
         let mut left = Vec::new();
@@ -296,6 +324,9 @@ impl Run<'_> {
 
 /// Why a custom resource will never be reconciled: a file is to blame, and it has said so often enough.
 fn fails_for_good(state: &State) -> Option<String> {
+    if let Some(why) = held(state) {
+        return Some(why);
+    }
     state.objects.custom().find_map(|seen| {
         let failure = state.history.last(&seen.key)?.failure.as_ref()?;
         let place = failure.diagnostic.as_ref().filter(|_| failure.attempt >= ATTEMPTS)?;

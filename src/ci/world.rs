@@ -1,10 +1,12 @@
-//! One control plane with the operator of the project, in a folder of its own, for one scenario. Waits on what happens,
-//! never on time.
+//! One control plane with the operator of the project, in a folder of its own, for one scenario; or a namespace of its own on
+//! a cluster, with the operator. Waits on what happens, never on time.
 
+use super::shared::Shared;
 use crate::dev::api::resource_of;
 use crate::dev::bus;
 use crate::dev::cluster::Choice;
 use crate::dev::inner_loop::{self, Input};
+use crate::dev::journal::Journal;
 use crate::dev::private_folder::{PrivateFolder, STATE};
 use crate::dev::project::Project;
 use crate::dev::trust::Trust;
@@ -26,9 +28,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// What every world of one run has.
+/// What a world is made from.
 #[derive(Clone)]
 pub(super) struct Setup {
+    /// What the world is for.
+    pub(super) scenario: String,
+    /// The cluster to have a namespace on; nothing where the world is a control plane of its own.
+    pub(super) shared: Option<Arc<Shared>>,
+    /// The folder for what is recorded.
+    pub(super) record: Option<PathBuf>,
     pub(super) project: Project,
     pub(super) trust: Trust,
     pub(super) cluster: Choice,
@@ -37,6 +45,17 @@ pub(super) struct Setup {
     pub(super) keep: bool,
     /// Fires when all is to end.
     pub(super) shutdown: CancellationToken,
+}
+
+impl Setup {
+    /// Comes once all is to end and what is left of the steps is not to be done. A control plane of its own ends with
+    /// opdev, and each step hears of that; on a cluster the operator goes on until all is removed.
+    pub(super) async fn broken_off(&self) {
+        match self.shared {
+            Some(_) => self.shutdown.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// How long the operator may take until it serves; a program has to be built first.
@@ -49,8 +68,11 @@ const PASSES: usize = 3;
 /// A control plane with the operator.
 pub(super) struct World {
     running: Running,
-    pub(super) kubeconfig: PathBuf,
-    /// The administrator's, as `kubeconfig` has it.
+    /// The variable `KUBECONFIG` of programs.
+    pub(super) kubeconfig: String,
+    /// Its own namespace on a cluster.
+    own: Option<OwnNamespace>,
+    /// The administrator's, or the user's on a cluster.
     pub(super) client: Client,
     /// For objects without one.
     pub(super) namespace: String,
@@ -67,6 +89,12 @@ struct Running {
     shutdown: CancellationToken,
     task: JoinHandle<Result<()>>,
     bus: JoinHandle<()>,
+}
+
+/// The namespace of a scenario on a cluster.
+struct OwnNamespace {
+    name: String,
+    shared: Arc<Shared>,
 }
 
 /// What is kept of the events.
@@ -87,36 +115,48 @@ impl World {
     /// # Errors
     /// Why it does not: the project does not load, or its program does not run.
     pub(super) async fn start(setup: &Setup) -> Result<World> {
+        let own = match &setup.shared {
+            Some(shared) => {
+                let name = shared.make_namespace(&setup.scenario).await?;
+                Some(OwnNamespace { name, shared: Arc::clone(shared) })
+            }
+            None => None,
+        };
+        let started = World::start_in(setup, own.as_ref()).await;
+        match (started, own) {
+            (Ok(world), own) => Ok(World { own, ..world }),
+            (Err(error), Some(own)) => {
+                let removed = own.shared.remove_namespace(&own.name).await;
+                Err(removed.err().map_or_else(|| anyhow!("{error:#}"), |left| anyhow!("{error:#}; {left:#}")))
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    async fn start_in(setup: &Setup, own: Option<&OwnNamespace>) -> Result<World> {
         let folder = tempfile::tempdir().context("no folder for the control plane can be made")?;
         let state_folder = PrivateFolder::make(&folder.path().join(STATE))?;
+        let journal = setup.record.as_deref().map(PrivateFolder::named).transpose()?;
+        let journal = journal.as_ref().map(Journal::start).transpose()?;
         let (events, incoming) = EventSink::channel(bus::CAPACITY);
-        let shutdown = setup.shutdown.child_token();
+        // Whoever has a namespace to remove needs the operator for that.
+        let shutdown = if own.is_some() { CancellationToken::new() } else { setup.shutdown.child_token() };
         let kept = Arc::new(Mutex::new(KeptEvents::default()));
         let (tell, news) = watch::channel(0);
-        let listener = {
-            let kept = Arc::clone(&kept);
-            Box::new(move |event: &Event| {
-                let mut kept = lock(&kept);
-                match event {
-                    Event::RequestFinished(done) => {
-                        kept.answers.insert(done.id, done.outcome.clone());
-                    }
-                    Event::Reconciled(pass) => kept.passes.push(Arc::clone(pass)),
-                    Event::LoopFound(found) => kept.loops.push(Arc::clone(found)),
-                    _ => return,
-                }
-                tell.send_modify(|count| *count += 1);
-            })
-        };
-        let bus = bus::start(State::default(), incoming, None, Some(listener), shutdown.clone());
+        let listener = keeping(&kept, tell);
+        let bus = bus::start(State::default(), incoming, journal, Some(listener), shutdown.clone());
         let (ask, requests) = mpsc::channel(16);
+        let mut cluster = setup.cluster.clone();
+        if let Some(own) = own {
+            cluster.namespace = Some(own.name.clone());
+        }
         let input = Input {
             project: setup.project.clone(),
             trust: setup.trust.clone(),
-            cluster: setup.cluster.clone(),
+            cluster,
             operator: setup.operator.clone(),
-            all_namespaces: Some(true),
-            only: Vec::new(),
+            all_namespaces: Some(own.is_none()),
+            only: own.map(|own| own.shared.kinds()).unwrap_or_default(),
             poll: false,
             hold: false,
             disturb: Vec::new(),
@@ -132,12 +172,22 @@ impl World {
         };
         let task = tokio::spawn(inner_loop::run(input));
         let running = Running { snapshots: bus.snapshots, shutdown, task, bus: bus.task };
-        let (kubeconfig, client, namespace) = match running.serving(&setup.project).await {
+        let shared = own.map(|own| own.shared.as_ref());
+        let serving = tokio::select! {
+            serving = running.serving(&setup.project, shared) => serving,
+            () = setup.broken_off() => Err(anyhow!("broken off")),
+        };
+        let (kubeconfig, client, namespace) = match serving {
             Ok(reached) => reached,
             Err(error) => return Err(running.stop().await.err().unwrap_or(error)),
         };
         let _folder = folder;
-        Ok(World { running, kubeconfig, client, namespace, ask, next: 0, kept, news, _folder })
+        Ok(World { running, kubeconfig, own: None, client, namespace, ask, next: 0, kept, news, _folder })
+    }
+
+    /// The namespace that is the scenario's own, on a cluster of others.
+    pub(super) fn own_namespace(&self) -> Option<&str> {
+        self.own.as_ref().map(|own| own.name.as_str())
     }
 
     /// The newest state.
@@ -246,22 +296,48 @@ impl World {
         self.stop().await.map(|()| None)
     }
 
-    /// Stops the operator and the control plane.
+    /// Stops the operator and the control plane. On a cluster the scenario's namespace is removed before.
     ///
     /// # Errors
-    /// Why the operator could not run.
+    /// Why the operator could not run, or what is left on the cluster.
     pub(super) async fn stop(self) -> Result<()> {
+        let removed = match &self.own {
+            Some(own) => own.shared.remove_namespace(&own.name).await,
+            None => Ok(()),
+        };
         drop(self.ask);
-        self.running.stop().await
+        self.running.stop().await.and(removed)
     }
 }
 
+/// Keeps what is asked for later, and tells of each.
+fn keeping(kept: &Arc<Mutex<KeptEvents>>, tell: watch::Sender<u64>) -> bus::Listener {
+    let kept = Arc::clone(kept);
+    Box::new(move |event: &Event| {
+        let mut kept = lock(&kept);
+        match event {
+            Event::RequestFinished(done) => {
+                kept.answers.insert(done.id, done.outcome.clone());
+            }
+            Event::Reconciled(pass) => kept.passes.push(Arc::clone(pass)),
+            Event::LoopFound(found) => kept.loops.push(Arc::clone(found)),
+            _ => return,
+        }
+        tell.send_modify(|count| *count += 1);
+    })
+}
+
 impl Running {
-    /// Waits until all kinds are served: the kubeconfig, the client and the namespace to reach them with.
-    async fn serving(&self, project: &Project) -> Result<(PathBuf, Client, String)> {
+    /// Waits until all kinds are served: `KUBECONFIG`, the client and the namespace to reach them with.
+    async fn serving(&self, project: &Project, shared: Option<&Shared>) -> Result<(String, Client, String)> {
         let told = self.until(START, |state| serving(state).transpose()).await;
         told.unwrap_or_else(|_| bail!("the operator does not serve after {} s", START.as_secs()))?;
         let started = self.snapshots.borrow().started.clone().context("the operator has not started")?;
+        if let Some(shared) = shared {
+            let listed = started.environment.iter().find(|(name, _)| name == "KUBECONFIG");
+            let (_, listed) = listed.context("no kubeconfig leads other programs to the cluster")?;
+            return Ok((listed.clone(), shared.client(), started.namespace.clone()));
+        }
         let path = started.kubeconfig.clone();
         let path =
             path.context("the control plane does not listen, so that no other program can reach it")?;
@@ -269,7 +345,7 @@ impl Running {
         let kubeconfig =
             Kubeconfig::read_from(&path).context("the control plane's kubeconfig cannot be read")?;
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        Ok((path, Client::try_from(config)?, started.namespace.clone()))
+        Ok((path.display().to_string(), Client::try_from(config)?, started.namespace.clone()))
     }
 
     async fn until<T>(&self, within: Duration, pick: impl Fn(&State) -> Option<T>) -> Result<T, Arc<State>> {
@@ -309,6 +385,9 @@ fn serving(state: &State) -> Result<Option<()>> {
         bail!("opdev stops: {why}");
     }
     let Some(live) = &state.reload.live else { return Ok(None) };
+    if let Some(why) = held(state) {
+        bail!("{why}");
+    }
     if let Some(failed) = &state.reload.failed {
         bail!("{}", failed.diagnostics.iter().map(words::diagnostic).collect::<Vec<_>>().join("; "));
     }
@@ -336,6 +415,16 @@ fn serving(state: &State) -> Result<Option<()>> {
     Ok(Some(()))
 }
 
+/// What waits for the user's word, whom nobody asks here.
+pub(super) fn held(state: &State) -> Option<String> {
+    let held = state.impact.held.first()?;
+    Some(format!(
+        "a change of {} waits for your word: {}\n  to do: `opdev install` applies the CRDs of the project and says what they would \
+         do to the objects that are there",
+        held.kind.kind, held.why
+    ))
+}
+
 /// What the custom resources wait for, these ones among them; nothing once all is settled.
 pub(super) fn waits(state: &State, objects: &[ObjectKey]) -> Vec<String> {
     let unseen: Vec<String> = objects
@@ -356,7 +445,9 @@ pub(super) fn all_waits(state: &State) -> Vec<String> {
     if queue.backing_off > 0 {
         found.push("a reconcile that failed waits for its next try".to_owned());
     }
-    for seen in state.objects.custom() {
+    // Objects of the cluster are everybody's where the operator has a namespace of its own.
+    let everywhere = state.started.as_ref().is_none_or(|started| started.all_namespaces);
+    for seen in state.objects.custom().filter(|seen| everywhere || seen.key.namespace.is_some()) {
         for wait in waiting::of(state, seen) {
             let why = if wait.why.is_empty() { String::new() } else { format!(": {}", wait.why) };
             found.push(format!("{} waits for {}{why}", seen.key, wait.what));

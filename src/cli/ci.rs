@@ -1,13 +1,14 @@
-//! `opdev ci`: the operator tested without a cluster. Exit codes: 0 green, 1 red, 2 wrong usage, 3 no environment (the project
+//! `opdev ci`: the operator tested without a cluster, or in namespaces of one. Exit codes: 0 green, 1 red, 2 wrong usage, 3 no environment (the project
 //! does not load, the operator does not serve, nothing to run), 130 broken off; with a program that program's own.
 
 use super::webhooks::WebhookArgs;
-use crate::ci::{self, CiInput, KeptPlane, NoScenario, Pick, Report, Shard};
+use crate::ci::{self, CiInput, EMBEDDED, KeptPlane, Namespaces, NoScenario, Pick, Report, Shard};
 use crate::dev::cluster::Choice;
 use crate::dev::owner::Owner;
-use crate::dev::private_folder::write_named;
+use crate::dev::private_folder::{make_folders, write_named};
 use crate::dev::project::Project;
 use crate::dev::trust::{self, Store, Trust};
+use crate::dev::user_settings;
 use crate::event::shell;
 use crate::event::words::visible;
 use crate::operator::end_programs;
@@ -40,7 +41,8 @@ pub(super) struct CiArgs {
     /// Only samples whose path matches
     #[arg(long, value_name = "REGEX", conflicts_with = "program")]
     filter: Option<Regex>,
-    /// How many scenarios run at once; default: one for each core, and one where the operator is a program of its own
+    /// How many scenarios run at once; default: one for each core, and one where the operator is a program of its own or with
+    /// --context
     #[arg(long, value_name = "N", conflicts_with = "program")]
     parallel: Option<usize>,
     /// Begin no other scenario once one has failed
@@ -76,6 +78,23 @@ pub(super) struct CiArgs {
     /// the project's own
     #[arg(long, value_name = "[NAMESPACE/]NAME", num_args = 0..=1, default_missing_value = "")]
     as_serviceaccount: Option<String>,
+    /// Let the control planes ask for rights, as clusters do: what calls with the token of a ServiceAccount may do what its
+    /// roles say. The kubeconfig stays an administrator's
+    #[arg(long)]
+    rbac: bool,
+    /// Run on the cluster of this context, each scenario in a namespace of its own that is removed afterwards. CRDs are applied
+    /// as `opdev run` does, and stay
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["controllers", "rbac", "webhooks", "strict_webhooks", "webhook_certs"])]
+    context: Option<String>,
+    /// Look for the context in this kubeconfig instead of KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE", requires = "context")]
+    kubeconfig: Option<PathBuf>,
+    /// Allow writes to a context that is not clearly local
+    #[arg(long, value_name = "NAME", requires = "context")]
+    allow_context: Vec<String>,
+    /// Keep the events of each scenario in DIR/SCENARIO/events.jsonl, for `opdev tail --file`. Secrets are masked in it
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
     /// The project's folder instead of the nearest one above the working directory
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
@@ -125,19 +144,28 @@ fn all(args: CiArgs) -> Result<ExitCode> {
     };
     let shutdown = CancellationToken::new();
     let input = input(args, &here, &shutdown)?;
-    let stop = super::signals::stop_signal()?;
+    if let Some(folder) = &input.record {
+        make_folders(folder)?;
+    }
+    let plane = input.cluster.context.clone().unwrap_or_else(|| EMBEDDED.to_owned());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("opdev").build()?;
     let _log = super::logging::to_stderr();
-    runtime.spawn(async move {
-        stop.await;
-        shutdown.cancel();
-    });
+    match input.cluster.context.clone() {
+        Some(context) => stop_patiently(shutdown, context, input.namespaces.clone())?,
+        None => {
+            let stop = super::signals::stop_signal()?;
+            runtime.spawn(async move {
+                stop.await;
+                shutdown.cancel();
+            });
+        }
+    }
     let code = if program.is_empty() {
         let properties = [
             ("opdev", env!("CARGO_PKG_VERSION").to_owned()),
             ("helm-compat", compat.to_owned()),
             ("seed", input.operator.fresh_randomness.unwrap_or_default().to_string()),
-            ("plane", "embedded".to_owned()),
+            ("plane", plane),
         ];
         runtime.block_on(all_scenarios(&input, &files, empty, &properties))
     } else {
@@ -146,6 +174,26 @@ fn all(args: CiArgs) -> Result<ExitCode> {
     end_programs();
     runtime.shutdown_timeout(LAST_WAIT);
     code
+}
+
+/// Ends at the first signal what runs on a cluster, which has to be cleaned up; at the second one that is left to the user.
+fn stop_patiently(shutdown: CancellationToken, context: String, namespaces: Namespaces) -> Result<()> {
+    let mut asked_before = false;
+    super::signals::hear(move |asked| {
+        let left = namespaces.names();
+        if !std::mem::replace(&mut asked_before, true) {
+            if !left.is_empty() {
+                super::say("The namespaces of the scenarios are removed; once more leaves them as they are.");
+            }
+            shutdown.cancel();
+            return;
+        }
+        end_programs();
+        for name in left {
+            super::say(&format!("left behind: `kubectl --context {context} delete namespace {name}`"));
+        }
+        std::process::exit(asked.code());
+    })
 }
 
 /// Where reports go.
@@ -174,11 +222,14 @@ async fn all_scenarios(
         tell(&mut std::io::stderr(), &left(&kept))?;
         input.shutdown.cancelled().await;
     }
+    let mut left_behind = Ok(());
     for plane in kept {
-        // It is over, and what was wrong with it stands in the report.
-        let _ = plane.stop().await;
+        let on_cluster = plane.namespace().is_some();
+        let stopped = plane.stop().await;
+        // What was wrong with the scenario stands in the report; what is left on a cluster stands nowhere else.
+        left_behind = left_behind.and(if on_cluster { stopped } else { Ok(()) });
     }
-    told?;
+    told.and(left_behind)?;
     Ok(ExitCode::from(code(&report)))
 }
 
@@ -206,8 +257,9 @@ fn reported(report: &Report, files: &ReportFiles, properties: &[(&str, String)])
 fn left(kept: &[KeptPlane]) -> String {
     let mut text = String::new();
     for plane in kept {
-        let path = shell::word(&plane.kubeconfig().display().to_string());
-        text.push_str(&format!("{} runs on: export KUBECONFIG={path}\n", visible(&plane.name)));
+        let list = shell::word(plane.kubeconfig());
+        let namespace = plane.namespace().map_or_else(String::new, |name| format!(", namespace {name}"));
+        text.push_str(&format!("{} runs on: export KUBECONFIG={list}{namespace}\n", visible(&plane.name)));
     }
     text + "ctrl-c ends opdev\n"
 }
@@ -253,13 +305,23 @@ fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiIn
         Some(seed) => seed,
         None => getrandom::u32().map_err(|error| anyhow!("no randomness: {error}"))?.into(),
     };
-    // Programs share ports and folders.
+    // Programs share ports and folders, and scenarios on one cluster the names of what is in no namespace.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let parallel = if project.has_program() { 1 } else { cores };
+    let shares = project.has_program() || args.context.is_some();
+    let parallel = if shares { 1 } else { cores };
+    let allow_contexts = match args.context {
+        Some(_) => [args.allow_context, user_settings::allow_contexts()?].concat(),
+        None => Vec::new(),
+    };
     Ok(CiInput {
         cluster: Choice {
-            embedded: true,
+            embedded: args.context.is_none(),
+            never_embedded: args.context.is_some(),
             in_memory: true,
+            context: args.context,
+            kubeconfig: args.kubeconfig,
+            allow_contexts,
+            rbac: args.rbac,
             namespace: project.settings.namespace.clone(),
             service_account: args.as_serviceaccount,
             controllers: args.controllers.into(),
@@ -282,6 +344,8 @@ fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiIn
         limit: args.timeout,
         run_commands: args.run_commands,
         keep: args.keep,
+        record: args.record,
+        namespaces: Namespaces::default(),
         shutdown: shutdown.clone(),
     })
 }

@@ -330,6 +330,7 @@ fn input(
             strict_pods: args.strict_pods || project.settings.strict_pods,
             webhook_certificates: args.webhooks.folder(),
             controllers: Controllers::default(),
+            rbac: false,
             owner: Owner::of_user(),
         },
         on_exit: args.on_exit.or(project.settings.on_exit),

@@ -1,4 +1,5 @@
-//! `opdev tail`: follows `.opdev/events.jsonl` of a running opdev from a second terminal, and ends with that run.
+//! `opdev tail`: follows `.opdev/events.jsonl` of a running opdev from a second terminal, and ends with that run; or shows a
+//! recording.
 
 use super::arguments::JsonForm;
 use crate::dev::journal;
@@ -17,6 +18,9 @@ pub(super) struct TailArgs {
     /// The project's folder instead of the nearest one above the working directory
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
+    /// Show this recording, such as one of `opdev ci --record`, and end: a file of events, or the folder that holds it
+    #[arg(long, value_name = "FILE", conflicts_with = "project")]
+    file: Option<PathBuf>,
     /// Print the events as they are, one JSON object a line; `--json=compact` leaves whole objects out
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "whole")]
     json: Option<JsonForm>,
@@ -27,6 +31,10 @@ pub(super) struct TailArgs {
 
 /// Follows until the run ends, or until the reader of the output goes away. Where none runs it says so, and waits for one.
 pub(super) fn run(args: &TailArgs) -> Result<()> {
+    if let Some(named) = &args.file {
+        let path = if named.is_dir() { named.join(journal::FILE) } else { named.clone() };
+        return journal::follow(&path, false, printing(args.json), || false);
+    }
     let from = std::env::current_dir().context("the working directory cannot be read")?;
     let project = Project::discover(args.project.as_deref(), &from)?;
     let path = project.root.join(".opdev").join(journal::FILE);
@@ -36,21 +44,25 @@ pub(super) fn run(args: &TailArgs) -> Result<()> {
             path.display()
         );
     }
+    let folder = path.parent().map(PrivateFolder::open).transpose()?.flatten();
+    let mut waiting = Waiting::default();
+    journal::follow(&path, !args.no_follow, printing(args.json), || waiting.goes_on(folder.as_ref()))
+}
+
+/// Prints one line of a file of events; false once nobody reads what is printed.
+fn printing(form: Option<JsonForm>) -> impl FnMut(&str) -> bool {
     let mut out = std::io::stdout().lock();
-    let print = |line: &str| {
+    move |line: &str| {
         let event = || serde_json::from_str::<Event>(line).ok();
         // Whoever wrote the file may not have been opdev.
         let as_it_is = || Some(words::escaped_json(line.to_owned()));
-        let shown = match args.json {
+        let shown = match form {
             Some(JsonForm::Whole) => as_it_is(),
             Some(JsonForm::Compact) => event().map_or_else(as_it_is, |event| Some(print::compact(&event))),
             None => event().and_then(|event| print::plain(&event)),
         };
         shown.is_none_or(|text| writeln!(out, "{text}").and_then(|()| out.flush()).is_ok())
-    };
-    let folder = path.parent().map(PrivateFolder::open).transpose()?.flatten();
-    let mut waiting = Waiting::default();
-    journal::follow(&path, !args.no_follow, print, || waiting.goes_on(folder.as_ref()))
+    }
 }
 
 /// What is known of the run while nothing comes.

@@ -79,6 +79,8 @@ pub struct Choice {
     pub webhook_certificates: Option<PathBuf>,
     /// Which controllers run on the embedded control plane.
     pub controllers: Controllers,
+    /// Whether the embedded control plane asks for rights; it does so anyway where there is a `service_account`.
+    pub rbac: bool,
     /// Whose keys and tokens the embedded control plane may keep from an earlier run.
     pub owner: Owner,
     /// Whether the embedded control plane is no choice at all, as for the operator of a cluster.
@@ -198,7 +200,7 @@ impl Connection {
         let mut config = Config::default();
         config.data_dir = data.as_ref().map(|data| data.path.clone());
         config.controllers = choice.controllers;
-        config.rbac = choice.service_account.is_some();
+        config.rbac = choice.rbac || choice.service_account.is_some();
         config.webhooks = choice.webhooks.clone();
         config.strict_pods = choice.strict_pods;
         let plane = ControlPlane::start_with(config).await;

@@ -116,7 +116,7 @@ impl Copies {
     pub(super) async fn look(&self) {
         let before = self.known.lock().await.clone();
         let mut copies = Vec::new();
-        for deployment in self.deployments().await {
+        for deployment in deployments(&self.client, &self.marks).await {
             let mut why = self.marks.found(&deployment);
             let frozen = frozen(&deployment);
             let Some(object) = ObjectRef::of(&deployment).filter(|_| !why.is_empty() || frozen.is_some())
@@ -164,42 +164,6 @@ impl Copies {
     async fn notice(&self, level: Level, message: String, hint: Option<String>) {
         let notice = Notice { at: Timestamp::now(), level, message, hint, object: None };
         self.events.emit(Event::Noticed(notice)).await;
-    }
-
-    /// All Deployments, or those of the project's namespaces where only they may be read.
-    async fn deployments(&self) -> Vec<Value> {
-        if let Ok(all) = self.list("/apis/apps/v1/deployments").await {
-            return all;
-        }
-        let mut found = Vec::new();
-        for namespace in [&format!("{}-system", self.marks.name), &self.marks.namespace] {
-            found.extend(
-                self.list(&format!("/apis/apps/v1/namespaces/{namespace}/deployments"))
-                    .await
-                    .unwrap_or_default(),
-            );
-        }
-        found
-    }
-
-    async fn list(&self, path: &str) -> Result<Vec<Value>> {
-        let (mut found, mut next) = (Vec::new(), String::new());
-        loop {
-            let uri = format!("{path}?limit=500{next}");
-            let (mut list, _) = send(&self.client, "GET", &uri, "application/json", None).await?;
-            if let Some(Value::Array(items)) = list.get_mut("items").map(Value::take) {
-                found.extend(items.into_iter().map(|mut item| {
-                    item["apiVersion"] = "apps/v1".into();
-                    item["kind"] = "Deployment".into();
-                    item
-                }));
-            }
-            let token = list.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default();
-            if token.is_empty() || found.len() >= MOST {
-                return Ok(found);
-            }
-            next = format!("&continue={token}");
-        }
     }
 
     /// Words about a lease in this namespace that a leader of this operator holds now.
@@ -323,6 +287,56 @@ impl Copies {
         let uri = format!("{}?fieldManager={MANAGER}", path(object)?);
         send(&self.client, "PATCH", &uri, "application/merge-patch+json", Some(patch)).await?;
         Ok(())
+    }
+}
+
+/// The copies of a project's operator that run on a cluster now, where Deployments may be read. `namespace` is the one that
+/// opdev works in.
+pub(crate) async fn running_copies(
+    client: &Client,
+    (root, project): (&Path, &str),
+    namespace: &str,
+) -> Vec<DeployedCopy> {
+    let marks = Marks::of(root, project, namespace);
+    let all = deployments(client, &marks).await;
+    let found = all.iter().filter_map(|deployment| {
+        let why = marks.found(deployment);
+        let object = ObjectRef::of(deployment).filter(|_| !why.is_empty())?;
+        Some(DeployedCopy { object, replicas: replicas(deployment), frozen: None, why })
+    });
+    found.filter(|copy| copy.replicas > 0).collect()
+}
+
+/// All Deployments, or those of the project's namespaces where only they may be read.
+async fn deployments(client: &Client, marks: &Marks) -> Vec<Value> {
+    if let Ok(all) = list(client, "/apis/apps/v1/deployments").await {
+        return all;
+    }
+    let mut found = Vec::new();
+    for namespace in [&format!("{}-system", marks.name), &marks.namespace] {
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments");
+        found.extend(list(client, &path).await.unwrap_or_default());
+    }
+    found
+}
+
+async fn list(client: &Client, path: &str) -> Result<Vec<Value>> {
+    let (mut found, mut next) = (Vec::new(), String::new());
+    loop {
+        let uri = format!("{path}?limit=500{next}");
+        let (mut list, _) = send(client, "GET", &uri, "application/json", None).await?;
+        if let Some(Value::Array(items)) = list.get_mut("items").map(Value::take) {
+            found.extend(items.into_iter().map(|mut item| {
+                item["apiVersion"] = "apps/v1".into();
+                item["kind"] = "Deployment".into();
+                item
+            }));
+        }
+        let token = list.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default();
+        if token.is_empty() || found.len() >= MOST {
+            return Ok(found);
+        }
+        next = format!("&continue={token}");
     }
 }
 

@@ -9,7 +9,7 @@ pub mod bus;
 pub mod chart_dependencies;
 pub mod cluster;
 mod contexts;
-mod copies;
+pub(crate) mod copies;
 mod crds;
 pub mod data;
 pub mod deep_copies;

@@ -2,6 +2,7 @@
 
 mod broken;
 mod junit;
+mod places;
 
 use crate::inner_loop::demo_project;
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,6 +5,7 @@ use crate::controlplane::webhook_server::Webhook;
 use crate::pull::{RealRegistry, Reply, Shelf, archive, packed, sha256};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -58,7 +59,11 @@ impl Bench {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_opdev"));
+        self.command_of(env!("CARGO_BIN_EXE_opdev"))
+    }
+
+    fn command_of(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
         command.current_dir(self.at("cache-operator")).env("HOME", self.folder.path()).env("NO_PROXY", "*");
         for name in ["SOURCE_DATE_EPOCH", "DOCKER_CONFIG", "XDG_CONFIG_HOME", "HELM_CONFIG_HOME"] {
             command.env_remove(name);
@@ -404,4 +409,101 @@ fn container_tools_and_a_registry_take_it_and_its_program_runs() {
     let place = format!("docker://{both}");
     let raw = run("skopeo", &[&["inspect", "--raw"], &credentials[..], &[&place]].concat());
     assert_eq!(format!("sha256:{}", sha256(raw.as_bytes())), made["digest"].as_str().unwrap());
+}
+
+/// buildah as `CONTAINER_TOOL`, where it is installed and may change owners: a script that keeps its images in the bench's
+/// folder.
+fn buildah(bench: &Bench) -> Option<PathBuf> {
+    Command::new("buildah").arg("--version").output().ok().filter(|output| output.status.success())?;
+    let user = Command::new("id").arg("-u").output().unwrap().stdout;
+    if user.trim_ascii() != b"0" {
+        return None;
+    }
+    let at = bench.folder.path().display();
+    fs::write(bench.at("policy.json"), r#"{"default": [{"type": "insecureAcceptAnything"}]}"#).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncommand=$1\nshift\nexport BUILDAH_ISOLATION=chroot\nexec buildah --storage-driver vfs --root {at}/store \
+         --runroot {at}/run \"$command\" --signature-policy {at}/policy.json --tls-verify=false --authfile \
+         {at}/.docker/config.json \"$@\"\n"
+    );
+    let path = bench.at("container-tool");
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    Some(path)
+}
+
+#[test]
+#[cfg_attr(not(oracles), ignore = "needs buildah, skopeo, umoci and docker-registry")]
+fn the_dockerfile_of_a_project_builds_upon_opdev_with_a_container_tool() {
+    let bench = Bench::new();
+    let Some(tool) = buildah(&bench) else {
+        println!("left out: buildah is not installed, or this is not root");
+        return;
+    };
+    let registry = RealRegistry::start();
+    fs::create_dir_all(bench.at(".docker")).unwrap();
+    let login = format!("{{\"auths\": {{\"{}\": {{\"auth\": \"YW5uOnNlc2FtZS03Nw==\"}}}}}}", registry.host);
+    fs::write(bench.at(".docker/config.json"), login).unwrap();
+    let (base, image) = (format!("{}/opdev:0.1.0", registry.host), format!("{}/cache:v1", registry.host));
+    bench.image(&["--without-project", "--push", &base]);
+    let types = [
+        "init",
+        "--types",
+        "--project",
+        "../typed",
+        "--domain",
+        "example.com",
+        "--group",
+        "g",
+        "--version",
+        "v1",
+    ];
+    fs::create_dir(bench.at("typed")).unwrap();
+    let made = bench.opdev(&[&types[..], &["--kind", "Thing", "--project-name", "typed"]].concat());
+    assert!(made.status.success(), "{}", said(&made));
+    let run = |program: &str, folder: &str, args: &[&str]| {
+        let output = bench.command_of(program).current_dir(bench.at(folder)).args(args).output().unwrap();
+        assert!(output.status.success(), "{program} {args:?}: {}", said(&output));
+    };
+    for (project, has) in
+        [("cache-operator", "helm-charts/hello/Chart.yaml"), ("typed", "config/reconcilers")]
+    {
+        let variables = [
+            format!("CONTAINER_TOOL={}", tool.display()),
+            format!("IMG={image}-{project}"),
+            format!("BASE_IMG={base}"),
+        ];
+        let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
+        run("make", project, &[&["docker-build"], &variables[..]].concat());
+        run("make", project, &[&["docker-push"], &variables[..]].concat());
+        let (from, to) = (format!("docker://{image}-{project}"), format!("oci:built:{project}"));
+        let bundle = format!("bundle-of-{project}");
+        run(
+            "skopeo",
+            ".",
+            &[
+                "--insecure-policy",
+                "copy",
+                "--src-creds",
+                "ann:sesame-77",
+                "--src-tls-verify=false",
+                &from,
+                &to,
+            ],
+        );
+        run("umoci", ".", &["unpack", "--rootless", "--image", &format!("built:{project}"), &bundle]);
+        let rootfs = bench.at(&bundle).join("rootfs");
+        assert!(rootfs.join("opt/helm").join(has).exists(), "{project}");
+        let config = fs::read_to_string(bench.at(&bundle).join("config.json")).unwrap();
+        let process = serde_json::from_str::<Value>(&config).unwrap()["process"].take();
+        assert_eq!(
+            (&process["cwd"], &process["args"][1]),
+            (&"/opt/helm".into(), &"operate".into()),
+            "{process}"
+        );
+        if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+            let program = fs::read(rootfs.join("usr/local/bin/opdev")).unwrap();
+            assert_eq!(program, tiny(X86), "{project}");
+        }
+    }
 }

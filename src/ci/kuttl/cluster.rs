@@ -3,19 +3,22 @@
 use super::expressions::Expressions;
 use super::files::{Deletion, Manifest};
 use super::subset::differences;
+use crate::ci::shared::inside;
 use crate::dev::api::{NotServed, resource_of, without_secrets};
 use anyhow::{Context as _, Result};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchParams};
 use kube::core::ApiResource;
-use opdev_object::meta::Gvk;
+use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::{Value, json};
 
 /// The control plane of one test, and the namespace for objects that name none.
 pub(super) struct Cluster {
     pub(super) client: Client,
     pub(super) namespace: String,
+    /// Whether nothing is written outside of that namespace.
+    pub(super) only_inside: bool,
 }
 
 /// The API of one kind, and whether its objects have namespaces.
@@ -59,6 +62,19 @@ impl Cluster {
         let place = || manifest.place.clone();
         let gvk = Gvk::of(object).with_context(place)?;
         let kind = self.kind(&gvk).await.with_context(place)?;
+        if self.only_inside {
+            if self.serves(object).await {
+                return Ok(());
+            }
+            let text = |found: Option<&str>| found.map(str::to_owned);
+            let named = ObjectRef {
+                gvk: gvk.clone(),
+                namespace: text(meta::namespace(object)),
+                name: text(meta::name(object)).unwrap_or_default(),
+                uid: None,
+            };
+            inside(&self.namespace, &named, kind.namespaced).with_context(place)?;
+        }
         let api = self.api(&kind, object.pointer("/metadata/namespace").and_then(Value::as_str));
         let data: DynamicObject = serde_json::from_value(object.clone()).with_context(place)?;
         let name = data.metadata.name.clone().unwrap_or_default();
@@ -83,12 +99,28 @@ impl Cluster {
         Ok(())
     }
 
+    /// Whether an object is the definition of a kind that is served already, such as one that the operator has brought along.
+    async fn serves(&self, object: &Value) -> bool {
+        let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
+        if text("/kind") != "CustomResourceDefinition" {
+            return false;
+        }
+        let gvk = Gvk::new(text("/spec/group"), text("/spec/versions/0/name"), text("/spec/names/kind"));
+        self.kind(&gvk).await.is_ok()
+    }
+
     /// Deletes what a step names, and waits until it has gone.
     ///
     /// # Errors
     /// Where the kind is not served, or the API server refuses.
     pub(super) async fn delete(&self, wanted: &Deletion) -> Result<()> {
-        let kind = self.kind(&Gvk::from_api_version(&wanted.api_version, &wanted.kind)).await?;
+        let gvk = Gvk::from_api_version(&wanted.api_version, &wanted.kind);
+        let kind = self.kind(&gvk).await?;
+        if self.only_inside {
+            let namespace = Some(wanted.namespace.clone()).filter(|named| !named.is_empty());
+            let named = ObjectRef { gvk, namespace, name: wanted.name.clone(), uid: None };
+            inside(&self.namespace, &named, kind.namespaced)?;
+        }
         let api = self.api(&kind, Some(&wanted.namespace));
         let names: Vec<String> = match wanted.name.as_str() {
             "" => {

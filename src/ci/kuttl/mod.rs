@@ -12,7 +12,7 @@ use super::world::{Setup, World, all_waits};
 use crate::event::{LoopFound, Reconcile};
 use crate::process::{GroupEnd, Launch, printed};
 use crate::state::State;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use cluster::Cluster;
 use expect::Expect;
 pub use files::KuttlTest;
@@ -74,20 +74,52 @@ async fn scenario(setup: &Setup, test: &KuttlTest, how: How, suite: &mut Suite) 
             "{place}: `forbidden` says nothing while the operator may do everything; run it with --as-serviceaccount"
         );
     }
+    if setup.shared.is_some() {
+        fits_a_namespace(test)?;
+    }
     let world = World::start(setup).await?;
-    if let Err(error) = steps(&world, test, how, &mut suite.cases).await {
+    let stepped = tokio::select! {
+        stepped = steps(&world, test, how, &mut suite.cases) => stepped,
+        () = setup.broken_off() => Err(anyhow!("broken off")),
+    };
+    if let Err(error) = stepped {
         suite.error = Some(format!("{error:#}"));
     }
     world.stop_unless_kept(setup, !suite.passed()).await
 }
 
+/// What a test asks for that no namespace on a cluster can give.
+///
+/// # Errors
+/// What it is.
+fn fits_a_namespace(test: &KuttlTest) -> Result<()> {
+    if test.suite.start_control_plane {
+        bail!(
+            "startControlPlane: the test expects pods that stay as they are, and those of a cluster run\n  to do: leave \
+             --context out"
+        );
+    }
+    if !test.suite.namespace.is_empty() {
+        bail!(
+            "the test is for the namespace {}, and with --context it has a namespace of its own\n  to do: leave \
+             `namespace` out of kuttl-test.yaml, or leave --context out",
+            test.suite.namespace
+        );
+    }
+    Ok(())
+}
+
 async fn steps(world: &World, test: &KuttlTest, how: How, cases: &mut Vec<Case>) -> Result<()> {
-    let namespace = match test.suite.namespace.as_str() {
-        "" => "kuttl-test".to_owned(),
-        named => named.to_owned(),
+    let namespace = match (world.own_namespace(), test.suite.namespace.as_str()) {
+        (Some(own), _) => own.to_owned(),
+        (None, "") => "kuttl-test".to_owned(),
+        (None, named) => named.to_owned(),
     };
-    let cluster = Cluster { client: world.client.clone(), namespace };
-    cluster.make_namespace().await?;
+    let own = world.own_namespace().is_some();
+    let cluster = Cluster { client: world.client.clone(), namespace, only_inside: own };
+    if !own {
+        cluster.make_namespace().await?;
+    }
     let suite = &test.suite;
     for folder in
         Some(&suite.crd_dir).into_iter().chain(&suite.manifest_dirs).filter(|folder| !folder.is_empty())
@@ -268,7 +300,7 @@ impl Run<'_> {
             seconds => Duration::from_secs(seconds),
         };
         let env = BTreeMap::from([
-            ("KUBECONFIG".to_owned(), self.world.kubeconfig.display().to_string()),
+            ("KUBECONFIG".to_owned(), self.world.kubeconfig.clone()),
             ("NAMESPACE".to_owned(), self.cluster.namespace.clone()),
         ]);
         let command = ["sh", "-c", &text].map(str::to_owned);

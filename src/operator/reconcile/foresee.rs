@@ -205,7 +205,7 @@ impl Engine {
         created.append(&mut foretold.changes);
         created.extend(later.into_iter().map(creation));
         foretold.changes = created;
-        let hooks = self.hooks_ahead(&rendered.hooks, [HookEvent::PreInstall, HookEvent::PostInstall]);
+        let hooks = self.hooks_ahead(&rendered.hooks, [HookEvent::PreInstall, HookEvent::PostInstall]).await;
         let release = ReleaseAhead {
             step: StepAhead::Install,
             from: None,
@@ -247,7 +247,8 @@ impl Engine {
             ReleaseStep::Rewritten => (StepAhead::Rewrite, version, Vec::new()),
             ReleaseStep::Installed | ReleaseStep::Upgraded | ReleaseStep::RolledBack => {
                 let events = [HookEvent::PreUpgrade, HookEvent::PostUpgrade];
-                (StepAhead::Upgrade, self.next_revision(history), self.hooks_ahead(&rendered.hooks, events))
+                let hooks = self.hooks_ahead(&rendered.hooks, events).await;
+                (StepAhead::Upgrade, self.next_revision(history), hooks)
             }
         };
         let files = self.differing(&deployed.release.manifest, &rendered);
@@ -274,7 +275,7 @@ impl Engine {
         };
         let gone = wanted.iter().zip(&live).filter(|(_, live)| goes(live));
         let changes = gone.map(|(wanted, _)| removal(wanted.reference())).collect();
-        let runs = self.stored_hooks_ahead(&hooks, [HookEvent::PreDelete, HookEvent::PostDelete]);
+        let runs = self.stored_hooks_ahead(&hooks, [HookEvent::PreDelete, HookEvent::PostDelete]).await;
         let from = history.deployed()?.map(|deployed| deployed.release.version);
         let release = ReleaseAhead {
             step: StepAhead::Uninstall,
@@ -299,8 +300,8 @@ impl Engine {
         Ahead { foretold, hooks, release, manifest }
     }
 
-    /// The chart's CRDs that do not exist yet, and the groups and kinds that they will serve.
-    async fn crds_ahead(&self, chart: &Chart) -> anyhow::Result<(Vec<ObjectChange>, Vec<(String, String)>)> {
+    /// The chart's CRDs that do not exist yet, and the kinds that they will serve.
+    async fn crds_ahead(&self, chart: &Chart) -> anyhow::Result<(Vec<ObjectChange>, Vec<Coming>)> {
         let namespace = self.namespace.clone();
         let (mut created, mut coming) = (Vec::new(), Vec::new());
         for file in chart.crds() {
@@ -308,7 +309,11 @@ impl Engine {
                 let text = |pointer: &str| {
                     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
                 };
-                let kind = (text("/spec/group"), text("/spec/names/kind"));
+                let kind = Coming {
+                    group: text("/spec/group"),
+                    kind: text("/spec/names/kind"),
+                    namespaced: text("/spec/scope") != "Cluster",
+                };
                 let names = self.names(&namespace, chart.name());
                 let wanted = objects::want(&self.api, object, &self.owner, names).await?;
                 if self.api.get(&wanted.at()).await?.is_none() {
@@ -325,17 +330,19 @@ impl Engine {
         &self,
         manifest: &str,
         chart: &str,
-        coming: &[(String, String)],
+        coming: &[Coming],
     ) -> anyhow::Result<(Vec<Wanted>, Vec<ObjectRef>)> {
         let namespace = self.namespace.clone();
         let (mut wanted, mut later) = (Vec::new(), Vec::new());
         for object in objects::parse(manifest)? {
             if let Some(gvk) = Gvk::of(&object)
-                && coming.iter().any(|(group, kind)| *group == gvk.group && *kind == gvk.kind)
+                && let Some(coming) =
+                    coming.iter().find(|coming| coming.group == gvk.group && coming.kind == gvk.kind)
                 && matches!(self.api.resource(&gvk).await, Err(ApiError::NotServed(_)))
             {
                 let name = meta::name(&object).unwrap_or_default().to_owned();
-                let namespace = Some(meta::namespace(&object).unwrap_or(&namespace).to_owned());
+                let namespace = meta::namespace(&object).unwrap_or(&namespace).to_owned();
+                let namespace = coming.namespaced.then_some(namespace);
                 later.push(ObjectRef { gvk, namespace, name, uid: None });
                 continue;
             }
@@ -345,18 +352,24 @@ impl Engine {
         Ok((wanted, later))
     }
 
-    fn hooks_ahead(&self, all: &[Hook], events: [HookEvent; 2]) -> Vec<HookAhead> {
+    async fn hooks_ahead(&self, all: &[Hook], events: [HookEvent; 2]) -> Vec<HookAhead> {
         let stored: Vec<StoredHook> = all.iter().map(StoredHook::from).collect();
-        self.stored_hooks_ahead(&stored, events)
+        self.stored_hooks_ahead(&stored, events).await
     }
 
-    fn stored_hooks_ahead(&self, all: &[StoredHook], events: [HookEvent; 2]) -> Vec<HookAhead> {
+    async fn stored_hooks_ahead(&self, all: &[StoredHook], events: [HookEvent; 2]) -> Vec<HookAhead> {
         let mut found = Vec::new();
         for event in events {
             for at in hooks::order(event, all) {
                 for object in objects::parse(&all[at].manifest).unwrap_or_default() {
                     let Some(mut reference) = ObjectRef::of(&object) else { continue };
-                    reference.namespace.get_or_insert_with(|| self.namespace.clone());
+                    // Of a kind that is not served yet nobody knows the scope.
+                    let served = self.api.resource(&reference.gvk).await;
+                    if served.is_ok_and(|resource| !resource.namespaced) {
+                        reference.namespace = None;
+                    } else {
+                        reference.namespace.get_or_insert_with(|| self.namespace.clone());
+                    }
                     found.push(HookAhead { event: hooks::word(event).to_owned(), object: reference });
                 }
             }
@@ -375,6 +388,13 @@ impl Engine {
         let differing = outputs.into_iter().filter(|(_, [before, after])| before != after);
         differing.map(|(source, _)| format!("{}/{}", self.reconciler.path, below(source))).collect()
     }
+}
+
+/// A kind that the chart's own CRDs will serve.
+struct Coming {
+    group: String,
+    kind: String,
+    namespaced: bool,
 }
 
 fn creation(object: ObjectRef) -> ObjectChange {

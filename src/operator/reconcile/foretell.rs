@@ -110,6 +110,9 @@ async fn replaced(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, Api
     api.try_update(&wanted.at(), &object).await
 }
 
+/// How the API server begins where an applied object does not fit its kind.
+const UNFIT: [&str; 2] = ["failed to convert new object", "failed to create typed patch object"];
+
 /// Whether the write itself would be refused, or only the question was.
 fn judge(error: &ApiError) -> Answer {
     let text = error.to_string();
@@ -126,6 +129,10 @@ fn judge(error: &ApiError) -> Answer {
             Answer::Unknown(text)
         }
         ApiError::Refused { code: 400 | 403 | 404 | 409 | 413 | 415 | 422, .. } => Answer::Refused(text),
+        // What an apply has merged does not fit its kind: the API server answers with 500, and will again.
+        ApiError::Refused { message, .. } if UNFIT.iter().any(|begin| message.starts_with(begin)) => {
+            Answer::Refused(text)
+        }
         ApiError::Refused { .. } | ApiError::Unreachable(_) | ApiError::NotServed(_) | ApiError::ReadOnly => {
             Answer::Unknown(text)
         }
@@ -183,6 +190,10 @@ mod tests {
         assert!(!is_refused(refused(403, REFUSAL)), "the server was not asked");
         assert!(!is_refused(refused(400, "admission webhook \"a\" does not support dry run")));
         assert!(!is_refused(refused(500, "oh")));
+        assert!(is_refused(refused(
+            500,
+            "failed to convert new object (default/web; apps/v1, Kind=Deployment) …"
+        )));
         assert!(!is_refused(ApiError::Unreachable("gone".to_owned())));
     }
 
