@@ -7,6 +7,7 @@ mod credentials;
 mod explain;
 mod in_cluster;
 mod kubeconfig;
+mod lasting;
 mod link;
 mod local;
 mod monitor;

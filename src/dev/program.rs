@@ -19,7 +19,7 @@ use crate::process::kustomization::Kustomized;
 use crate::process::manager_manifest::{self, Deployed, Pod};
 use crate::process::trace::ManagerOptions;
 use crate::process::webhooks::{self, Webhooks};
-use crate::process::{self, Ask, BeforeStart, Build, Environment, Plan, Start, Supervisor};
+use crate::process::{self, Ask, BeforeStart, Build, Environment, Limits, Plan, Start, Supervisor};
 use crate::sources::Sources;
 use crate::sources::load::OwnProgram;
 use crate::tap::{EventSink, PassNumbers};
@@ -204,6 +204,8 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
         asked,
         ready,
         starts,
+        calls: tracing.as_ref().map(|tracing| tracing.calls()),
+        limits: Limits::default(),
     };
     let (mut sources, read_only) = (place.sources.clone(), place.connection.read_only.clone());
     tokio::spawn(stop.clone().run_until_cancelled_owned(async move {

@@ -44,6 +44,7 @@ pub struct Tracing {
     starts: Sender<Start>,
     printed: Sender<Seen>,
     faults: Arc<Faults>,
+    calls: Arc<AtomicU64>,
     passes: broadcast::Sender<Arc<Reconcile>>,
     task: JoinHandle<()>,
 }
@@ -118,14 +119,14 @@ impl Tracing {
     }
 
     fn begin(heard: TraceInput, way: Way, events: EventSink, numbers: PassNumbers) -> Tracing {
-        let TraceInput { listener, records, seen, dropped, faults } = heard;
+        let TraceInput { listener, records, seen, dropped, faults, calls } = heard;
         let (starts, starting) = mpsc::channel(16);
         let (printed, lines) = mpsc::channel(ROOM);
         let passes = broadcast::channel(PASSES).0;
         let (told, disturbed) = (passes.clone(), faults.active());
         let from = Sources { records, seen, starting, lines, dropped, told, disturbed };
         let task = tokio::spawn(from.run(Attribution::new(numbers), events));
-        Tracing { listener, way, starts, printed, faults, passes, task }
+        Tracing { listener, way, starts, printed, faults, calls, passes, task }
     }
 
     /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build. On the embedded
@@ -163,6 +164,11 @@ impl Tracing {
         self.listener.reconcile(wish)
     }
 
+    /// How many calls have come from it, counted on.
+    pub fn calls(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.calls)
+    }
+
     /// Its passes from now on.
     pub fn passes(&self) -> broadcast::Receiver<Arc<Reconcile>> {
         self.passes.subscribe()
@@ -187,6 +193,7 @@ struct TraceInput {
     seen: Receiver<Observation>,
     dropped: Arc<AtomicU64>,
     faults: Arc<Faults>,
+    calls: Arc<AtomicU64>,
 }
 
 impl TraceInput {
@@ -196,9 +203,15 @@ impl TraceInput {
         let (observations, seen) = mpsc::channel(ROOM);
         let (dropped, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(Faults::default()));
         let disturbing = disturbs.then(|| Arc::clone(&faults));
-        let copies =
-            Copies { observations, faults: disturbing, dropped: Arc::clone(&dropped), refused: None };
-        Ok((TraceInput { listener, records, seen, dropped, faults }, copies))
+        let calls = Arc::new(AtomicU64::new(0));
+        let copies = Copies {
+            observations,
+            faults: disturbing,
+            dropped: Arc::clone(&dropped),
+            calls: Arc::clone(&calls),
+            refused: None,
+        };
+        Ok((TraceInput { listener, records, seen, dropped, faults, calls }, copies))
     }
 }
 
@@ -208,6 +221,8 @@ struct Copies {
     /// None where nothing is ever disturbed.
     faults: Option<Arc<Faults>>,
     dropped: Arc<AtomicU64>,
+    /// How many calls have come.
+    calls: Arc<AtomicU64>,
     /// Where rights go that it lacks, where somebody keeps its roles.
     refused: Option<Sender<MissingRight>>,
 }
@@ -235,6 +250,7 @@ fn missing_right(body: &[u8]) -> Option<MissingRight> {
 
 impl Observer for Copies {
     fn treatment(&self, asked: &Asked) -> Treatment {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         self.faults.as_ref().map_or_else(Treatment::default, |faults| faults.treatment(asked))
     }
 
@@ -242,11 +258,11 @@ impl Observer for Copies {
         if let Observation::Answered(exchange) = &observation {
             self.note_refusal(exchange);
         }
-        // What keeps caches filled says nothing but by its events, and discovery says nothing at all.
+        // What keeps caches filled says nothing but by its objects and events, and discovery says nothing at all.
         let dull = match &observation {
             Observation::Answered(exchange) => {
-                let asked = &exchange.asked;
-                asked.mark.is_none() && asked.method == "GET" && fills_cache(&asked.path, &asked.query)
+                fills_cache(&exchange.asked)
+                    && (is_discovery(&exchange.asked.path) || exchange.answer.bytes.is_empty())
             }
             Observation::Delivered(_) => false,
             Observation::WatchEnded(_) => true,
@@ -323,14 +339,19 @@ impl Sources {
 
 /// Whether a read without the id of a pass is one of a watch, or of what the API server serves. A list in pages, and one that may be
 /// old, fills a cache.
-fn fills_cache(path: &str, query: &str) -> bool {
+fn fills_cache(asked: &Asked) -> bool {
+    let is_kept = ["watch=", "limit=", "resourceVersion="].iter().any(|part| asked.query.contains(part));
+    asked.mark.is_none() && asked.method == "GET" && (is_kept || is_discovery(&asked.path))
+}
+
+/// Whether a path is about what the API server serves.
+fn is_discovery(path: &str) -> bool {
     let parts = path.trim_matches('/').split('/').count();
-    let is_discovery = match path.split('/').nth(1) {
+    match path.split('/').nth(1) {
         Some("api") => parts <= 2,
         Some("apis") => parts <= 3,
         _ => true,
-    };
-    is_discovery || ["watch=", "limit=", "resourceVersion="].iter().any(|part| query.contains(part))
+    }
 }
 
 /// Waits until a time; for ever where there is none.
@@ -356,6 +377,11 @@ fn lost(calls: u64) -> Event {
 
 fn take(attribution: &mut Attribution, observation: &Observation, out: &mut Vec<Event>) {
     match observation {
+        Observation::Answered(exchange) if fills_cache(&exchange.asked) => {
+            for event in listed(exchange) {
+                out.extend(attribution.see(Seen::Event(event)));
+            }
+        }
         Observation::Answered(exchange) => out.extend(attribution.see(Seen::Call(call(exchange)))),
         Observation::Delivered(delivery) => {
             for event in delivered(delivery) {
@@ -380,6 +406,23 @@ fn call(exchange: &Exchange) -> ObservedCall {
         answered: exchange.answer.value(),
         disturbed: exchange.disturbed,
     }
+}
+
+/// The objects of a list, each with its kind, which a list in JSON says but once.
+fn listed(exchange: &Exchange) -> Vec<ObservedEvent> {
+    let Some(mut list) = exchange.answer.value() else { return Vec::new() };
+    let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let kind = list["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).map(str::to_owned);
+    let at = exchange.asked.at.checked_add(exchange.took).unwrap_or(exchange.asked.at);
+    let event = |mut object: Value| {
+        if let (Some(kind), false) = (&kind, object["kind"].is_string()) {
+            object["apiVersion"] = list["apiVersion"].clone();
+            object["kind"] = kind.as_str().into();
+        }
+        let (kind, path) = (ObservedEvent::LISTED.to_owned(), exchange.asked.path.clone());
+        ObservedEvent { at, kind, path, object }
+    };
+    items.into_iter().map(event).collect()
 }
 
 fn delivered(delivery: &Delivery) -> Vec<ObservedEvent> {

@@ -108,6 +108,8 @@ pub enum FindingKind {
     Conflict,
     /// A list without a selector found objects of others.
     UnrelatedInList,
+    /// More children were there than the spec asks for, and all of them were left.
+    SurplusLeft,
     /// Passes that are caused by nothing but the operator's own writes.
     HotLoop,
     /// Two controllers write the same field back and forth.

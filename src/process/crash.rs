@@ -61,6 +61,12 @@ fn hint(message: &str) -> Option<String> {
     } else if says("leader election namespace") {
         "outside a cluster leader election needs a namespace: turn it off under `operator.args` in opdev.yaml, such as \
          --leader-elect=false"
+    } else if says("in-cluster") || says("incluster") || says("KUBERNETES_SERVICE_HOST") {
+        "the program takes the configuration of a pod: let it load the kubeconfig that KUBECONFIG names, as ctrl.GetConfig and \
+         clientcmd's default rules do"
+    } else if says("no such file") && (says("kubeconfig") || says(".kube/")) {
+        "the program reads a kubeconfig of its own: let it load the one that KUBECONFIG names, and take a path out of its code \
+         or its arguments"
     } else if says("must be set") || says("environment variable") || says("env var") {
         "set the variable under `operator.env` in opdev.yaml"
     } else if says("flag provided but not defined") || says("unknown flag") {

@@ -4,6 +4,7 @@
 
 mod build;
 mod child;
+mod connections;
 mod crash;
 mod debugger;
 mod detect;
@@ -27,4 +28,4 @@ pub use detect::detect;
 pub use missing_kinds::MissingKind;
 pub use plan::{Build, Generate, Plan, Settings, TraceWish};
 pub use small_file::{small_file, small_text, unreadable};
-pub use supervise::{Ask, BeforeBuild, BeforeStart, Environment, Prepared, Start, Supervisor};
+pub use supervise::{Ask, BeforeBuild, BeforeStart, Environment, Limits, Prepared, Start, Supervisor};

@@ -2,6 +2,7 @@
 //! succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended before the new one
 //! starts. While a build is broken, the last good program goes on.
 
+mod limits;
 mod tell;
 
 use super::build::{Builder, Built, Outcome};
@@ -21,10 +22,12 @@ use crate::tap::observed::Seen;
 use anyhow::{Context as _, Result};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+pub use limits::Limits;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinHandle};
@@ -108,6 +111,10 @@ pub struct Supervisor {
     pub before_start: BeforeStart,
     /// Each start.
     pub starts: watch::Sender<Option<Arc<Start>>>,
+    /// Counts the program's calls to the API server; `None` where nobody sees them.
+    pub calls: Option<Arc<AtomicU64>>,
+    /// What the user is told of that takes too long.
+    pub limits: Limits,
 }
 
 /// A program that runs.
@@ -120,6 +127,8 @@ struct Running {
     stops: mpsc::Receiver<String>,
     /// How it has ended under a debugger that goes on.
     exited: Option<ExitStatus>,
+    /// When it should have called the API server, and how many calls there were before; `None` where that was told.
+    silent: Option<(Instant, u64)>,
 }
 
 /// A build that runs, and when it began.
@@ -157,8 +166,6 @@ struct Life {
     state: ProcessState,
 }
 
-/// How long a build may take before the user is told that it still runs.
-const LONG_BUILD: Duration = Duration::from_secs(120);
 /// How long the rest of the output is waited for after the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// What client-go says where a client is made before the added files are ready.
@@ -225,6 +232,7 @@ enum Next {
     Built(Result<(Option<Rung>, Outcome), JoinError>),
     LongBuild,
     Ended(Option<ExitStatus>),
+    Silent,
     Stands(String),
     Vetted(Vec<Notice>),
     Ready(bool),
@@ -248,8 +256,9 @@ impl Life {
                 let Life { input, running, building, vet, retry, .. } = &mut self;
                 let ended = async {
                     match running {
-                        Some(Running { child, stops, .. }) => tokio::select! {
+                        Some(Running { child, stops, silent, .. }) => tokio::select! {
                             status = child.wait() => Next::Ended(status.ok()),
+                            () = wait_until(silent.map(|(at, _)| at)) => Next::Silent,
                             Some(reason) = stops.recv() => Next::Stands(reason),
                         },
                         None => std::future::pending().await,
@@ -286,6 +295,7 @@ impl Life {
                 }
                 Next::LongBuild => self.tell_long_build().await,
                 Next::Ended(status) => self.ended(status).await,
+                Next::Silent => self.tell_silent().await,
                 Next::Stands(reason) => self.stands(&reason).await,
                 Next::Vetted(found) => {
                     for notice in found {
@@ -346,7 +356,7 @@ impl Life {
         self.building = Some(Building {
             work: AbortOnDropHandle::new(tokio::spawn(work)),
             began: Instant::now(),
-            told_at: Some(Instant::now() + LONG_BUILD),
+            told_at: Some(Instant::now() + self.input.limits.long_build),
         });
         self.tell_build(BuildState::Building).await;
         self.tell().await;
@@ -459,7 +469,9 @@ impl Life {
             _ => Duration::ZERO,
         };
         self.state = ProcessState::Running { pid: child.pid, files, since_save };
-        self.running = Some(Running { child, since: Instant::now(), tail, readers, stops, exited: None });
+        let silent = self.first_call_by(debugged.is_some());
+        self.running =
+            Some(Running { child, since: Instant::now(), tail, readers, stops, exited: None, silent });
         self.tell().await;
         if let Some(address) = debugged.filter(|_| self.starts == 1) {
             let message =

@@ -99,17 +99,22 @@ impl ObservedCall {
     }
 }
 
-/// An event of a watch of the process.
+/// An event of a watch of the process, or an object of a list that fills a cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObservedEvent {
     /// When it was handed out.
     pub at: Timestamp,
-    /// `ADDED`, `MODIFIED`, `DELETED`; bookmarks and errors are none.
+    /// `ADDED`, `MODIFIED`, `DELETED`, and `LISTED` of a list; bookmarks and errors are none.
     pub kind: String,
     /// The path of the watch, which says of what kind the object is where only its metadata is delivered.
     #[serde(default)]
     pub path: String,
     /// The object.
     pub object: Value,
+}
+
+impl ObservedEvent {
+    /// An object that was there when a list was answered.
+    pub const LISTED: &str = "LISTED";
 }

@@ -50,7 +50,7 @@ pub(crate) fn demo_project() -> (tempfile::TempDir, PathBuf) {
     (folder, root)
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -36,14 +36,26 @@ pub(crate) fn go_is_there() -> bool {
     there
 }
 
+/// The operator, or the same with another version of controller-runtime: see `tests/reference/controller-runtime`.
 fn reference() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/controller-runtime/fleet")
+    match std::env::var_os("OPDEV_FLEET") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/controller-runtime/fleet"),
+    }
+}
+
+/// The version of controller-runtime that its go.mod requires.
+fn controller_runtime() -> String {
+    let go_mod = std::fs::read_to_string(reference().join("go.mod")).unwrap();
+    let line = go_mod.lines().find(|line| line.contains("sigs.k8s.io/controller-runtime ")).unwrap();
+    line.split_whitespace().find(|word| word.starts_with('v')).unwrap().to_owned()
 }
 
 /// Builds the operator as `opdev run` does, and checks that nothing is left in its folder.
 fn build(folder: &Path) -> PathBuf {
     let before = std::fs::read_dir(reference()).unwrap().count();
-    let added = overlay(&reference(), "v0.24.1", Rung::Full, &folder.join("inject")).unwrap().unwrap();
+    let added =
+        overlay(&reference(), &controller_runtime(), Rung::Full, &folder.join("inject")).unwrap().unwrap();
     let file = folder.join("overlay.json");
     std::fs::write(&file, json!({"Replace": added.replace}).to_string()).unwrap();
     let binary = folder.join("fleet");
@@ -297,17 +309,21 @@ async fn each_line_is_shown_once(world: &World) {
         let is = |event: &&Event| matches!(event, Event::Log(line) if line.message.starts_with(text));
         events.iter().filter(is).count()
     };
-    let log = std::fs::read_to_string(world.folder.path().join("log")).unwrap();
-    let printed: Vec<LineName> = log
-        .lines()
-        .filter(|line| line.contains("\tsailing\t"))
-        .map(|line| {
-            let fields: serde_json::Value = serde_json::from_str(line.rsplit('\t').next().unwrap()).unwrap();
-            LineName::read(fields[LineName::FIELD].as_str().unwrap()).unwrap()
-        })
-        .collect();
-    let told = shown("sailing");
-    assert_eq!(printed.len(), told, "each line that is told is printed with its name");
+    let printed = || -> Vec<LineName> {
+        let log = std::fs::read_to_string(world.folder.path().join("log")).unwrap();
+        let lines = log.lines().filter(|line| line.contains("\tsailing\t"));
+        let fields = lines.filter_map(|line| serde_json::from_str(line.rsplit('\t').next()?).ok());
+        fields
+            .map(|fields: serde_json::Value| {
+                LineName::read(fields[LineName::FIELD].as_str().unwrap()).unwrap()
+            })
+            .collect()
+    };
+    // A requeue may still be on its way, so both may grow.
+    world
+        .until("each line that is told to be printed with its name", |_| printed().len() == shown("sailing"))
+        .await;
+    let printed = printed();
     let print = |name: LineName, message: &str| {
         let line = LogLine {
             at: jiff::Timestamp::now(),
@@ -323,12 +339,12 @@ async fn each_line_is_shown_once(world: &World) {
             .unwrap();
     };
     for name in &printed {
-        print(*name, "sailing as it was printed");
+        print(*name, "as it was printed");
     }
     // Whatever nobody tells is shown, and shows that all before it was looked at.
     print(LineName { pid: 0, number: 1 }, "of nobody");
     world.until("the last line", |_| shown("of nobody") == 1).await;
-    assert_eq!(shown("sailing"), told, "a line is shown twice");
+    assert_eq!(shown("as it was printed"), 0, "a line is shown twice");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -338,15 +354,14 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     }
     let world = World::start().await;
     world.sail("one", 2, 0).await;
-    let before = world.until("rest", world.settled("one")).await.len();
+    world.until("rest", world.settled("one")).await;
     let wish = ReconcileNow { controller: "fleet".into(), namespace: "default".into(), name: "one".into() };
     assert!(world.tracing.reconcile(&wish));
-    let asked = |passes: &[Arc<Reconcile>]| {
-        passes.iter().any(|pass| pass.causes.iter().any(|cause| cause.kind == CauseKind::User))
-    };
-    let passes = world.until("the pass by hand", asked).await;
-    assert_eq!(passes.len(), before + 1, "one wish, one pass");
-    assert!(passes[before].objects.is_empty(), "it has nothing to do");
+    let asked = |pass: &Arc<Reconcile>| pass.causes.iter().any(|cause| cause.kind == CauseKind::User);
+    let passes = world.until("the pass by hand", |passes| passes.iter().any(asked)).await;
+    let by_hand: Vec<_> = passes.iter().filter(|pass| asked(pass)).collect();
+    assert_eq!(by_hand.len(), 1, "one wish, one pass");
+    assert!(by_hand[0].objects.is_empty(), "it has nothing to do");
 
     // Events of config maps are held: the next passes do not see what the first one made.
     let disturb = |rule: &str| world.tracing.faults().unwrap().set(vec![rule.parse().unwrap()], 1);

@@ -3,6 +3,7 @@
 
 use super::explain::Problem;
 use super::kubeconfig::Target;
+use super::lasting;
 use super::plugin::{self, Given};
 use crate::event::words;
 use base64::Engine as _;
@@ -22,6 +23,8 @@ const REFUSED_AGE: Duration = Duration::from_secs(5);
 /// A way to the API server with one credential.
 pub(super) struct Line {
     pub(super) client: Client,
+    /// The same for streams that may be silent.
+    pub(super) lasting: Client,
     /// `Authorization`.
     pub(super) header: Option<HeaderValue>,
     expires: Option<Timestamp>,
@@ -50,9 +53,10 @@ pub(super) async fn fresh(target: &Target) -> Result<Line, Problem> {
         config.auth_info.client_key_data = Some(STANDARD.encode(key).into());
     }
     let header = token.map(|token| bearer(target, &token)).transpose()?;
-    let client = client(target, config)?;
+    let (client, lasting) = clients(target, config)?;
     Ok(Line {
         client,
+        lasting,
         header,
         expires,
         made: Instant::now(),
@@ -105,8 +109,8 @@ fn written(target: &Target) -> Result<Line, Problem> {
     } else {
         (None, "the user entry has no credential".to_owned())
     };
-    let client = client(target, target.config.clone())?;
-    Ok(Line { client, header, expires: None, made: Instant::now(), credential })
+    let (client, lasting) = clients(target, target.config.clone())?;
+    Ok(Line { client, lasting, header, expires: None, made: Instant::now(), credential })
 }
 
 fn bearer(target: &Target, token: &str) -> Result<HeaderValue, Problem> {
@@ -121,8 +125,9 @@ fn header(target: &Target, text: &str) -> Result<HeaderValue, Problem> {
     Ok(value)
 }
 
-fn client(target: &Target, config: kube::Config) -> Result<Client, Problem> {
-    Client::try_from(config).map_err(|error| {
+fn clients(target: &Target, config: kube::Config) -> Result<(Client, Client), Problem> {
+    let lasting = lasting::client(&config);
+    lasting.and_then(|lasting| Ok((Client::try_from(config)?, lasting))).map_err(|error| {
         let why = words::error(&error);
         let why = why.lines().next().unwrap_or_default();
         target.names.no_credential(&format!("its certificates cannot be used: {why}"), "write them anew")

@@ -47,7 +47,7 @@ pub(super) struct Target {
     pub(super) insecure: bool,
 }
 
-/// How long a connection may be silent. Every watch says something more often.
+/// How long a connection may be silent, but for those of `lasting`. Every watch of opdev itself says something more often.
 const SILENCE: Duration = Duration::from_secs(310);
 
 impl Merged {

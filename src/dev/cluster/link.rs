@@ -6,6 +6,7 @@ use super::call_rules::Guard;
 use super::credentials::{self, Line};
 use super::explain::{Fault, Problem};
 use super::kubeconfig::Target;
+use super::lasting;
 use crate::event::{Trouble, TroubleKind, words};
 use crate::operator::read_only::{REFUSAL, ReadOnly};
 use futures::FutureExt as _;
@@ -220,7 +221,9 @@ impl Link {
         request: Request<Body>,
         what: &str,
     ) -> Result<Response<Body>, Failed> {
-        let client = line.client.clone();
+        // How long its streams are silent is the program's, too.
+        let lasts = request.extensions().get::<Relayed>().is_some() || lasting::asks_for(&request);
+        let client = if lasts { line.lasting.clone() } else { line.client.clone() };
         let mut sending = Box::pin(async move { client.send(request).await });
         let sent = match tokio::time::timeout(SLOW, &mut sending).await {
             Ok(sent) => sent,

@@ -1,20 +1,57 @@
 //! What the supervisor tells of a program and of its builds.
 
-use super::{LONG_BUILD, Life};
+use super::{Life, Running};
 use crate::event::{
     BuildChanged, BuildState, Diagnostic, Event, Level, Notice, ProcessChanged, ReloadFailed, TraceLevel,
+    words,
 };
+use crate::process::connections;
 use crate::process::trace::Rung;
 use jiff::Timestamp;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// What to do about a program that does not call.
+const TAKES_NO_NOTICE: &str = "KUBECONFIG leads the program to the cluster, and it seems to take no notice: let it load that \
+    file (ctrl.GetConfig, clientcmd's default rules), without a path in its code, a --kubeconfig of its own or the \
+    configuration of a pod. If it calls later on purpose, all is well";
 
 impl Life {
+    /// Until when a program that starts now should have called, and how many calls there are before. One that is under a
+    /// debugger may stand still.
+    pub(super) fn first_call_by(&self, is_debugged: bool) -> Option<(Instant, u64)> {
+        let calls = self.input.calls.as_ref().filter(|_| !is_debugged)?;
+        Some((Instant::now() + self.input.limits.first_call, calls.load(Ordering::Relaxed)))
+    }
+
+    /// A program that never calls has another kubeconfig than the one it was given: nothing it does would be seen.
+    pub(super) async fn tell_silent(&mut self) {
+        let Some(Running { silent, child, .. }) = &mut self.running else { return };
+        let (Some((_, before)), Some(calls)) = (silent.take(), &self.input.calls) else { return };
+        if calls.load(Ordering::Relaxed) > before {
+            return;
+        }
+        let pid = child.pid;
+        let elsewhere =
+            tokio::task::spawn_blocking(move || connections::of_group(pid)).await.unwrap_or_default();
+        let (words, limit) = (&self.input.plan.words, words::took(self.input.limits.first_call));
+        let mut message =
+            format!("{words} has run for {limit} without a call to the API server that opdev gives it");
+        if !elsewhere.is_empty() {
+            message.push_str(&format!("; it is connected to {}", elsewhere.join(", ")));
+        }
+        let hint = Some(TAKES_NO_NOTICE.to_owned());
+        let notice = Notice { at: Timestamp::now(), level: Level::Warn, message, hint, object: None };
+        self.input.events.emit(Event::Noticed(notice)).await;
+    }
+
     /// A build that does not end is told once: nothing else would be seen of it.
     pub(super) async fn tell_long_build(&mut self) {
         let Some(building) = &mut self.building else { return };
         building.told_at = None;
-        let (words, minutes) = (&self.input.plan.words, LONG_BUILD.as_secs() / 60);
-        let message = format!("the build of {words} has been running for {minutes} minutes");
+        let (words, limit) = (&self.input.plan.words, words::took(self.input.limits.long_build));
+        let message = format!("the build of {words} has been running for {limit}");
         let hint =
             "the first build of a large Go project takes minutes; a save ends this one and begins the next";
         let hint = Some(hint.to_owned());

@@ -3,6 +3,7 @@
 
 use super::pass::{Open, Write};
 use super::records::{reference, time};
+use super::surplus::{self, surplus};
 use super::versions::{Versions, older};
 use crate::event::{FindingKind, PassFinding, Reconcile};
 use crate::tap::change::last_writer;
@@ -31,6 +32,7 @@ pub(super) struct Memory {
     wrote: HashMap<ObjectKey, LastWrite>,
     streaks: HashMap<(String, ObjectKey), Streak>,
     fields: HashMap<(ObjectKey, String), VecDeque<FieldWrite>>,
+    surplus: surplus::Told,
 }
 
 /// The last thing that the process wrote to an object.
@@ -122,6 +124,7 @@ pub(super) fn findings(
         findings.extend(without_change(write));
     }
     findings.extend(open.calls.iter().filter_map(|call| conflict(call, known)));
+    findings.extend(surplus(open, reconcile, known.versions, &mut memory.surplus));
     findings.extend(hot_loop(open, reconcile, memory));
     findings.extend(fights(open, reconcile, memory));
     findings

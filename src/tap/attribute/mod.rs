@@ -7,6 +7,7 @@ mod checks;
 mod pass;
 mod printed;
 mod records;
+mod surplus;
 mod versions;
 mod wire;
 
@@ -243,6 +244,7 @@ impl Attribution {
         let open = self.open.remove(&end.id)?;
         let attempt = self.memory.attempt(&open.controller, &open.object.key(), end);
         let mut reconcile = open.ended(end, attempt, &self.kinds);
+        self.learn_kind_of_controller(&open.controller, &reconcile.object.gvk);
         let known = Known { versions: &self.versions, written: &self.written };
         let findings = checks::findings(&open, &reconcile, &known, &mut self.memory);
         if let Some(process) = &mut reconcile.process {
@@ -255,6 +257,13 @@ impl Attribution {
             self.ended.pop_front();
         }
         Some(Event::Reconciled(reconcile))
+    }
+
+    /// One whose logger is made by the program itself does not say which kind it is for.
+    fn learn_kind_of_controller(&mut self, controller: &str, gvk: &Gvk) {
+        if let Some(known) = self.controllers.get_mut(controller).filter(|known| known.kind.is_empty()) {
+            (known.group, known.kind) = (gvk.group.clone(), gvk.kind.clone());
+        }
     }
 
     fn mask(&self, reconcile: &mut Reconcile) {
@@ -408,9 +417,13 @@ impl Attribution {
     }
 
     fn event(&mut self, event: &ObservedEvent) {
+        let is_listed = event.kind == ObservedEvent::LISTED;
         if event.object["kind"] == "PartialObjectMetadata" {
             // The rest of it would be missing from every comparison.
-            return self.guess_cause_of_metadata(event);
+            if !is_listed {
+                self.guess_cause_of_metadata(event);
+            }
+            return;
         }
         let Some(object) = ObjectRef::of(&event.object) else { return };
         let key = object.key();
@@ -421,14 +434,17 @@ impl Attribution {
                 self.versions.keep(&key, &known, event.at);
                 self.versions.gone(&key);
             }
-            "ADDED" => {
+            "ADDED" | ObservedEvent::LISTED => {
                 self.versions.reborn(&key);
                 self.versions.keep(&key, &known, event.at);
             }
             "MODIFIED" => self.versions.keep(&key, &known, event.at),
             _ => return,
         }
-        self.guess_cause(event);
+        // What was there already has led to nothing.
+        if !is_listed {
+            self.guess_cause(event);
+        }
     }
 
     /// Secrets that may be quoted somewhere later.

@@ -99,16 +99,24 @@ impl Open {
         self.writes.extend(write);
     }
 
+    /// The kind of the object where the controller does not say it: that of what the pass read under its name.
+    fn kind_by_reads(&self, kinds: &HashMap<(String, String), Gvk>) -> Option<Gvk> {
+        let namespace = self.object.namespace.as_deref().unwrap_or_default();
+        let mut read = self.reads.iter().map(|read| &read.object);
+        let read = read.find(|read| read.name == self.object.name && read.namespace == namespace)?;
+        let known = kinds.values().find(|gvk| gvk.kind == read.kind && gvk.group == read.group).cloned();
+        Some(known.unwrap_or_else(|| Gvk::new(&read.group, &read.version, &read.kind)))
+    }
+
     /// The pass as it is shown.
     pub(super) fn ended(&self, end: &End, attempt: u32, kinds: &HashMap<(String, String), Gvk>) -> Reconcile {
         let took = between(self.at, time(end.t));
         let (status, objects) = self.changes();
         let mut object = self.object.clone();
         if object.gvk.kind.is_empty()
-            && let Some(gvk) =
-                kinds.values().find(|gvk| self.reads.iter().any(|read| read.object.kind == gvk.kind))
+            && let Some(gvk) = self.kind_by_reads(kinds)
         {
-            object.gvk = gvk.clone();
+            object.gvk = gvk;
         }
         let reads: Vec<CachedRead> = self.reads.iter().map(|read| self.read(read)).collect();
         let disturbed = self.calls.iter().enumerate().filter(|(_, call)| call.disturbed);

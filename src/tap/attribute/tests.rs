@@ -364,6 +364,66 @@ fn order_idle_writes_conflicts_and_unrelated_objects_are_told() {
 }
 
 #[test]
+fn the_kind_of_a_controller_that_does_not_say_it_is_learned_from_what_it_reads() {
+    let mut world = World::new();
+    world.tell(Record::Controller(ControllerAdded { name: "silent".into(), ..ControllerAdded::default() }));
+    world.event("ADDED", pod("a", "11"));
+    for (id, reads) in [("a", true), ("b", false)] {
+        world.begin("silent", id, vec![event("update", told("Pod", "a", "11"), "")]);
+        world.list(id, "", &[("a", "11")]);
+        if reads {
+            world.get(id, "10");
+        }
+        let pass = world.end(id, "");
+        let gvk = &pass.object.gvk;
+        assert_eq!((gvk.group.as_str(), gvk.kind.as_str()), ("app.example.com", "PodSet"));
+    }
+}
+
+#[test]
+fn what_a_list_has_shown_is_known_before_the_first_write() {
+    let mut world = World::new();
+    world.event(ObservedEvent::LISTED, set("10", 2, &["a"]));
+    world.begin("podset", "a", Vec::new());
+    world.call("a", "PUT", STATUS, set("10", 2, &["a", "b"]), 200, set("11", 2, &["a", "b"]));
+    let pass = world.end("a", "");
+    assert_eq!(pass.status.len(), 1, "{:?}", pass.status);
+    assert!(pass.causes.is_empty(), "what was there has led to nothing");
+}
+
+#[test]
+fn children_that_are_too_many_and_are_left_are_told_once() {
+    let mut world = World::new();
+    let set = |rv: &str, replicas: u32, there: u32| {
+        let mut set = set(rv, replicas, &[]);
+        set["status"] = json!({"availableReplicas": there});
+        set
+    };
+    for (name, rv) in [("a", "11"), ("b", "12"), ("c", "13")] {
+        world.event("ADDED", pod(name, rv));
+    }
+    let mut pass = |object: Value, id: &str, listed: &[(&str, &str)], deletes: bool| {
+        world.event("MODIFIED", object);
+        world.begin("podset", id, Vec::new());
+        world.list(id, "", listed);
+        if deletes {
+            world.call(id, "DELETE", &format!("{PODS}/c"), Value::Null, 200, pod("c", "30"));
+        }
+        let pass = world.end(id, "");
+        findings(&pass).iter().map(|(kind, message, _)| (*kind, (*message).to_owned())).collect::<Vec<_>>()
+    };
+    let all = [("a", "11"), ("b", "12"), ("c", "13")];
+    assert_eq!(pass(set("20", 3, 3), "fits", &all, false), []);
+    let told = "3 Pods of its own are there (.status.availableReplicas) where .spec.replicas asks for 1; the pass removed none \
+                and asks for no other pass";
+    assert_eq!(pass(set("21", 1, 3), "left", &all, false), [(FindingKind::SurplusLeft, told.to_owned())]);
+    assert_eq!(pass(set("22", 1, 3), "again", &all, false), []);
+    // Two pods for each replica are no surplus, and whoever removes one is at work.
+    assert_eq!(pass(set("23", 1, 2), "pairs", &all, false), []);
+    assert_eq!(pass(set("24", 1, 3), "acts", &all, true), []);
+}
+
+#[test]
 fn a_loop_of_own_writes_is_told_once_with_its_proof() {
     let mut world = World::new();
     world.event("ADDED", set("10", 1, &[]));

@@ -126,8 +126,11 @@ fn own_program(view: &ViewState, state: &State) -> Option<String> {
 }
 
 fn headline(pass: &Reconcile) -> Row {
-    let mut text =
-        format!(" in {}, {} calls, sources {}", words::took(pass.took), pass.calls.len(), pass.sources);
+    let mut text = format!(" in {}, {} calls", words::took(pass.took), pass.calls.len());
+    // A program of its own is made of no sources of opdev's.
+    if pass.process.is_none() {
+        text.push_str(&format!(", sources {}", pass.sources));
+    }
     if pass.queued.as_millis() > 0 {
         text.push_str(&format!(", queued {}", words::took(pass.queued)));
     }

@@ -2,12 +2,14 @@
 # Builds the operator of `fleet/` with each version of controller-runtime that is named, at each rung of what is added
 # to it, and says which of them compile. For maintainers; needs Go and its module proxy. Every version that is new to the
 # build cache costs up to four minutes of one core; with --types nothing is compiled, and types are checked from source in
-# some seconds.
+# some seconds. With --run all is added, and the operator runs: the tests of `tests/it/traced.rs` judge every write, every cause
+# and a pass by hand, on the embedded control plane and through the relay.
 #
-#   matrix.sh [--types] [VERSION...]      such as v0.16.1; the newest of each minor version otherwise
+#   matrix.sh [--types|--run] [VERSION...]      such as v0.16.1; the newest of each minor version otherwise
 set -u
-types=
+types= run=
 [ "${1:-}" = --types ] && { types=yes; shift; }
+[ "${1:-}" = --run ] && { run=yes; shift; }
 here=$(cd "$(dirname "$0")" && pwd)
 inject=$here/../../../src/process/trace/inject
 work=$(mktemp -d)
@@ -22,6 +24,11 @@ for version; do
   cd "$project" || exit 1
   if ! { go mod init fleet.test && go get "sigs.k8s.io/controller-runtime@$version" && go mod tidy; } > mod.log 2>&1; then
     echo "$version: its modules cannot be had"; tail -3 mod.log; failed=1; continue
+  fi
+  if [ -n "$run" ]; then
+    if (cd "$here" && OPDEV_FLEET=$project CI=true cargo test --quiet --test it -- traced::every traced::on_a traced::a_pass) > run.log 2>&1
+    then echo "$version: all writes attributed, all passes with a cause"; else echo "$version: FAILS"; tail -20 run.log; failed=1; fi
+    continue
   fi
   for rung in full passes header none; do
     case $rung in
