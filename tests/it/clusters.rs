@@ -11,5 +11,6 @@ pub(crate) mod kubelet;
 pub(crate) mod logs;
 mod metadata;
 mod processes;
+mod program;
 mod rights;
 mod switching;

@@ -248,3 +248,45 @@ async fn a_program_with_a_kubeconfig_of_its_own_is_told_what_to_do() {
     assert_eq!(notice.level, Level::Warn);
     opdev.stop().await;
 }
+
+const GO_MAIN: &str = "package main\n\nimport _ \"example.com/nowhere\"\n\nfunc main() {}\n";
+
+/// Why a Go program cannot be built here, and what to do, in the first diagnostic of the first build.
+async fn no_build(go_mod: &str, env: &[(&str, &str)]) -> (String, String) {
+    let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let settings = Settings { go: Some(".".to_owned()), env, ..Settings::default() };
+    let limits = Limits { long_build: NEVER, first_call: NEVER };
+    let mut world = start(&settings, limits, |root| {
+        std::fs::write(root.join("go.mod"), go_mod).unwrap();
+        std::fs::write(root.join("go.sum"), "example.com/nowhere v1.0.0 h1:x\n").unwrap();
+        std::fs::write(root.join("main.go"), GO_MAIN).unwrap();
+    });
+    let found = world
+        .next("a broken build", |event| match event {
+            Event::ReloadFailed(failed) if failed.build => Some(failed.diagnostics[0].clone()),
+            _ => None,
+        })
+        .await;
+    world.end().await;
+    (found.message, found.hint.unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_go_or_with_another_one_or_without_a_network_is_told_what_to_do() {
+    let (message, hint) = no_build("module example.com/demo\n\ngo 1.21\n", &[("PATH", "/nowhere")]).await;
+    assert!(message.starts_with("the go command does not run: go cannot be started"), "{message}");
+    assert!(hint.contains("https://go.dev/dl"), "{hint}");
+    if !go_is_there() {
+        return;
+    }
+    let (message, hint) = no_build("module example.com/demo\n\ngo 1.999\n", &[]).await;
+    assert!(message.contains("requires go >= 1.999"), "{message}");
+    assert!(hint.starts_with("install this version of Go"), "{hint}");
+    let cache = tempfile::tempdir().unwrap();
+    let path = cache.path().display().to_string();
+    let requires = "module example.com/demo\n\ngo 1.21\n\nrequire example.com/nowhere v1.0.0\n";
+    let offline = [("GOPROXY", "off"), ("GOMODCACHE", path.as_str()), ("GOFLAGS", "-mod=mod")];
+    let (message, hint) = no_build(requires, &offline).await;
+    assert!(message.contains("module lookup disabled by GOPROXY=off"), "{message}");
+    assert!(hint.contains("go online once"), "{hint}");
+}

@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
 
 /// As long as a slow machine may take for anything.
 const LONG: Duration = Duration::from_secs(120);
@@ -454,5 +456,42 @@ async fn a_relay_changes_nothing_and_lets_nobody_else_in() {
         "{next:?}"
     );
 
+    plane.stop().await;
+}
+
+/// Whoever writes nonsense to the socket is told of, and the program is heard all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_on_the_socket_is_told_and_harms_no_trace() {
+    let plane = ControlPlane::start().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (sink, mut events) = EventSink::channel(1024);
+    let socket = socket_path(folder.path());
+    let tracing = Tracing::start(&socket, &plane, User::admin(), sink, PassNumbers::default()).unwrap();
+    let mut next = async |what: &str, pick: fn(&Event) -> bool| {
+        let look = async { while !pick(&events.recv().await.unwrap()) {} };
+        tokio::time::timeout(LONG, look).await.unwrap_or_else(|_| panic!("waited for {what} in vain"));
+    };
+    let connect = async || UnixStream::connect(tracing.socket()).await.unwrap();
+    let told = |event: &Event| matches!(event, Event::Noticed(notice) if notice.message.starts_with("the trace socket got a line that is no record"));
+    let mut stranger = connect().await;
+    stranger.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+    next("a word about nonsense", told).await;
+    // A line without an end is cut; whoever sends it finds the socket closed.
+    let endless = vec![b'x'; 1 << 16];
+    while stranger.write_all(&endless).await.is_ok() {}
+    next("a word about a line without an end", told).await;
+
+    let mut program = connect().await;
+    let records = [
+        json!({"record": "hello", "pid": 1, "rung": "full"}),
+        json!({"record": "controller", "name": "fleet", "group": "test.opdev.dev", "kind": "Fleet"}),
+        json!({"record": "begin", "t": 1, "id": "a", "controller": "fleet", "namespace": "default", "name": "one"}),
+        json!({"record": "end", "t": 2, "id": "a"}),
+    ];
+    let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+    program.write_all(lines.as_bytes()).await.unwrap();
+    // One that closes the socket goes on unheard.
+    drop(program);
+    next("the pass", |event| matches!(event, Event::Reconciled(pass) if pass.object.name == "one")).await;
     plane.stop().await;
 }
