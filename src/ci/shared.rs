@@ -16,8 +16,9 @@ use kube::runtime::conditions::is_deleted;
 use kube::runtime::wait::await_condition;
 use opdev_object::meta::{Gvk, ObjectRef};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// How long a namespace may take to go: pods have 30 s to end.
@@ -27,7 +28,7 @@ const MARK: &str = "opdev.dev/ci";
 
 /// The namespaces that scenarios have on a cluster now. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Namespaces(Arc<Mutex<BTreeSet<String>>>);
+pub struct Namespaces(Arc<std::sync::Mutex<BTreeSet<String>>>);
 
 impl Namespaces {
     /// Their names.
@@ -46,6 +47,8 @@ pub(super) struct Shared {
     /// The kinds that the operator reconciles in a namespace; those of the cluster are everybody's.
     kinds: Vec<Gvk>,
     namespaces: Namespaces,
+    /// Held by a scenario while its operator starts.
+    starting: Mutex<()>,
 }
 
 impl Shared {
@@ -68,7 +71,10 @@ impl Shared {
             () = shutdown.cancelled() => bail!("broken off"),
         };
         match kinds_apart(&connection, project, &sources).await {
-            Ok(kinds) => Ok(Some(Arc::new(Shared { connection, kinds, namespaces: namespaces.clone() }))),
+            Ok(kinds) => {
+                let (namespaces, starting) = (namespaces.clone(), Mutex::default());
+                Ok(Some(Arc::new(Shared { connection, kinds, namespaces, starting })))
+            }
             Err(error) => {
                 connection.close().await;
                 Err(error)
@@ -79,6 +85,12 @@ impl Shared {
     /// Its calls pass the guard.
     pub(super) fn client(&self) -> Client {
         self.connection.client.clone()
+    }
+
+    /// Lets one operator at a time start: each applies the CRDs, and two that are new to all of them would be in each other's
+    /// way.
+    pub(super) async fn start_alone(&self) -> MutexGuard<'_, ()> {
+        self.starting.lock().await
     }
 
     /// The only kinds to reconcile.

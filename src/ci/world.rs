@@ -122,7 +122,12 @@ impl World {
             }
             None => None,
         };
+        let alone = match &setup.shared {
+            Some(shared) => Some(shared.start_alone().await),
+            None => None,
+        };
         let started = World::start_in(setup, own.as_ref()).await;
+        drop(alone);
         match (started, own) {
             (Ok(world), own) => Ok(World { own, ..world }),
             (Err(error), Some(own)) => {

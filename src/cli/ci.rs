@@ -183,14 +183,17 @@ fn stop_patiently(shutdown: CancellationToken, context: String, namespaces: Name
         let left = namespaces.names();
         if !std::mem::replace(&mut asked_before, true) {
             if !left.is_empty() {
-                super::say("The namespaces of the scenarios are removed; once more leaves them as they are.");
+                let told =
+                    "The namespaces of the scenarios are removed; once more leaves them as they are.\n";
+                let _ = tell(&mut std::io::stderr(), told);
             }
             shutdown.cancel();
             return;
         }
         end_programs();
         for name in left {
-            super::say(&format!("left behind: `kubectl --context {context} delete namespace {name}`"));
+            let left = format!("left behind: `kubectl --context {context} delete namespace {name}`\n");
+            let _ = tell(&mut std::io::stderr(), &left);
         }
         std::process::exit(asked.code());
     })

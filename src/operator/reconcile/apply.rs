@@ -243,17 +243,26 @@ fn note_write(planned: &Planned, after: Value, effects: &mut Effects) {
     effects.known.push((Arc::new(after), true));
 }
 
-/// Deletes one live object.
+/// Deletes one live object, as Helm does: by its name. A hook of this pass may have put another one in its place.
 pub(super) async fn remove(
     api: &Api,
     wanted: &Wanted,
     live: &Value,
     effects: &mut Effects,
 ) -> anyhow::Result<Deletion> {
-    let deletion = api
-        .delete(&wanted.at(), meta::uid(live))
-        .await
-        .with_context(|| format!("failed to delete {}", wanted.key()))?;
+    let failed = || format!("failed to delete {}", wanted.key());
+    let replaced;
+    let (deletion, live) = match api.delete(&wanted.at(), meta::uid(live)).await {
+        Err(ApiError::Refused { code: 409, .. }) => match api.get(&wanted.at()).await.with_context(failed)? {
+            Some(other) if !is_kept(&other) => {
+                replaced = other;
+                (api.delete(&wanted.at(), meta::uid(&replaced)).await, &replaced)
+            }
+            Some(_) | None => return Ok(Deletion::Gone),
+        },
+        other => (other, live),
+    };
+    let deletion = deletion.with_context(failed)?;
     let mut object = wanted.reference();
     object.uid = meta::uid(live).map(str::to_owned);
     if meta::deletion_timestamp(live).is_none() {
