@@ -24,3 +24,26 @@ pub(crate) fn used(id: u32) -> Use {
     let ticks: f64 = fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap()).sum();
     Use { resident: megabytes("VmRSS:"), peak: megabytes("VmHWM:"), processor: ticks / 100.0 }
 }
+
+/// Of a process and all below it.
+#[allow(dead_code)]
+pub(crate) fn used_by_tree(id: u32) -> Use {
+    let parent_of = |id: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parents: Vec<(u32, u32)> = ids.filter_map(|id| Some((id, parent_of(id)?))).collect();
+    let mut tree = vec![id];
+    let mut at = 0;
+    while let Some(above) = tree.get(at).copied() {
+        tree.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(id, _)| *id));
+        at += 1;
+    }
+    tree.into_iter().map(used).fold(Use { resident: 0.0, peak: 0.0, processor: 0.0 }, |sum, one| Use {
+        resident: sum.resident + one.resident,
+        peak: sum.peak + one.peak,
+        processor: sum.processor + one.processor,
+    })
+}

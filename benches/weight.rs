@@ -2,7 +2,8 @@
 //! processor time it used, and how long each step took.
 //! `cargo bench -p opdev-controlplane --bench weight -- 1000 10000 30000` (numbers of pods; a third as many ConfigMaps
 //! come with them). `OPDEV_WEIGHT_SERVERS` names other programs to measure beside this one, as in
-//! `before=/path/to/opdev,now=/path/to/opdev`: each is started as `PROGRAM serve`. `OPDEV_WEIGHT_DEPLOYMENTS=SECONDS`
+//! `before=/path/to/opdev,now=/path/to/opdev`: each is started as `PROGRAM serve`; the real API server with etcd is
+//! `real=tests/reference/kubernetes/serve.py`. `OPDEV_WEIGHT_DEPLOYMENTS=SECONDS`
 //! measures instead a plane with ten Deployments that are scaled twice a second.
 //!
 //! Absolute numbers: compare only what one run prints. Linux only: memory and processor time are read from `/proc`.
@@ -21,7 +22,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use used::{Use, used};
+use used::{Use, used_by_tree};
 
 const STATUS_UPDATES: usize = 3_100;
 const READS: usize = 2_000;
@@ -103,7 +104,7 @@ impl Server {
     }
 
     fn used(&self) -> Use {
-        used(self.child.id())
+        used_by_tree(self.child.id())
     }
 
     /// Does one step and prints what it took.
@@ -143,6 +144,10 @@ impl Server {
         for n in 0..NAMESPACES {
             let namespace = json!({"metadata": {"name": format!("team-{n}")}});
             client.request_text(send("POST", "/api/v1/namespaces", JSON, &namespace)).await.unwrap();
+            // Where no controller runs, nobody else makes it; pods want it.
+            let account = json!({"metadata": {"name": "default"}});
+            let path = format!("/api/v1/namespaces/team-{n}/serviceaccounts");
+            drop(client.request_text(send("POST", &path, JSON, &account)).await);
         }
         self.step("pods and ConfigMaps created", async {
             many(client, 0..pods, |n| send("POST", &pods_of(n), JSON, &pod(n))).await;

@@ -1,19 +1,29 @@
 //! An object as text that becomes a value when somebody looks. Values in memory take ten times the room of their text,
-//! and of ten thousand objects few are looked at.
+//! and of ten thousand objects few are looked at. The texts are packed: objects of a kind say much the same.
 
+use opdev_object::pack::{ByKind, Kept};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+/// Shorter texts stay as they are.
+const SHORTEST: usize = 256;
+
+/// What the texts of each kind are compared with, and how texts are told apart without reading them.
+static PACKING: LazyLock<(ByKind, RandomState)> =
+    LazyLock::new(|| (ByKind::new(SHORTEST), RandomState::new()));
 
 /// An object; clones share it.
 #[derive(Clone)]
 pub struct Body(Arc<Inner>);
 
 struct Inner {
-    text: Box<[u8]>,
+    text: Kept,
+    hash: u64,
     /// Stays for as long as this version of the object does.
     value: OnceLock<Value>,
 }
@@ -21,32 +31,44 @@ struct Inner {
 impl Body {
     /// Keeps a value.
     pub fn new(value: &Value) -> Self {
-        // A copy of just its size: what a buffer has grown by, allocators keep where it is shrunk.
-        let text = serde_json::to_vec(value).unwrap_or_default().as_slice().into();
-        Body(Arc::new(Inner { text, value: OnceLock::new() }))
+        let text = serde_json::to_vec(value).unwrap_or_default();
+        let (kinds, hasher) = &*PACKING;
+        let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let hash = hasher.hash_one(&text);
+        Body(Arc::new(Inner { text: kinds.of(kind).keep(&text), hash, value: OnceLock::new() }))
     }
 
     /// The text: JSON in one line.
-    pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.0.text).unwrap_or("null")
+    pub fn text(&self) -> String {
+        String::from_utf8(self.0.text.text().into_owned()).unwrap_or_else(|_| "null".to_owned())
+    }
+
+    /// How many bytes it takes while nobody has looked.
+    pub fn held(&self) -> usize {
+        self.0.text.held()
+    }
+
+    fn parsed(&self) -> Value {
+        serde_json::from_slice(&self.0.text.text()).unwrap_or_default()
     }
 
     /// The value, for one look: what is read here is not kept.
     pub fn read(&self) -> Cow<'_, Value> {
         match self.0.value.get() {
             Some(value) => Cow::Borrowed(value),
-            None => Cow::Owned(serde_json::from_slice(&self.0.text).unwrap_or_default()),
+            None => Cow::Owned(self.parsed()),
         }
     }
 
     /// The value, read on the first look and kept.
     pub fn value(&self) -> &Value {
-        self.0.value.get_or_init(|| serde_json::from_slice(&self.0.text).unwrap_or_default())
+        self.0.value.get_or_init(|| self.parsed())
     }
 
-    /// Whether two hold the same text; told without reading either.
+    /// Whether two hold the same text; that two differ is told without reading either.
     pub fn same(&self, other: &Body) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.text == other.0.text
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.hash == other.0.hash && self.0.text.text() == other.0.text.text())
     }
 }
 
@@ -78,7 +100,7 @@ impl AsRef<Value> for Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.0.text))
+        f.write_str(&self.text())
     }
 }
 
@@ -94,7 +116,7 @@ mod tests {
         assert!(body.0.value.get().is_none());
         assert_eq!(*body, value);
         assert!(body.same(&Body::new(&value)) && !body.same(&Body::new(&json!({}))));
-        assert_eq!(serde_json::from_str::<Body>(body.text()).unwrap().read().as_ref(), &value);
+        assert_eq!(serde_json::from_str::<Body>(&body.text()).unwrap().read().as_ref(), &value);
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl Objects {
         // What a key, a row and their places in maps take.
         const ROW: usize = 1_200;
         const KEY: usize = 300;
-        let texts: usize = self.by_key.iter().map(|(_, seen)| seen.object.text().len() + ROW).sum();
+        let texts: usize = self.by_key.iter().map(|(_, seen)| seen.object.held() + ROW).sum();
         ((self.by_key.len(), texts), (self.unrelated.len(), self.unrelated.len() * KEY))
     }
 

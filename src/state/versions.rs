@@ -321,7 +321,7 @@ impl Archive {
 impl Gone {
     fn size(&self) -> usize {
         let older: usize = self.versions.older.iter().map(Older::size).sum();
-        size_of::<Gone>() + size_of::<Seen>() + self.seen.object.text().len() + older
+        size_of::<Gone>() + size_of::<Seen>() + self.seen.object.held() + older
     }
 }
 

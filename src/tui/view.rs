@@ -19,7 +19,7 @@ use super::pane::{Pane, Tab};
 use super::selection::Selection;
 use super::spots::Spots;
 use super::table::{Sort, Table};
-use super::text::Row;
+use super::text::{Row, width};
 use super::theme::Theme;
 use crate::event::{Borders, DraftId, Level, Reconcile, Request, RequestId, words};
 use crate::state::tree::{self, Node};
@@ -39,12 +39,32 @@ pub(super) struct Lists {
     pub(super) table: Table,
     /// Whether they are of more than one namespace.
     pub(super) namespaces_differ: bool,
+    pub(super) longest: Longest,
     pub(super) owned: Vec<Node>,
     pub(super) passes: Vec<Arc<Reconcile>>,
     /// The rows of that pane: the passes, and below open ones what is in them.
     pub(super) pass_rows: Vec<PassRow>,
     /// The state it was made from, with the view's own part of it.
     made_of: Option<(State, MadeOf)>,
+}
+
+/// What the longest kind, namespace and name of the custom resources need; a sample of rows is enough to tell.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Longest {
+    pub(super) kind: usize,
+    pub(super) namespace: usize,
+    pub(super) name: usize,
+}
+
+impl Longest {
+    fn of(resources: &[Arc<Seen>]) -> Longest {
+        const SAMPLE: usize = 500;
+        resources.iter().take(SAMPLE).fold(Longest::default(), |longest, seen| Longest {
+            kind: longest.kind.max(width(&seen.key.kind)),
+            namespace: longest.namespace.max(seen.key.namespace.as_deref().map_or(0, width)),
+            name: longest.name.max(width(&seen.key.name)),
+        })
+    }
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -316,6 +336,7 @@ impl ViewState {
         if lists.table.fresh {
             let first = lists.resources.first().map(|seen| &seen.key.namespace);
             lists.namespaces_differ = lists.resources.iter().any(|seen| Some(&seen.key.namespace) != first);
+            lists.longest = Longest::of(&lists.resources);
         }
         self.resources.settle(lists.resources.len(), |i| lists.resources[i].key.as_ref().clone());
         let root = match &self.browse {

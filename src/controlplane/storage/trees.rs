@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Bytes of text of the objects whose trees are kept. A tree takes about eight times its text.
-const KEPT: usize = 2 * 1024 * 1024;
+const KEPT: usize = 1024 * 1024;
 /// Bytes of the texts that stay whole without a tree.
 const WHOLE: usize = 3 * 1024 * 1024;
 

@@ -56,7 +56,7 @@ fn printer_columns(view: &ViewState, state: &State) -> Vec<PrinterColumn> {
     kind.map(|kind| kind.columns.clone()).unwrap_or_default()
 }
 
-/// What the longest kind, namespace and name need; a sample of rows is enough to tell.
+/// What the longest kind, namespace and name need.
 struct Needs {
     kind: usize,
     namespace: usize,
@@ -65,17 +65,12 @@ struct Needs {
 
 impl Needs {
     fn of(view: &ViewState, namespaces: bool) -> Needs {
-        let longest = |of: &dyn Fn(&Seen) -> usize, head: usize| {
-            view.lists.resources.iter().take(500).map(|seen| of(seen)).max().unwrap_or(0).max(head)
-        };
+        let longest = &view.lists.longest;
         Needs {
             // A mark behind the heading takes room, too.
-            kind: longest(&|seen| width(&seen.key.kind), 5),
-            namespace: match namespaces {
-                true => longest(&|seen| seen.key.namespace.as_deref().map_or(0, width), 10).min(20),
-                false => 0,
-            },
-            name: longest(&|seen| width(&seen.key.name), 5),
+            kind: longest.kind.max(5),
+            namespace: if namespaces { longest.namespace.clamp(10, 20) } else { 0 },
+            name: longest.name.max(5),
         }
     }
 }
