@@ -362,8 +362,11 @@ impl Connection {
                 (tracing?, Some(listening))
             }
             None => {
-                let client = acting.map_or(&self.client, |identity| &identity.client);
-                let upstream = proxy::upstream(client.clone());
+                let upstream = match (acting, &self.link) {
+                    (Some(identity), _) => proxy::upstream(identity.client.clone()),
+                    (None, Some(link)) => proxy::straight(link.clone()),
+                    (None, None) => proxy::upstream(self.client.clone()),
+                };
                 (Tracing::relayed(socket, upstream, events, numbers).await?, None)
             }
         };

@@ -163,6 +163,8 @@ struct Life {
     rung: Option<Rung>,
     /// Whether the program makes clients before what was added to it is ready for its kubeconfig.
     plain_clients: bool,
+    /// How many calls there had been when the user was told of silence; a program that never calls is told of once.
+    silent_at: Option<u64>,
     state: ProcessState,
 }
 
@@ -217,6 +219,7 @@ impl Supervisor {
             saved_at: None,
             rung: None,
             plain_clients: false,
+            silent_at: None,
             state: ProcessState::Waiting { why: first_step.to_owned() },
             input: self,
         };

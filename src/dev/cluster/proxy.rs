@@ -1,9 +1,10 @@
 //! What the operator's own program asks of a cluster, on its way there: with the credentials of the kubeconfig, which the
 //! program never sees. Answers go through frame by frame, streams and upgrades as they are. Never disturbs a call.
 
-use super::link::Relayed;
+use super::link::{Link, Relayed};
 use bytes::Bytes;
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, TE, TRANSFER_ENCODING, UPGRADE,
 };
@@ -14,6 +15,7 @@ use kube::client::Body;
 use opdev_controlplane::{RelayedAnswer, Upstream};
 use serde_json::json;
 use std::sync::Arc;
+use tower::{BoxError, Service as _};
 
 /// Headers that concern one connection and no more.
 const OF_A_CONNECTION: [HeaderName; 5] = [
@@ -24,12 +26,34 @@ const OF_A_CONNECTION: [HeaderName; 5] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
+/// What sends a request on.
+type Sending = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+
 /// The API server that a client talks to.
 pub fn upstream(client: Client) -> Upstream {
-    Arc::new(move |request| forward(client.clone(), request).boxed())
+    through(move |request| {
+        let client = client.clone();
+        async move { client.send(request).await.map_err(BoxError::from) }.boxed()
+    })
 }
 
-async fn forward(client: Client, request: Request<Bytes>) -> RelayedAnswer {
+/// The same without the queue that a client has before its calls.
+pub(super) fn straight(link: Link) -> Upstream {
+    through(move |request| link.clone().call(request))
+}
+
+fn through(send: impl Fn(Request<Body>) -> Sending + Send + Sync + 'static) -> Upstream {
+    let send = Arc::new(send);
+    Arc::new(move |request| {
+        let send = Arc::clone(&send);
+        async move { forward(&*send, request).await }.boxed()
+    })
+}
+
+async fn forward(
+    send: &(impl Fn(Request<Body>) -> Sending + Sync),
+    request: Request<Bytes>,
+) -> RelayedAnswer {
     let (mut parts, body) = request.into_parts();
     let upgrades = parts.headers.contains_key(UPGRADE);
     plain(&mut parts.headers, upgrades);
@@ -41,7 +65,7 @@ async fn forward(client: Client, request: Request<Bytes>) -> RelayedAnswer {
         parts.uri = Uri::from(path);
     }
     let what = format!("{} {}", parts.method, parts.uri.path());
-    match client.send(Request::from_parts(parts, Body::from(body))).await {
+    match send(Request::from_parts(parts, Body::from(body))).await {
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
             plain(&mut parts.headers, parts.status == StatusCode::SWITCHING_PROTOCOLS);
@@ -63,7 +87,7 @@ fn plain(headers: &mut HeaderMap, upgrades: bool) {
 }
 
 /// What a client makes of an API server that cannot be reached for a while.
-fn unanswered(what: &str, error: &kube::Error) -> RelayedAnswer {
+fn unanswered(what: &str, error: &BoxError) -> RelayedAnswer {
     let message = format!("opdev has no answer from the cluster to {what}: {error}");
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": "ServiceUnavailable", "code": 503});
@@ -110,7 +134,7 @@ mod tests {
             .header("impersonate-user", "ada")
             .body(Bytes::from_static(b"{}"))
             .unwrap();
-        let answer = forward(client, request).await;
+        let answer = upstream(client)(request).await;
         assert_eq!((answer.status().as_u16(), answer.headers().get(CONNECTION)), (201, None));
         assert_eq!(answer.headers()["warning"], "299 - \"w\"");
         assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "made");
@@ -124,7 +148,7 @@ mod tests {
     async fn a_cluster_that_does_not_answer_is_unavailable_for_a_while() {
         let client = client(|_| Err(std::io::Error::other("connection refused")));
         let request = Request::get("/api/v1/pods").body(Bytes::new()).unwrap();
-        let answer = forward(client, request).await;
+        let answer = upstream(client)(request).await;
         assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
         let status: serde_json::Value =
             serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).unwrap();

@@ -29,7 +29,7 @@ impl Life {
     pub(super) async fn tell_silent(&mut self) {
         let Some(Running { silent, child, .. }) = &mut self.running else { return };
         let (Some((_, before)), Some(calls)) = (silent.take(), &self.input.calls) else { return };
-        if calls.load(Ordering::Relaxed) > before {
+        if calls.load(Ordering::Relaxed) > before || self.silent_at.replace(before) == Some(before) {
             return;
         }
         let pid = child.pid;

@@ -39,7 +39,9 @@ async fn a_cluster_that_goes_away_is_unavailable_to_the_program_and_comes_back()
         .await;
     // The test itself is the program.
     let kubeconfig = Kubeconfig::read_from(opdev.root.join(".opdev/process.kubeconfig")).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    // A refusal is to be seen, not tried again for a minute.
+    config.default_retry = false;
     let maps: Api<ConfigMap> = Api::default_namespaced(Client::try_from(config).unwrap());
     maps.list(&ListParams::default()).await.unwrap();
 
