@@ -212,7 +212,7 @@ impl Kinds {
             self.open.keys().chain(&fresh).map(|follow| (follow.clone(), self.hub.open(follow))).collect();
         for (object, wrote) in &seen.known {
             for (_, cache) in caches.iter().filter(|(follow, _)| holds(follow, object)) {
-                cache.write().know(Arc::clone(object), *wrote);
+                cache.write().know(object, *wrote);
             }
         }
         for object in &seen.buried {

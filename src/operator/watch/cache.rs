@@ -165,20 +165,20 @@ impl Cache {
 
     /// Tells the state that a pass has read or written, so that a list or event that comes later is compared with
     /// it. What was written, or changed since the stream showed it, shows once more.
-    pub(crate) fn know(&mut self, object: Arc<Value>, wrote: bool) {
-        let Some(key) = key(&object) else { return };
+    pub(crate) fn know(&mut self, object: &Value, wrote: bool) {
+        let Some(key) = key(object) else { return };
         let before = self.objects.remove(&key);
         let known = match before {
-            Some(before) if before.state.order(&object).is_ge() => before,
+            Some(before) if before.state.order(object).is_ge() => before,
             Some(before) => {
                 // What a pass has only read shows once more, too: it may have decided before it read, and others
                 // that follow the object have not heard of it.
                 let told = before.told.unwrap_or(Some(before.state));
-                Known { told: Some(told), state: self.state(&object) }
+                Known { told: Some(told), state: self.state(object) }
             }
             // Made and gone again before its pass had ended: the stream is ahead of what the pass tells.
-            None if self.is_past(&object) => return,
-            None => Known { state: self.state(&object), told: wrote.then_some(None) },
+            None if self.is_past(object) => return,
+            None => Known { state: self.state(object), told: wrote.then_some(None) },
         };
         self.objects.insert(key, known);
     }
@@ -368,9 +368,9 @@ mod tests {
         let made = object("a", "1", 5);
         let events = vec![Raw::Applied(Arc::clone(&made)), Raw::Deleted(object("a", "1", 6))];
         assert_eq!(run(&mut cache, events), ["Added a", "Deleted a"]);
-        cache.know(made, true);
+        cache.know(&made, true);
         assert_eq!(cache.objects().count(), 0);
-        cache.know(object("b", "2", 7), true);
+        cache.know(&object("b", "2", 7), true);
         assert_eq!(cache.objects().count(), 1, "what the stream has not shown yet is known");
     }
 
@@ -383,7 +383,7 @@ mod tests {
             let shown = vec![Raw::Init, Raw::Listed(Arc::new(elsewhere.clone())), Raw::Listing];
             run(cache, shown);
             // Made and gone before the list, as its pass tells late.
-            cache.know(object("a", "1", 5), true);
+            cache.know(&object("a", "1", 5), true);
         }
         assert_eq!(one.objects().count(), 1, "it is gone");
         assert_eq!(several.objects().count(), 2, "its namespace's watch may be behind");
@@ -394,7 +394,7 @@ mod tests {
         let mut cache = Cache::default();
         let made = object("a", "1", 5);
         run(&mut cache, vec![Raw::Init]);
-        cache.know(Arc::clone(&made), true);
+        cache.know(&made, true);
         assert!(run(&mut cache, vec![Raw::Listing]).is_empty());
         assert_eq!(cache.take_doubtful(), [Arc::clone(&made)]);
         assert!(cache.take_doubtful().is_empty(), "asked once");
@@ -403,7 +403,7 @@ mod tests {
 
         let other = object("b", "2", 6);
         run(&mut cache, vec![Raw::Init, Raw::Listed(object("a", "1", 5))]);
-        cache.know(Arc::clone(&other), true);
+        cache.know(&other, true);
         assert!(run(&mut cache, vec![Raw::Listing]).is_empty());
         assert!(run(&mut cache, vec![Raw::Missing(object("b", "other", 6))]).is_empty(), "another one");
         assert_eq!(run(&mut cache, vec![Raw::Missing(other)]), ["Deleted b"]);
@@ -414,23 +414,23 @@ mod tests {
     fn a_change_that_a_pass_has_read_first_is_not_lost_to_others() {
         let mut cache = Cache::default();
         run(&mut cache, vec![Raw::Init, Raw::Listed(object("a", "1", 1)), Raw::Listing]);
-        cache.know(object("a", "1", 5), false);
+        cache.know(&object("a", "1", 5), false);
         assert_eq!(run(&mut cache, vec![Raw::Applied(object("a", "1", 5))]), ["Modified a"]);
-        cache.know(object("a", "1", 5), false);
+        cache.know(&object("a", "1", 5), false);
         assert!(run(&mut cache, vec![Raw::Applied(object("a", "1", 5))]).is_empty(), "told once");
     }
 
     #[test]
     fn what_we_wrote_is_the_state_to_compare_with() {
         let mut cache = Cache::default();
-        cache.know(object("a", "1", 5), true);
+        cache.know(&object("a", "1", 5), true);
         let events = vec![Raw::Init, Raw::Listed(object("a", "1", 7)), Raw::Listing];
         assert_eq!(run(&mut cache, events), ["Modified a"]);
-        cache.know(object("a", "1", 6), true);
+        cache.know(&object("a", "1", 6), true);
         assert!(run(&mut cache, vec![Raw::Applied(object("a", "1", 6))]).is_empty(), "older than known");
         assert!(run(&mut cache, vec![Raw::Applied(object("a", "1", 7))]).is_empty(), "nothing new");
         assert_eq!(run(&mut cache, vec![Raw::Applied(object("a", "other", 8))]), ["Added a"]);
-        cache.know(object("a", "other", 9), true);
+        cache.know(&object("a", "other", 9), true);
         assert_eq!(run(&mut cache, vec![Raw::Applied(object("a", "other", 9))]), ["Modified a"], "our echo");
         assert_eq!(run(&mut cache, vec![Raw::Deleted(object("a", "other", 10))]), ["Deleted a"]);
     }

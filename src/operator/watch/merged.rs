@@ -137,7 +137,7 @@ mod tests {
             run(&mut cache, &mut merged, place, list);
         }
         // The watch of one broke; its object went meanwhile, and so did one that a pass had made.
-        cache.know(object("a", "made", 2), true);
+        cache.know(&object("a", "made", 2), true);
         let again = vec![Raw::Init, Raw::Listed(object("a", "new", 3)), Raw::Listing];
         assert_eq!(run(&mut cache, &mut merged, 0, again), ["Added new", "Deleted in-a"]);
         assert_eq!(cache.take_doubtful().len(), 1, "what a pass made and no list shows is asked for");
@@ -152,7 +152,7 @@ mod tests {
         }
         run(&mut cache, &mut merged, 0, vec![Raw::Applied(object("a", "late", 90))]);
         // The stream of `b` is behind that of `a`: it has yet to show what a pass has made there.
-        cache.know(object("b", "made", 50), true);
+        cache.know(&object("b", "made", 50), true);
         assert_eq!(cache.objects().count(), 2);
         assert_eq!(
             run(&mut cache, &mut merged, 1, vec![Raw::Applied(object("b", "made", 50))]),
