@@ -12,6 +12,7 @@ mod far;
 mod image;
 mod logging;
 mod operate;
+mod pages;
 mod plan;
 pub mod render;
 mod run;
@@ -102,6 +103,9 @@ pub fn main() -> ExitCode {
             return unread(error.exit_code());
         }
     };
+    if matches!(command, Command::Run(_) | Command::Operate(_) | Command::Serve(_)) {
+        pages::use_small();
+    }
     let result = match command {
         Command::Ci(args) => return ci::run(args),
         Command::Plan(args) => return code(plan::run(args)),

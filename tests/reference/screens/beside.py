@@ -56,6 +56,7 @@ class Cluster:
                     out.write(base64.b64decode(field(part).group(1)))
             self.context.load_cert_chain(pem)
         self.local = threading.local()
+        self.updates = 0
 
     def send(self, method, path, body, media="application/json"):
         if not hasattr(self.local, "connection"):
@@ -93,10 +94,14 @@ class Cluster:
         for thread in threads:
             thread.join()
 
-    def update(self, n, round_):
-        condition = {"type": "Ready", "status": "True" if round_ % 2 else "False"}
+    def update(self, pods):
+        """Changes the status of the next pod; no two changes are the same."""
+        self.updates += 1
+        n = self.updates % pods
+        address = ".".join(str(part) for part in (10, *self.updates.to_bytes(3, "big")))
+        condition = {"type": "Ready", "status": "True", "message": f"change {self.updates}"}
         self.send("PATCH", f"/api/v1/namespaces/team-{n % NAMESPACES}/pods/app-{n}/status",
-                  {"status": {"phase": "Running", "podIP": f"10.{n // 250 % 250}.{n % 250}.{round_ % 250}", "conditions": [condition]}},
+                  {"status": {"phase": "Running", "podIP": address, "conditions": [condition]}},
                   "application/merge-patch+json")
 
     def stop(self):
@@ -155,9 +160,10 @@ class Screen:
         os.write(self.terminal, keys.encode())
 
     def settle(self):
-        """Waits for two quiet seconds."""
+        """Waits for two quiet seconds; a program that is never quiet has had thirty."""
         quiet, before = 0, processor(self.pid)
-        while quiet < 4:
+        end = time.monotonic() + 30
+        while quiet < 4 and time.monotonic() < end:
             self.read(0.5)
             now = processor(self.pid)
             quiet = quiet + 1 if now - before <= 0.03 else 0
@@ -205,8 +211,7 @@ def measure(name, program, cluster, pods):
         def change():
             begun = time.monotonic()
             while updates["go"]:
-                n = updates["count"]
-                cluster.update(n % pods, n // pods + 1)
+                cluster.update(pods)
                 updates["count"] += 1
                 time.sleep(max(0.0, begun + updates["count"] / 157 - time.monotonic()))
 
