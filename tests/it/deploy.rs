@@ -2,29 +2,24 @@
 //! `make deploy` and `make undeploy`.
 
 use crate::oracle::oracle;
+use crate::served::Served;
 use kube::api::{Api, DynamicObject, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// A server of its own and a project of the demo's chart.
 struct Stage {
+    /// Ends before its folder goes.
+    _served: Served,
     folder: tempfile::TempDir,
     root: PathBuf,
-    served: Child,
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        let _ = self.served.kill();
-        let _ = self.served.wait();
-    }
 }
 
 fn opdev(root: &Path, home: &Path, args: &[&str]) -> Output {
@@ -52,26 +47,13 @@ impl Stage {
     /// A project that `opdev init` makes with these arguments, and a server with those.
     fn of(init: &[&str], serve: &[&str]) -> Stage {
         let folder = tempfile::Builder::new().prefix("deploy-").tempdir().unwrap();
-        let mut served = Command::new(env!("CARGO_BIN_EXE_opdev"))
-            .args(["serve", "--kubeconfig", "kubeconfig"])
-            .args(serve)
-            .current_dir(folder.path())
-            .env("HOME", folder.path())
-            .env("XDG_STATE_HOME", folder.path().join("state"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(served.stdout.take().unwrap()).lines();
-        lines
-            .find(|line| line.as_ref().unwrap().contains("Ctrl-C"))
-            .expect("the server has not started")
-            .unwrap();
+        let served = Served::start(folder.path(), "kubeconfig", serve);
         let root = folder.path().join("project");
         fs::create_dir(&root).unwrap();
         let init = [&["init", "--project-name", "cache-operator"], init].concat();
         let made = opdev(&root, folder.path(), &init);
         assert!(made.status.success(), "{}", text(&made));
-        Stage { root, served, folder }
+        Stage { _served: served, folder, root }
     }
 
     fn kubeconfig(&self) -> PathBuf {

@@ -35,6 +35,7 @@ mod reload;
 mod reload_types;
 mod render;
 mod scaffold;
+mod served;
 mod service_account;
 mod supervised;
 mod terminal;

@@ -2,26 +2,20 @@
 //! is another `opdev serve` here, and recordings.
 
 use super::{ci, command, demo_project, told, with_steps};
+use crate::served::Served;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// A control plane that stands for a cluster.
 struct Cluster {
+    /// Ends before its folder goes.
+    _served: Served,
     folder: tempfile::TempDir,
-    served: Child,
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        let _ = self.served.kill();
-        let _ = self.served.wait();
-    }
 }
 
 async fn client(kubeconfig: Kubeconfig) -> Client {
@@ -43,23 +37,14 @@ impl Cluster {
     /// Its context is named so; `opdev` is clearly local.
     fn start(context: &str) -> Cluster {
         let folder = tempfile::tempdir().unwrap();
-        let mut served = Command::new(env!("CARGO_BIN_EXE_opdev"))
-            .args(["serve", "--kubeconfig", "made"])
-            .current_dir(folder.path())
-            .env("HOME", folder.path())
-            .env("XDG_STATE_HOME", folder.path().join("state"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(served.stdout.take().unwrap()).lines();
-        lines.find(|line| line.as_ref().unwrap().contains("Ctrl-C")).expect("it has not started").unwrap();
+        let served = Served::start(folder.path(), "made", &[]);
         let text = fs::read_to_string(folder.path().join("made")).unwrap();
         let named = text
             .replace("name: opdev\n", &format!("name: {context}\n"))
             .replace("cluster: opdev\n", &format!("cluster: {context}\n"))
             .replace("current-context: opdev\n", &format!("current-context: {context}\n"));
         fs::write(folder.path().join("kubeconfig"), named).unwrap();
-        Cluster { folder, served }
+        Cluster { _served: served, folder }
     }
 
     fn kubeconfig(&self) -> PathBuf {
