@@ -4,10 +4,11 @@ use super::action::Do;
 use super::allowed::{connected, writes};
 use super::candidates::What;
 use super::command::{Command, ask};
-use super::dialog::{Confirm, Delete, HeldDialog, Scale, TrustDialog, Unlock};
-use super::finding::open;
-use super::layer::Layer;
+use super::dialog::{
+    Confirm, Copy, Delete, HeldDialog, New, Samples, Scale, Tasks, TrustDialog, Undo, Unlock,
+};
 use super::pane::Tab;
+use super::picker::open;
 use super::programs;
 use super::replicas::replicas;
 use super::view::ViewState;
@@ -174,24 +175,34 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
 /// Does it, or opens its dialog. Only for what `update` passes on.
 pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command> {
     match does {
-        Do::Apply => view.layers.push(Layer::Samples { typed: String::new(), index: 0 }),
-        Do::Scale => view.layers.push(Layer::Scale(Scale::of(&view.targets(state), state))),
-        Do::Delete => view.layers.push(Layer::Delete(Delete::of(&view.targets(state), state))),
+        Do::Apply => view.open(Samples::default()),
+        Do::Scale => view.open(Scale::of(&view.targets(state), state)),
+        Do::Delete => view.open(Delete::of(&view.targets(state), state)),
         Do::Held => {
             if let Some(asked) = &state.trust {
-                view.layers.push(Layer::Trust(TrustDialog::of(asked)));
+                view.open(TrustDialog::of(asked));
                 return Vec::new();
             }
-            view.layers.extend(state.impact.held.first().map(|held| Layer::Held(HeldDialog::of(held))));
+            if let Some(held) = state.impact.held.first() {
+                view.open(HeldDialog::of(held));
+            }
         }
-        Do::New => view.layers.push(Layer::New { typed: String::new(), index: 0 }),
-        Do::Undo => view.layers.push(Layer::Undo { index: 0 }),
+        Do::New => view.open(New::default()),
+        Do::Undo => view.open(Undo::default()),
         Do::Edit => {
             let object = view.subject(state).map(|seen| seen.object_ref.clone());
             return object.map(|object| ask(view, Request::Edit { object })).unwrap_or_default();
         }
-        Do::Freeze => view.layers.extend(freeze(state).map(Layer::Confirm)),
-        Do::Unlock => view.layers.extend(Unlock::of(state).map(Layer::Unlock)),
+        Do::Freeze => {
+            if let Some(question) = freeze(state) {
+                view.open(question);
+            }
+        }
+        Do::Unlock => {
+            if let Some(question) = Unlock::of(state) {
+                view.open(question);
+            }
+        }
         Do::Fail => open(view, What::Failure, state),
         Do::Disturb => open(view, What::Disturbance, state),
         Do::OwnCommands => open(view, What::Commands, state),
@@ -203,8 +214,8 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
             }
         }
         Do::Save => return save(None, view, state),
-        Do::Copy => view.layers.push(Layer::Copy { index: 0 }),
-        Do::Tasks => view.layers.push(Layer::Tasks { index: 0 }),
+        Do::Copy => view.open(Copy::default()),
+        Do::Tasks => view.open(Tasks::default()),
         Do::Reload => return ask(view, Request::Reload),
         Do::HoldCharts => return ask(view, Request::HoldCharts { on: !state.hold }),
         Do::AddRules => return ask(view, Request::AddRules),
@@ -264,14 +275,9 @@ pub(super) fn save(path: Option<String>, view: &mut ViewState, state: &State) ->
     }
     let tab = view.tab.title().to_lowercase().replace(' ', "-");
     let name = format!("{tab}{about}.{end}");
-    let mut text = lines(view).collect::<Vec<_>>().join("\n");
+    let mut text = view.lines.texts().collect::<Vec<_>>().join("\n");
     text.push('\n');
     ask(view, Request::SaveText { path, name, text })
-}
-
-/// The lines of the detail pane as text.
-pub(super) fn lines(view: &ViewState) -> impl DoubleEndedIterator<Item = String> + '_ {
-    view.lines.rows.iter().map(|row| row.text().trim_end().to_owned())
 }
 
 /// Asks about a copy of the operator that runs, or, where none does, about one that is frozen.
@@ -317,7 +323,7 @@ fn bundle(
     if requests.len() > 1 {
         let title = format!("{verb} {} objects?", objects.len());
         let request = Request::Each { requests };
-        view.layers.push(Layer::Confirm(Confirm { title, objects, word: verb, request, on_yes: true }));
+        view.open(Confirm { title, objects, word: verb, request, on_yes: true });
         return Vec::new();
     }
     requests.pop().map(|request| ask(view, request)).unwrap_or_default()

@@ -1,6 +1,5 @@
 //! What the terminal keeps when opdev goes on working on another cluster, and what it forgets.
 
-use super::layer::Layer;
 use super::pane::Pane;
 use super::view::ViewState;
 use crate::state::State;
@@ -8,8 +7,6 @@ use crate::state::State;
 impl ViewState {
     /// What was chosen, filtered and opened on another cluster means nothing on this one; how it is looked at stays.
     pub(super) fn arrive(&mut self, state: &State) {
-        let answered = |id| state.requests.finished.iter().any(|finished| finished.id == id);
-        self.layers.retain(|layer| !matches!(layer, Layer::Switching(to) if answered(to.id)));
         if self.left == state.left {
             return;
         }

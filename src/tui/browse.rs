@@ -1,9 +1,8 @@
 //! The table of one kind, which takes the place of the lists while it is open: which rows it shows, in which order, which
 //! one is selected. Rows and columns are the API server's; `:pods`, or any other kind, opens it, `esc` leaves it.
 
-use super::candidates::{Picker, What};
 use super::filter::{Filter, Subject};
-use super::layer::Layer;
+use super::layer::Need;
 use super::open_table::{Browse, TableSort, row_of};
 use super::pane::{Pane, Tab};
 use super::selection::Selection;
@@ -95,10 +94,7 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<Request> {
         view.browsing.row.clone_from(&row);
         requests.push(Request::ReadRow { object: row });
     }
-    let palette = view
-        .layers
-        .iter()
-        .any(|layer| matches!(layer, Layer::Picker(picker) if picker.what == What::Palette));
+    let palette = view.needs(Need::Kinds);
     if palette && !view.browsing.kinds {
         requests.push(Request::ListKinds);
     }
@@ -215,7 +211,7 @@ impl ViewState {
 
     /// Brings the open table up to a state.
     pub(super) fn refresh_table(&mut self, state: &State) {
-        self.fill_palette(state);
+        self.catch_up_layers(state);
         let Some(mut browse) = self.browse.take() else { return };
         let filter = &self.filters[Pane::Resources.index()];
         match browse.table(self.namespace.as_deref(), state) {
@@ -252,16 +248,5 @@ impl ViewState {
             browse.row = row;
         }
         self.browse = Some(browse);
-    }
-
-    /// The kinds of the API server came while the palette was open.
-    fn fill_palette(&mut self, state: &State) {
-        let lacks = |layer: &Layer| matches!(layer, Layer::Picker(picker) if picker.what == What::Palette && !picker.has_kinds);
-        let Some(at) = self.layers.iter().position(lacks).filter(|_| state.served.is_some()) else { return };
-        let mut layer = self.layers.remove(at);
-        if let Layer::Picker(picker) = &mut layer {
-            picker.fill(Picker::open(What::Palette, self, state));
-        }
-        self.layers.insert(at, layer);
     }
 }

@@ -154,7 +154,7 @@ impl Census {
 
 /// A list to choose from.
 #[derive(Clone, Debug)]
-pub struct Picker {
+pub(super) struct Picker {
     pub(super) what: What,
     pub(super) typed: String,
     /// Whether what is typed comes from the last time: typing replaces it.
@@ -296,11 +296,5 @@ impl Picker {
         }
         self.typed.push_str(text);
         self.search(!replaced);
-    }
-
-    pub(super) fn paste(&mut self, text: &str) {
-        if self.typed.len() + text.len() < 500 {
-            self.push(text.trim());
-        }
     }
 }

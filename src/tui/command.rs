@@ -2,7 +2,6 @@
 
 use super::dialog::Switching;
 use super::keys::Key;
-use super::layer::Layer;
 use super::view::ViewState;
 use crate::event::{ProgramRun, Request, RequestId};
 use std::path::PathBuf;
@@ -72,7 +71,8 @@ pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
         view.layers.clear();
     }
     if let Request::Switch { to, .. } = &request {
-        view.layers = vec![Layer::Switching(Switching { id, to: to.clone() })];
+        view.layers.clear();
+        view.open(Switching { id, to: to.clone() });
     }
     if !matches!(request, Request::ListPaths { .. } | Request::Cancel { .. } | Request::Remember { .. }) {
         view.did = Some(request.clone());

@@ -1,7 +1,6 @@
 //! What drafts ask of the screen: the editor for a text, a dialog for a change. Each round is asked for once. Pure.
 
 use super::dialog::{ReviewDialog, review_of};
-use super::layer::Layer;
 use super::view::ViewState;
 use crate::event::{DraftId, DraftStage};
 use crate::state::State;
@@ -24,16 +23,13 @@ pub(super) fn editor_due(view: &mut ViewState, state: &State) -> Option<(DraftId
     Some((id, path))
 }
 
-/// Opens the dialog of a change that has come to wait, and closes those of changes that wait no longer.
+/// Opens the dialog of a change that has come to wait.
 pub(super) fn open_reviews(view: &mut ViewState, state: &State) {
-    let waits =
-        |dialog: &ReviewDialog| review_of(state, dialog.id).is_some_and(|(draft, _)| draft.at == dialog.at);
-    view.layers.retain(|layer| !matches!(layer, Layer::Review(dialog) if !waits(dialog)));
     view.reviewed.retain(|(id, _)| state.drafts.get(*id).is_some());
     for draft in state.drafts.all() {
         if review_of(state, draft.id).is_some() && !view.reviewed.contains(&(draft.id, draft.at)) {
             view.reviewed.push((draft.id, draft.at));
-            view.layers.push(Layer::Review(ReviewDialog::of(draft)));
+            view.open(ReviewDialog::of(draft));
         }
     }
 }

@@ -1,26 +1,15 @@
 //! A state and a view become a frame. Draws only what is visible, and notes when something on it will have changed
 //! by itself. Nothing is decided here: what is shown comes from `view`, what it means from the state.
 
-mod boxes;
-mod delete;
+pub(super) mod boxes;
 mod detail;
-mod dialogs;
-mod frame;
+pub(super) mod frame;
 mod header;
-mod held;
-mod help;
 mod kind_table;
-mod leave;
 mod lists;
-mod memory;
-mod picker;
-mod pieces;
+pub(super) mod pieces;
 mod process;
 mod resources;
-mod review;
-mod tasks;
-mod trust;
-mod unlock;
 mod which_key;
 
 use super::enabled::enabled;
@@ -28,6 +17,8 @@ pub(super) use resources::shown_columns;
 
 use super::action::Seek;
 use super::action::{self, Do};
+use super::dialog::progress;
+use super::layer::Canvas;
 use super::layout::{self, Shape};
 use super::pane::Pane;
 use super::spots::{Shown, Spot, Spots};
@@ -58,6 +49,7 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
         return too_small(view, buffer, area);
     }
     view.refresh(state);
+    view.layers.retain(|layer| layer.is_open(state));
     view.open_trust(state);
     view.open_held(state);
     super::drafts::open_reviews(view, state);
@@ -82,9 +74,10 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
         say(&toast, view, buffer, body);
     }
     which_key::draw(view, state, buffer, body, now);
-    leave::progress(state, view, buffer, body);
+    let mut canvas = Canvas { buffer, body, now };
+    progress(state, view, &mut canvas);
     for layer in std::mem::take(&mut view.layers) {
-        dialogs::draw(&layer, state, view, buffer, body, now);
+        layer.draw(state, view, &mut canvas);
         view.layers.push(layer);
     }
 }
@@ -230,17 +223,7 @@ fn tab_bar(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect)
 
 /// Keys of the focused pane on the left, the queue on the right.
 fn footer(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
-    if let Some(crate::tui::layer::Layer::Filter { pane, .. }) = view.layers.last() {
-        let row = Row::new(Role::Key, format!(" filter {}: ", pane.title().to_lowercase()))
-            .and(Role::Text, format!("{}▏", view.filter(*pane)))
-            .and(Role::Dim, "   enter keeps, esc drops");
-        let wrong = view.filter_problem(*pane).map(|why| format!("   {why}"));
-        return line(buffer, view, area, &row.and(Role::Bad, wrong.unwrap_or_default()));
-    }
-    if let Some(crate::tui::layer::Layer::Search { .. }) = view.layers.last() {
-        let row = Row::new(Role::Key, " find: ")
-            .and(Role::Text, format!("{}▏", view.search.text))
-            .and(Role::Dim, "   words or /regex/; enter goes there, esc drops");
+    if let Some(row) = view.layers.last().and_then(|layer| layer.footer(view)) {
         return line(buffer, view, area, &row);
     }
     let queue = &state.queue;

@@ -2,14 +2,14 @@
 //! of the log is shown. View changes only; `update` hands the keys of these actions to `perform`.
 
 use super::action::{self, Seek};
-use super::candidates::{Item, Picker, What};
+use super::candidates::{Item, What};
 use super::detail::search_step::step;
-use super::dialog::{Answer, Opening};
+use super::dialog::{Answer, Leave, Samples, SearchLine};
 use super::draw::shown_columns;
-use super::layer::Layer;
+use super::gather::is_here;
 use super::leaving::asks_before_leaving;
 use super::pane::{Pane, Tab};
-use super::picker::is_here;
+use super::picker::open;
 use super::programs;
 use super::table::{Column, Sort, Wanted};
 use super::theme::Theme;
@@ -18,11 +18,6 @@ use crate::event::{Level, Request};
 use crate::state::{Seen, State, tree};
 use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
-
-pub(super) fn open(view: &mut ViewState, what: What, state: &State) {
-    let picker = Picker::open(what, view, state);
-    view.layers.push(Layer::Picker(Box::new(picker)));
-}
 
 /// Does one of them.
 pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
@@ -48,7 +43,7 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
         }
         Seek::Turn => view.sort.down = !view.sort.down,
         Seek::Mouse => view.mouse = !view.mouse,
-        Seek::Text => view.layers.push(Layer::Search { before: view.search.text.clone() }),
+        Seek::Text => view.open(SearchLine::of(view)),
         Seek::Next => step(view, true),
         Seek::Previous => step(view, false),
         Seek::MoreLog => view.log_level = louder(view.log_level),
@@ -155,7 +150,7 @@ impl ViewState {
             Item::Own(at) => match programs::start(at, self, state) {
                 Ok(programs::Start::Ask(request)) => return Answer::Ask(request),
                 Ok(programs::Start::Confirm(confirm)) => {
-                    return Answer::Open(Opening::Confirm(Box::new(confirm)));
+                    return Answer::Open(Box::new(confirm));
                 }
                 Err(why) => self.message = Some(why),
             },
@@ -165,7 +160,7 @@ impl ViewState {
             },
             Item::Table(name) => self.open_table(&name, ""),
             Item::Source { kind, .. } => self.show_kind(&kind),
-            Item::File(path) => return Answer::Open(Opening::Samples { typed: path }),
+            Item::File(path) => return Answer::Open(Box::new(Samples::like(path))),
             Item::Reconcile { id, object } => {
                 self.go_to(&object, state);
                 self.go_to_pass(id, state);
@@ -182,7 +177,7 @@ impl ViewState {
                 self.message = Some(format!("opdev runs on {to} already"));
             }
             Item::Context(to) if asks_before_leaving(state) => {
-                return Answer::Open(Opening::Leave { to });
+                return Answer::Open(Box::new(Leave::to(to)));
             }
             Item::Context(to) => {
                 let how = state.started.as_ref().and_then(|started| started.on_exit).unwrap_or_default();

@@ -1,86 +1,98 @@
-//! The dialogs that can be open, each with what it holds.
+//! What lies over the panes: dialogs, lists to choose from, lines to type into. Each keeps its own state, takes its keys
+//! and draws itself; this is the one trait that all of them have. A new one is a file in `dialog`, and the action that
+//! opens it.
 
-use super::candidates::Picker;
-use super::dialog::{Confirm, Delete, HeldDialog, ReviewDialog, Scale, Switching, TrustDialog, Unlock};
-use super::pane::Pane;
-use crate::event::Destination;
+use super::dialog::Answer;
+use super::keys::Key;
+use super::text::Row;
+use super::view::ViewState;
+use crate::state::State;
+use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use std::any::Any;
+use std::fmt::Debug;
 
-/// An open dialog.
-#[derive(Clone, Debug)]
-pub enum Layer {
-    /// All keys.
-    Help {
-        /// The first visible line.
-        scroll: usize,
-        /// What is searched for in it.
-        typed: Option<String>,
-    },
-    /// A filter being typed.
-    Filter {
-        /// Of which pane.
-        pane: Pane,
-        /// What it was before.
-        before: String,
-    },
-    /// A sample to choose.
-    Samples {
-        /// What was typed to narrow the list.
-        typed: String,
-        /// The chosen row.
-        index: usize,
-    },
-    /// Replicas to type.
-    Scale(Scale),
-    /// Something to delete.
-    Delete(Delete),
-    /// A held change to answer.
-    Held(HeldDialog),
-    /// What the project wants to be trusted with.
-    Trust(TrustDialog),
-    /// A question about several objects.
-    Confirm(Confirm),
-    /// What a draft would change.
-    Review(ReviewDialog),
-    /// What a new object begins with.
-    New {
-        /// What was typed to narrow the list.
-        typed: String,
-        /// The chosen row.
-        index: usize,
-    },
-    /// What to copy.
-    Copy {
-        /// The chosen row.
-        index: usize,
-    },
-    /// What becomes of custom resources when opdev leaves a cluster.
-    Leave {
-        /// The chosen row.
-        index: usize,
-        /// Where it goes; nowhere where it ends.
-        to: Option<Destination>,
-    },
-    /// Another cluster is on its way.
-    Switching(Switching),
-    /// What can be undone.
-    Undo {
-        /// The chosen row.
-        index: usize,
-    },
-    /// Who holds how much memory.
-    Memory,
-    /// Requests under way and ended.
-    Tasks {
-        /// The chosen row.
-        index: usize,
-    },
-    /// A list to choose from.
-    Picker(Box<Picker>),
-    /// A text to search for in the detail pane.
-    Search {
-        /// What was searched for before.
-        before: String,
-    },
-    /// The name of a context to type.
-    Unlock(Unlock),
+/// Where a layer draws, and when.
+pub(super) struct Canvas<'a> {
+    pub(super) buffer: &'a mut Buffer,
+    /// The place of all panes.
+    pub(super) body: Rect,
+    pub(super) now: Timestamp,
+}
+
+/// What a layer needs from the cluster for as long as it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// The kinds that the API server lists.
+    Kinds,
+    /// The selected object, with more than its metadata.
+    WholeObject,
+}
+
+/// Something that lies over the panes. The topmost takes the keys.
+pub(super) trait Layer: Any + Debug {
+    /// A key while it is the topmost.
+    fn key(&mut self, key: Key, view: &mut ViewState, state: &State) -> Answer;
+
+    /// Draws it over the panes; nothing where it draws elsewhere.
+    fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>);
+
+    /// Pasted text, without control characters. Where it means nothing it is dropped.
+    fn paste(&mut self, _text: &str, _view: &mut ViewState) {}
+
+    /// What stands in the place of the footer meanwhile.
+    fn footer(&self, _view: &ViewState) -> Option<Row> {
+        None
+    }
+
+    /// Whether the wheel of the mouse moves in it; in a question it could press something.
+    fn scrolls(&self) -> bool {
+        false
+    }
+
+    /// Whether what it asks about is still open; one that is not closes by itself.
+    fn is_open(&self, _state: &State) -> bool {
+        true
+    }
+
+    /// What it needs from the cluster.
+    fn need(&self) -> Option<Need> {
+        None
+    }
+
+    /// Takes in what is new.
+    fn catch_up(&mut self, _view: &mut ViewState, _state: &State) {}
+}
+
+impl dyn Layer {
+    /// This layer, where it is one of that type.
+    pub(super) fn downcast<T: Layer>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
+}
+
+impl ViewState {
+    /// Puts a layer over all others.
+    pub(super) fn open(&mut self, layer: impl Layer) {
+        self.layers.push(Box::new(layer));
+    }
+
+    /// The topmost layer, where it is one of that type.
+    pub(super) fn top<T: Layer>(&self) -> Option<&T> {
+        self.layers.last()?.downcast()
+    }
+
+    /// Whether a layer is open that needs this.
+    pub(super) fn needs(&self, need: Need) -> bool {
+        self.layers.iter().any(|layer| layer.need() == Some(need))
+    }
+
+    /// Lets each layer take in what is new.
+    pub(super) fn catch_up_layers(&mut self, state: &State) {
+        for mut layer in std::mem::take(&mut self.layers) {
+            layer.catch_up(self, state);
+            self.layers.push(layer);
+        }
+    }
 }

@@ -20,6 +20,7 @@ mod filter;
 mod finding;
 mod following;
 mod fuzzy;
+mod gather;
 mod keymap;
 mod keys;
 mod kubectl;

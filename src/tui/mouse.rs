@@ -4,7 +4,6 @@
 use super::action::Do;
 use super::command::{Command, Input, Mouse};
 use super::keys::Key;
-use super::layer::Layer;
 use super::layout;
 use super::open_table::TableSort;
 use super::pane::Pane;
@@ -46,7 +45,7 @@ fn pane(view: &ViewState, (x, y): (u16, u16)) -> Option<(Pane, Rect)> {
 pub(super) fn take(view: &mut ViewState, mouse: Mouse, state: &State) -> Vec<Command> {
     if let Some(layer) = view.layers.last() {
         // A dialog keeps the keys; in lists and texts the wheel moves, in others it could press something.
-        let scrolls = matches!(layer, Layer::Help { .. } | Layer::Picker(_) | Layer::Samples { .. });
+        let scrolls = layer.scrolls();
         return match mouse {
             Mouse::Wheel { up, .. } if scrolls => {
                 let code = if up { KeyCode::Up } else { KeyCode::Down };
@@ -146,6 +145,7 @@ fn click(view: &mut ViewState, pane: Pane, area: Rect, y: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::dialog::Help;
     use crate::tui::tests::fixture::busy;
     use crate::tui::tests::frames::{screen, text};
 
@@ -192,7 +192,7 @@ mod tests {
         assert!(view.sort.down);
         let (x, y) = place(&mut view, "? help");
         mouse(&mut view, Mouse::Click(x, y));
-        assert!(matches!(view.layers.as_slice(), [Layer::Help { .. }]));
+        assert!(view.layers.len() == 1 && view.top::<Help>().is_some());
         view.layers.clear();
         screen(&state, &mut view, "", (120, 36));
         let edge = view.places[0].right() - 1;

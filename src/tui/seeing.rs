@@ -3,7 +3,7 @@
 
 use super::action::See;
 use super::detail::pods;
-use super::layer::Layer;
+use super::layer::Need;
 use super::looks::Grouping;
 use super::pane::{Pane, Tab};
 use super::view::{Lists, ViewState};
@@ -107,7 +107,7 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {
 pub(super) fn look(view: &mut ViewState, state: &State) -> Option<Request> {
     let hidden = (view.zoom || view.compact) && view.focus != Pane::Detail;
     let shown = matches!(view.tab, Tab::Yaml | Tab::History | Tab::Describe | Tab::Conditions) && !hidden;
-    let copied = view.layers.iter().any(|layer| matches!(layer, Layer::Copy { .. }));
+    let copied = view.needs(Need::WholeObject);
     let wanted = view.subject(state).filter(|seen| {
         let asked = view.seeing.looked_at.as_ref() == Some(&seen.object_ref);
         (shown || copied)

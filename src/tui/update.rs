@@ -3,7 +3,7 @@
 use super::acting;
 use super::action::Do;
 use super::command::{Command, Input, ask};
-use super::dialog::{Answer, Opening};
+use super::dialog::{Answer, FilterLine, Help, Leave, Memory, Samples};
 use super::enabled::enabled;
 use super::finding;
 use super::keymap::Found;
@@ -38,6 +38,7 @@ pub fn update(view: &mut ViewState, input: Input, state: &State) -> Vec<Command>
         Input::Mouse(mouse) => mouse::take(view, mouse, state),
         Input::Paste(text) => {
             if let Some(mut layer) = view.layers.pop() {
+                let text: String = text.chars().filter(|c| !c.is_control()).take(500).collect();
                 layer.paste(&text, view);
                 view.layers.push(layer);
             }
@@ -128,14 +129,14 @@ fn own_command(view: &ViewState, typed: &[Key]) -> Option<Own> {
 fn start_own(view: &mut ViewState, at: usize, state: &State) -> Vec<Command> {
     match programs::start(at, view, state) {
         Ok(programs::Start::Ask(request)) => return ask(view, request),
-        Ok(programs::Start::Confirm(confirm)) => view.layers.push(Layer::Confirm(confirm)),
+        Ok(programs::Start::Confirm(confirm)) => view.open(confirm),
         Err(why) => view.message = Some(why),
     }
     Vec::new()
 }
 
 /// What a dialog's answer leads to.
-fn answered(view: &mut ViewState, state: &State, layer: Layer, answer: Answer) -> Vec<Command> {
+fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: Answer) -> Vec<Command> {
     match answer {
         Answer::Stay => {
             view.layers.push(layer);
@@ -161,11 +162,7 @@ fn answered(view: &mut ViewState, state: &State, layer: Layer, answer: Answer) -
         Answer::Save(path) => acting::save(Some(path), view, state),
         Answer::Act(does) => perform(view, does, state),
         Answer::Open(opening) => {
-            view.layers.push(match opening {
-                Opening::Samples { typed } => Layer::Samples { typed, index: 0 },
-                Opening::Confirm(confirm) => Layer::Confirm(*confirm),
-                Opening::Leave { to } => Layer::Leave { index: 0, to: Some(to) },
-            });
+            view.layers.push(opening);
             Vec::new()
         }
     }
@@ -235,19 +232,14 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::OpenFile => return super::opening::open(view, state),
         Do::Scope => view.all = !view.all,
         Do::Wrap => view.wrap = !view.wrap,
-        Do::Filter => {
-            let (pane, before) = (view.focus, view.filter(view.focus).to_owned());
-            view.layers.push(Layer::Filter { pane, before });
-        }
+        Do::Filter => view.open(FilterLine::of(view)),
         Do::Seek(seek) => finding::perform(view, seek, state),
-        Do::Help => view.layers.push(Layer::Help { scroll: 0, typed: None }),
-        Do::Memory => view.layers.push(Layer::Memory),
+        Do::Help => view.open(Help::default()),
+        Do::Memory => view.open(Memory),
         Do::Redraw => return vec![Command::Redraw],
         Do::Suspend => return vec![Command::Suspend],
         Do::Quit | Do::Stop if view.leaving => return vec![Command::Leave],
-        Do::Quit if asks_before_leaving(state) => {
-            view.layers.push(Layer::Leave { index: 0, to: None });
-        }
+        Do::Quit if asks_before_leaving(state) => view.open(Leave::default()),
         Do::Quit | Do::Stop => {
             view.leaving = true;
             view.layers.clear();
@@ -310,7 +302,7 @@ fn open(view: &mut ViewState, state: &State) {
         }
         Pane::Resources if view.lists.resources.is_empty() => {
             if enabled(Do::Apply, view, state).is_ok() {
-                view.layers.push(Layer::Samples { typed: String::new(), index: 0 });
+                view.open(Samples::default());
             }
         }
         Pane::Resources => view.look_at(Pane::Reconciles),

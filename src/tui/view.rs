@@ -4,7 +4,6 @@
 use super::candidates::{Census, Remembered};
 use super::detail::made_of::MadeOf as LinesMadeOf;
 use super::detail::search::Search;
-use super::dialog::HeldDialog;
 use super::filter::{Filter, Subject};
 use super::following::Following;
 use super::keymap::Keymap;
@@ -83,6 +82,13 @@ pub(super) struct Lines {
     pub(super) made_of: Option<LinesMadeOf>,
 }
 
+impl Lines {
+    /// Their texts.
+    pub(super) fn texts(&self) -> impl DoubleEndedIterator<Item = String> + '_ {
+        self.rows.iter().map(|row| row.text().trim_end().to_owned())
+    }
+}
+
 /// What the terminal itself knows.
 pub struct ViewState {
     /// The pane that keys go to.
@@ -130,8 +136,8 @@ pub struct ViewState {
     pub(super) jump_index: Option<Remembered>,
     /// The kinds and namespaces of all objects, as they were counted last.
     pub(super) census: Option<Arc<Census>>,
-    /// Dialogs, the topmost last.
-    pub layers: Vec<Layer>,
+    /// What lies over the panes, the topmost last.
+    pub(super) layers: Vec<Box<dyn Layer>>,
     /// What to say next to the footer until the next key.
     pub message: Option<String>,
     /// A panic somewhere else in the process.
@@ -395,22 +401,6 @@ impl ViewState {
         let (open, gone) = (self.seeing.open.clone(), self.seeing.gone);
         let view = MadeOf { filters: self.filters.clone(), all: self.all, root, open, gone };
         lists.made_of = Some((state.clone(), view));
-    }
-
-    /// Opens the dialog about a change that has come to be held, unless another one is open, and closes that about one
-    /// that waits no longer.
-    pub(super) fn open_held(&mut self, state: &State) {
-        let held = &state.impact.held;
-        let answered = |id: &str| !held.iter().any(|held| held.id == id);
-        self.layers.retain(|layer| !matches!(layer, Layer::Held(dialog) if answered(&dialog.id)));
-        self.asked.retain(|id| held.iter().any(|held| held.id == *id));
-        if self.layers.is_empty() && !self.leaving {
-            let new = held.iter().find(|held| !self.asked.contains(&held.id));
-            if let Some(held) = new {
-                self.asked.push(held.id.clone());
-                self.layers.push(Layer::Held(HeldDialog::news(held)));
-            }
-        }
     }
 
     /// Moves the selection of a list, or the lines of the detail pane, to a row.

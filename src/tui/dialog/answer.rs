@@ -1,8 +1,8 @@
 //! What a key in a dialog leads to.
 
-use super::Confirm;
-use crate::event::{Destination, Request};
+use crate::event::Request;
 use crate::tui::action::Do;
+use crate::tui::layer::Layer;
 
 /// What a key in a dialog leads to.
 pub(in crate::tui) enum Answer {
@@ -23,21 +23,5 @@ pub(in crate::tui) enum Answer {
     /// The dialog closes and an action is done.
     Act(Do),
     /// Another dialog takes its place.
-    Open(Opening),
-}
-
-/// Another dialog that an answer leads to.
-pub(in crate::tui) enum Opening {
-    /// The samples, narrowed to a path.
-    Samples {
-        /// What is typed.
-        typed: String,
-    },
-    /// A question.
-    Confirm(Box<Confirm>),
-    /// What becomes of custom resources when opdev leaves for another cluster.
-    Leave {
-        /// Where it goes.
-        to: Destination,
-    },
+    Open(Box<dyn Layer>),
 }

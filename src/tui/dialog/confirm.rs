@@ -2,13 +2,18 @@
 
 use super::answer::Answer;
 use crate::event::Request;
+use crate::state::State;
+use crate::tui::draw::boxes::{boxed, buttons, named};
 use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
+use crate::tui::text::Row;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_object::meta::ObjectRef;
 
 /// A question.
 #[derive(Clone, Debug)]
-pub struct Confirm {
+pub(in crate::tui) struct Confirm {
     /// What is to be done, such as `Reconcile 3 objects`.
     pub title: String,
     /// Which objects.
@@ -21,8 +26,8 @@ pub struct Confirm {
     pub on_yes: bool,
 }
 
-impl Confirm {
-    pub(super) fn key(&mut self, key: Key) -> Answer {
+impl Layer for Confirm {
+    fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) | (_, Some('q' | 'n')) => Answer::Close,
             (KeyCode::Enter, _) if self.on_yes => Answer::Ask(self.request.clone()),
@@ -33,5 +38,13 @@ impl Confirm {
             }
             _ => Answer::Stay,
         }
+    }
+
+    fn draw(&self, _state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let roomy = canvas.body.height > 12;
+        let mut rows = named(&self.objects, if roomy { 12 } else { 3 });
+        rows.extend(roomy.then(Row::default));
+        rows.push(buttons(self.on_yes, "Cancel", self.word));
+        boxed(&self.title, &rows, None, view, canvas);
     }
 }

@@ -2,9 +2,12 @@
 
 use super::answer::Answer;
 use crate::state::State;
-use crate::tui::acting::lines;
+use crate::tui::draw::boxes::boxed;
 use crate::tui::keys::Key;
 use crate::tui::kubectl;
+use crate::tui::layer::{Canvas, Layer, Need};
+use crate::tui::text::{Row, cut, left};
+use crate::tui::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_object::yaml;
@@ -14,7 +17,7 @@ use serde_json::Value;
 const MOST_LINES: usize = 50_000;
 
 /// What one can copy: key, what, the text.
-pub(in crate::tui) fn copies(view: &ViewState, state: &State) -> Vec<(char, &'static str, String)> {
+fn copies(view: &ViewState, state: &State) -> Vec<(char, &'static str, String)> {
     let mut all = Vec::new();
     if let Some(seen) = view.subject(state) {
         let object = &seen.object_ref;
@@ -35,7 +38,7 @@ pub(in crate::tui) fn copies(view: &ViewState, state: &State) -> Vec<(char, &'st
     if !view.lines.rows.is_empty() {
         let mut last: Vec<String> = Vec::new();
         let mut bytes = 0;
-        for line in lines(view).rev() {
+        for line in view.lines.texts().rev() {
             bytes += line.len() + 1;
             if bytes > MOST_LINES {
                 break;
@@ -53,25 +56,57 @@ pub(in crate::tui) fn copies(view: &ViewState, state: &State) -> Vec<(char, &'st
     all
 }
 
-pub(super) fn key(index: &mut usize, key: Key, view: &ViewState, state: &State) -> Answer {
-    let all = copies(view, state);
-    let last = all.len().saturating_sub(1);
-    match (key.code, key.typed()) {
-        (KeyCode::Esc, _) | (_, Some('q' | 'c')) => return Answer::Close,
-        (KeyCode::Down | KeyCode::Tab, _) | (_, Some('j')) => *index = (*index + 1).min(last),
-        (KeyCode::Up | KeyCode::BackTab, _) => *index = index.saturating_sub(1),
-        (KeyCode::Enter, _) => {
-            return all
-                .into_iter()
-                .nth(*index)
-                .map_or(Answer::Close, |(_, what, text)| Answer::Copy(what, text));
-        }
-        (_, Some(c)) => {
-            if let Some((_, what, text)) = all.into_iter().find(|(key, ..)| *key == c) {
-                return Answer::Copy(what, text);
+/// The dialog: what can be copied.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Copy {
+    /// The chosen row.
+    index: usize,
+}
+
+impl Layer for Copy {
+    fn key(&mut self, key: Key, view: &mut ViewState, state: &State) -> Answer {
+        let all = copies(view, state);
+        let last = all.len().saturating_sub(1);
+        match (key.code, key.typed()) {
+            (KeyCode::Esc, _) | (_, Some('q' | 'c')) => return Answer::Close,
+            (KeyCode::Down | KeyCode::Tab, _) | (_, Some('j')) => self.index = (self.index + 1).min(last),
+            (KeyCode::Up | KeyCode::BackTab, _) => self.index = self.index.saturating_sub(1),
+            (KeyCode::Enter, _) => {
+                return all
+                    .into_iter()
+                    .nth(self.index)
+                    .map_or(Answer::Close, |(_, what, text)| Answer::Copy(what, text));
             }
+            (_, Some(c)) => {
+                if let Some((_, what, text)) = all.into_iter().find(|(key, ..)| *key == c) {
+                    return Answer::Copy(what, text);
+                }
+            }
+            _ => {}
         }
-        _ => {}
+        Answer::Stay
     }
-    Answer::Stay
+
+    fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let all = copies(view, state);
+        let cells = (canvas.body.width as usize).saturating_sub(34).clamp(6, 64);
+        let mut rows: Vec<Row> = all
+            .iter()
+            .map(|(key, what, text)| {
+                let first = text.lines().next().unwrap_or_default();
+                Row::new(Role::Key, format!(" {key} "))
+                    .and(Role::Text, format!("{} ", left(what, 22)))
+                    .and(Role::Dim, format!("{} ", cut(first, cells)))
+            })
+            .collect();
+        if rows.is_empty() {
+            rows.push(Row::new(Role::Dim, " Nothing is selected that could be copied. "));
+        }
+        let selected = (!all.is_empty()).then_some(self.index.min(all.len().saturating_sub(1)));
+        boxed("Copy · esc closes", &rows, selected, view, canvas);
+    }
+
+    fn need(&self) -> Option<Need> {
+        Some(Need::WholeObject)
+    }
 }

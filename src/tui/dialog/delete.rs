@@ -4,7 +4,12 @@
 use super::answer::Answer;
 use crate::event::{Propagation, Request};
 use crate::state::{Seen, State, tree};
+use crate::tui::draw::boxes::{boxed, buttons, named};
 use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
+use crate::tui::text::{Row, wrap};
+use crate::tui::theme::Role;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_object::meta::{self, ObjectRef};
 use std::collections::BTreeMap;
@@ -12,7 +17,7 @@ use std::sync::Arc;
 
 /// The delete dialog.
 #[derive(Clone, Debug)]
-pub struct Delete {
+pub(in crate::tui) struct Delete {
     /// Which objects, with their uids.
     pub objects: Vec<ObjectRef>,
     /// What belongs to them: kind and how many.
@@ -85,8 +90,10 @@ impl Delete {
             objects => Request::Each { requests: objects.iter().map(one).collect() },
         }
     }
+}
 
-    pub(super) fn key(&mut self, key: Key) -> Answer {
+impl Layer for Delete {
+    fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
         use Propagation::{Background, Foreground, Orphan};
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) | (_, Some('q' | 'n')) => return Answer::Close,
@@ -114,5 +121,108 @@ impl Delete {
             _ => {}
         }
         Answer::Stay
+    }
+
+    fn draw(&self, _state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let cells = (canvas.body.width as usize).saturating_sub(8).min(70);
+        let text = |text: &str, role: Role| {
+            wrap(text, cells).into_iter().map(|line| Row::new(role, format!(" {line} "))).collect::<Vec<_>>()
+        };
+        let roomy = canvas.body.height > 12;
+        let mut rows = if roomy { vec![Row::default()] } else { Vec::new() };
+        rows.extend(named(&self.objects, if roomy { 8 } else { 1 }));
+        let title = match self.objects.as_slice() {
+            [one] if self.hangs.is_some() => format!("{one} does not go"),
+            [one] => format!("Delete {one}?"),
+            many => format!("Delete {} objects?", many.len()),
+        };
+        if let Some(since) = &self.hangs {
+            rows.extend(text(&format!("It is to go since {since}, and waits for:"), Role::Text));
+            for name in &self.finalizers {
+                rows.extend(text(&format!("  {name}: {}", meaning(name)), Role::Busy));
+            }
+            if self.paused {
+                rows.extend(text("It is paused: resume it, and its reconciler answers.", Role::Busy));
+            }
+            let consequence = "Removing them deletes it at once. What they were to clean up stays, and nobody \
+                               will clean it up: releases, objects elsewhere, things outside the cluster.";
+            rows.extend(text(consequence, Role::Bad));
+            rows.extend(gap(roomy));
+            rows.push(buttons(self.on_delete, "Cancel", "Remove finalizers"));
+            return boxed(&title, &rows, None, view, canvas);
+        }
+        let owned =
+            self.owned.iter().map(|(kind, n)| if *n > 1 { format!("{n} {kind}s") } else { kind.clone() });
+        let owned = owned.collect::<Vec<_>>().join(", ");
+        let (goes, how) = match self.propagation {
+            Propagation::Background => ("With it goes", "the object goes first, the others follow"),
+            Propagation::Foreground => ("With it goes", "the others go first, the object waits for them"),
+            Propagation::Orphan => ("Without an owner stays", "the others lose their owner and stay"),
+        };
+        if owned.is_empty() {
+            rows.extend(text("It owns nothing.", Role::Text));
+        } else {
+            let more = if self.more { ", and more that were not counted" } else { "" };
+            rows.extend(text(&format!("{goes}: {owned}{more}."), Role::Text));
+        }
+        if !self.finalizers.is_empty() {
+            let waits = format!("It stays until these let go: {}.", self.finalizers.join(", "));
+            rows.extend(text(&waits, Role::Busy));
+            if self.paused {
+                rows.extend(text(
+                    "It is paused, so its reconciler does not answer them for now.",
+                    Role::Busy,
+                ));
+            }
+        }
+        rows.extend(gap(roomy));
+        rows.push(propagation(self.propagation));
+        if roomy {
+            rows.extend(text(how, Role::Dim));
+        }
+        let grace = match self.grace.as_str() {
+            "" => Row::new(Role::Key, " 0-9 ").and(Role::Dim, "grace period as the object says "),
+            "0" => Row::new(Role::Key, " 0-9 ")
+                .and(Role::Text, "grace period ")
+                .and(Role::Bad, "0 s: containers are killed at once "),
+            seconds => Row::new(Role::Key, " 0-9 ").and(Role::Text, format!("grace period {seconds}▏s ")),
+        };
+        rows.push(grace);
+        rows.extend(gap(roomy));
+        rows.push(buttons(self.on_delete, "Cancel", "Delete"));
+        boxed(&title, &rows, None, view, canvas);
+    }
+}
+
+fn gap(roomy: bool) -> Option<Row> {
+    roomy.then(Row::default)
+}
+
+fn propagation(of: Propagation) -> Row {
+    let mut choice = Row::new(Role::Key, " ↑↓ ");
+    for (which, name) in [
+        (Propagation::Background, "Background"),
+        (Propagation::Foreground, "Foreground"),
+        (Propagation::Orphan, "Orphan"),
+    ] {
+        let chosen = which == of;
+        let name = if chosen { format!("(•) {name}  ") } else { format!("( ) {name}  ") };
+        choice = choice.and(if chosen { Role::Focus } else { Role::Dim }, name);
+    }
+    choice
+}
+
+/// What a finalizer is there for, as far as its name tells.
+fn meaning(finalizer: &str) -> &'static str {
+    match finalizer {
+        "helm.sdk.operatorframework.io/uninstall-release" | "uninstall-helm-release" => {
+            "the operator uninstalls the release first"
+        }
+        "opdev.dev/finalize" => "the reconciler cleans up first",
+        "foregroundDeletion" => "what it owns goes first",
+        "orphan" => "what it owns loses its owner first",
+        "kubernetes.io/pvc-protection" | "kubernetes.io/pv-protection" => "something still uses the storage",
+        "kubernetes" => "the namespace is emptied first",
+        _ => "whoever put it there has to remove it",
     }
 }

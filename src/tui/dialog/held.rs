@@ -2,13 +2,20 @@
 //! came up by itself takes no answer until it is asked for: its keys were meant for something else.
 
 use super::answer::Answer;
-use crate::event::{Held, Request};
+use crate::event::{Held, HeldChange, Request, words};
+use crate::state::State;
+use crate::tui::detail::impact;
+use crate::tui::draw::boxes::{boxed, scrolled};
 use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
+use crate::tui::text::{Row, wrap};
+use crate::tui::theme::Role;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 
 /// The dialog about a held change.
 #[derive(Clone, Debug)]
-pub struct HeldDialog {
+pub(in crate::tui) struct HeldDialog {
     /// Which.
     pub id: String,
     /// Whether the focus is on Apply; it starts on Discard.
@@ -40,8 +47,10 @@ impl HeldDialog {
             _ => Answer::Pass,
         }
     }
+}
 
-    pub(super) fn key(&mut self, key: Key) -> Answer {
+impl Layer for HeldDialog {
+    fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
         if !self.asked_for {
             return self.unasked(key);
         }
@@ -60,5 +69,102 @@ impl HeldDialog {
             _ => {}
         }
         Answer::Stay
+    }
+
+    fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let Some(held) = state.impact.held.iter().find(|held| held.id == self.id) else { return };
+        let cells = (canvas.body.width as usize).saturating_sub(8).min(96);
+        let what = what(held, cells);
+        let buttons = if self.asked_for { buttons(held, self.on_apply) } else { invitation() };
+        let rows = scrolled(what, buttons, self.scroll, canvas.body);
+        let file =
+            if held.files.is_empty() { String::new() } else { format!(" · {}", words::files(&held.files)) };
+        boxed(&format!("{} held{file}", held.kind.kind), &rows, None, view, canvas);
+    }
+
+    fn is_open(&self, state: &State) -> bool {
+        state.impact.held.iter().any(|held| held.id == self.id)
+    }
+}
+
+fn what(held: &Held, cells: usize) -> Vec<Row> {
+    let text = |role, text: &str| {
+        wrap(text, cells).into_iter().map(move |line| Row::new(role, format!(" {line} "))).collect::<Vec<_>>()
+    };
+    let mut rows = vec![Row::default()];
+    rows.extend(text(Role::Busy, &held.why));
+    if !held.findings.is_empty() {
+        rows.push(Row::new(Role::Title, " What changes"));
+        rows.extend(impact::findings(&held.findings, cells));
+    }
+    if !held.objects.is_empty() {
+        let title = match held.change {
+            HeldChange::Type | HeldChange::Reconciler => " Whom it hurts",
+            HeldChange::Chart => " What it would do",
+        };
+        rows.push(Row::new(Role::Title, title));
+        rows.extend(impact::hurts(&held.objects, held.more, cells));
+    }
+    rows.push(Row::default());
+    let goes_on = match held.change {
+        HeldChange::Type => {
+            "Until you answer, the API server keeps the type as it was. Undoing the edit clears this."
+        }
+        HeldChange::Reconciler => {
+            "Until you answer, the older reconciler keeps running. Undoing the edit clears this."
+        }
+        HeldChange::Chart => {
+            "Until you answer, the older chart keeps serving. Undoing the edit clears this; the impact tab has every field."
+        }
+    };
+    rows.extend(text(Role::Dim, goes_on));
+    rows
+}
+
+fn buttons(held: &Held, on_apply: bool) -> Vec<Row> {
+    let button = |on: bool, name: &str| if on { format!("[ {name} ]") } else { format!("  {name}  ") };
+    let apply = match held.change {
+        HeldChange::Type => "Apply all the same",
+        HeldChange::Reconciler => "Switch all the same",
+        HeldChange::Chart => "Let it go live",
+    };
+    vec![
+        Row::default(),
+        Row::new(Role::Text, " ")
+            .and(if on_apply { Role::Text } else { Role::Selected }, button(!on_apply, "Discard"))
+            .and(Role::Text, "   ")
+            .and(if on_apply { Role::Bad } else { Role::Text }, button(on_apply, apply)),
+        Row::new(Role::Key, " ←→")
+            .and(Role::Dim, " choose  ")
+            .and(Role::Key, "enter")
+            .and(Role::Dim, " presses  ")
+            .and(Role::Key, "esc")
+            .and(Role::Dim, " later "),
+    ]
+}
+
+/// Below what came up by itself: keys that were on their way answer nothing.
+fn invitation() -> Vec<Row> {
+    vec![
+        Row::default(),
+        Row::new(Role::Key, " H")
+            .and(Role::Dim, " answer  ")
+            .and(Role::Key, "esc")
+            .and(Role::Dim, " later; any other key closes this and does what it always does "),
+    ]
+}
+
+impl ViewState {
+    /// Opens the dialog about a change that has come to be held, unless something else is open.
+    pub(in crate::tui) fn open_held(&mut self, state: &State) {
+        let held = &state.impact.held;
+        self.asked.retain(|id| held.iter().any(|held| held.id == *id));
+        if self.layers.is_empty() && !self.leaving {
+            let new = held.iter().find(|held| !self.asked.contains(&held.id));
+            if let Some(held) = new {
+                self.asked.push(held.id.clone());
+                self.open(HeldDialog::news(held));
+            }
+        }
     }
 }

@@ -1,34 +1,93 @@
-//! The help: scrolls, and narrows to what is searched for after a slash.
+//! The help: every action with its keys and whether it is possible now. It scrolls, and narrows to what is searched for
+//! after a slash.
 
-use super::super::keys::Key;
 use super::answer::Answer;
+use crate::state::State;
+use crate::tui::action::{ACTIONS, Section};
+use crate::tui::draw::boxes::boxed;
+use crate::tui::enabled::enabled;
+use crate::tui::filter::Filter;
+use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
+use crate::tui::programs;
+use crate::tui::text::{Row, left, width};
+use crate::tui::theme::Role;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 
-/// A key in the help.
-pub(super) fn key(scroll: &mut usize, typed: &mut Option<String>, key: Key) -> Answer {
-    match (key.code, key.typed()) {
-        (KeyCode::Down, _) => *scroll += 1,
-        (KeyCode::Up, _) => *scroll = scroll.saturating_sub(1),
-        (KeyCode::PageDown, _) => *scroll += 10,
-        (KeyCode::PageUp, _) => *scroll = scroll.saturating_sub(10),
-        (KeyCode::Home, _) => *scroll = 0,
-        (KeyCode::Esc | KeyCode::Enter, _) if typed.is_none() => return Answer::Close,
-        (KeyCode::Esc, _) => *typed = None,
-        (KeyCode::Enter, _) => {}
-        (code, letter) => match typed {
-            Some(text) => narrow(text, scroll, key),
-            None => match (code, letter) {
-                (_, Some('/')) => (*typed, *scroll) = (Some(String::new()), 0),
-                (_, Some('j')) => *scroll += 1,
-                (_, Some('k')) => *scroll = scroll.saturating_sub(1),
-                (_, Some(' ')) => *scroll += 10,
-                (_, Some('g')) => *scroll = 0,
-                (_, Some('q' | '?')) => return Answer::Close,
-                _ => {}
+/// The help.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Help {
+    /// The first visible line.
+    scroll: usize,
+    /// What is searched for in it.
+    typed: Option<String>,
+}
+
+impl Layer for Help {
+    fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
+        match (key.code, key.typed()) {
+            (KeyCode::Down, _) => self.scroll += 1,
+            (KeyCode::Up, _) => self.scroll = self.scroll.saturating_sub(1),
+            (KeyCode::PageDown, _) => self.scroll += 10,
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(10),
+            (KeyCode::Home, _) => self.scroll = 0,
+            (KeyCode::Esc | KeyCode::Enter, _) if self.typed.is_none() => return Answer::Close,
+            (KeyCode::Esc, _) => self.typed = None,
+            (KeyCode::Enter, _) => {}
+            (code, letter) => match &mut self.typed {
+                Some(text) => narrow(text, &mut self.scroll, key),
+                None => match (code, letter) {
+                    (_, Some('/')) => (self.typed, self.scroll) = (Some(String::new()), 0),
+                    (_, Some('j')) => self.scroll += 1,
+                    (_, Some('k')) => self.scroll = self.scroll.saturating_sub(1),
+                    (_, Some(' ')) => self.scroll += 10,
+                    (_, Some('g')) => self.scroll = 0,
+                    (_, Some('q' | '?')) => return Answer::Close,
+                    _ => {}
+                },
             },
-        },
+        }
+        Answer::Stay
     }
-    Answer::Stay
+
+    fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let filter = Filter::new(self.typed.as_deref().unwrap_or_default());
+        let mut rows = actions(&filter, state, view);
+        rows.extend(own(&filter, state, view));
+        rows.extend(here(&filter, state));
+        if rows.is_empty() {
+            rows.push(Row::new(Role::Dim, " No action is described like this. "));
+        }
+        // A line that does not fit goes on below its words.
+        let cells = (canvas.body.width as usize).saturating_sub(6).max(20);
+        let rows: Vec<Row> = rows.into_iter().flat_map(|row| below_keys(&row, cells)).collect();
+        let height = (canvas.body.height as usize).saturating_sub(2);
+        let scroll = self.scroll.min(rows.len().saturating_sub(height));
+        let all = rows.len();
+        let rows: Vec<Row> = rows.into_iter().skip(scroll).take(height).collect();
+        let place = if all > height {
+            format!(" · {}-{} of {all}", scroll + 1, scroll + rows.len())
+        } else {
+            String::new()
+        };
+        let title = match &self.typed {
+            Some(text) => format!("Keys: {text}▏{place} · esc shows all"),
+            None => format!("Keys{place} · / finds · esc closes"),
+        };
+        boxed(&title, &rows, None, view, canvas);
+    }
+
+    fn paste(&mut self, text: &str, _view: &mut ViewState) {
+        if let Some(typed) = &mut self.typed {
+            typed.push_str(text);
+            self.scroll = 0;
+        }
+    }
+
+    fn scrolls(&self) -> bool {
+        true
+    }
 }
 
 fn narrow(text: &mut String, scroll: &mut usize, key: Key) {
@@ -41,4 +100,81 @@ fn narrow(text: &mut String, scroll: &mut usize, key: Key) {
         _ => return,
     }
     *scroll = 0;
+}
+
+/// A row on as many lines as it needs; what follows stands below its words, not below its keys.
+fn below_keys(row: &Row, cells: usize) -> Vec<Row> {
+    if width(&row.text()) <= cells {
+        return vec![row.clone()];
+    }
+    let Some(((role, keys), words)) = row.0.split_first() else { return vec![row.clone()] };
+    let before = width(keys).min(cells / 2);
+    let lines = Row(words.to_vec()).wrapped(cells.saturating_sub(before).max(10)).into_iter().enumerate();
+    lines
+        .map(|(i, mut line)| {
+            let first = if i == 0 { keys.clone() } else { " ".repeat(before) };
+            line.0.insert(0, (*role, first));
+            line
+        })
+        .collect()
+}
+
+fn actions(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for section in Section::ALL {
+        let mut lines = Vec::new();
+        for action in ACTIONS.iter().filter(|action| action.section == section) {
+            let keys = view.keymap.text(action.does);
+            let names = action.aliases.iter().map(|name| format!(":{name}")).collect::<Vec<_>>().join(" ");
+            let text = format!("{keys} {} {} {} {names}", action.title, action.id, action.about);
+            if !filter.text(&text) {
+                continue;
+            }
+            let row = Row::new(Role::Key, format!("  {} ", left(&keys, 18)));
+            lines.push(match enabled(action.does, view, state) {
+                Ok(()) => row.and(Role::Text, action.about).and(Role::Dim, format!("  {names}")),
+                Err(why) => row.and(Role::Dim, format!("{} (not now: {why})", action.about)),
+            });
+        }
+        if !lines.is_empty() {
+            rows.push(Row::new(Role::Title, section.title()));
+            rows.extend(lines);
+        }
+    }
+    rows
+}
+
+/// The commands of the user's own.
+fn own(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for own in &view.own_commands {
+        let keys = own.key.as_ref().map_or_else(String::new, ToString::to_string);
+        let text = format!("{}: {}", own.command.name, own.command.run.join(" "));
+        if !filter.text(&format!("{keys} {text}")) {
+            continue;
+        }
+        let row = Row::new(Role::Key, format!("  {} ", left(&keys, 18)));
+        rows.push(match programs::possible(own, view, state) {
+            Ok(()) => row.and(Role::Text, text),
+            Err(why) => row.and(Role::Dim, format!("{text} (not now: {why})")),
+        });
+    }
+    let title = (!rows.is_empty()).then(|| Row::new(Role::Title, "Your own"));
+    title.into_iter().chain(rows).collect()
+}
+
+/// Where opdev runs, and where its files are.
+fn here(filter: &Filter, state: &State) -> Vec<Row> {
+    let Some(started) = &state.started else { return Vec::new() };
+    let known = [
+        ("project", Some(&started.root)),
+        ("server", Some(&started.cluster.server)),
+        ("KUBECONFIG", started.kubeconfig.as_ref()),
+        ("log file", started.log_file.as_ref()),
+    ];
+    let lines = known.into_iter().filter_map(|(name, value)| Some(format!("  {name:18} {}", value?)));
+    let lines: Vec<Row> =
+        lines.filter(|line| filter.text(line)).map(|line| Row::new(Role::Text, line)).collect();
+    let title = (!lines.is_empty()).then(|| Row::new(Role::Title, "Here"));
+    title.into_iter().chain(lines).collect()
 }

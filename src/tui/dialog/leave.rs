@@ -1,13 +1,18 @@
-//! What becomes of the custom resources when opdev leaves a cluster that lives on, for good or for another one; and the
-//! wait for that one.
+//! What becomes of the custom resources when opdev leaves a cluster that lives on, for good or for another one.
 
 use super::answer::Answer;
-use crate::event::{Destination, OnExit, Request, RequestId};
+use crate::event::{Destination, OnExit, Request};
+use crate::state::State;
+use crate::tui::draw::boxes::boxed;
 use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
+use crate::tui::text::{Row, wrap};
+use crate::tui::theme::Role;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 
 /// The answers, the safe one first: what, and what it means.
-pub(in crate::tui) const WAYS: [(OnExit, &str, &str); 3] = [
+const WAYS: [(OnExit, &str, &str); 3] = [
     (
         OnExit::Leave,
         "Leave as is",
@@ -21,25 +26,6 @@ pub(in crate::tui) const WAYS: [(OnExit, &str, &str); 3] = [
     ),
 ];
 
-/// A wish to go to another cluster that is under way.
-#[derive(Clone, Debug)]
-pub struct Switching {
-    /// The request.
-    pub(in crate::tui) id: RequestId,
-    /// Where to.
-    pub(in crate::tui) to: Destination,
-}
-
-impl Switching {
-    /// Until the other cluster answers one can stay; after that, what is still done to custom resources can be left.
-    pub(super) fn key(&self, key: Key) -> Answer {
-        match (key.code, key.typed()) {
-            (KeyCode::Esc, _) | (_, Some('q')) => Answer::AskOn(Request::Cancel { id: self.id }),
-            _ => Answer::Stay,
-        }
-    }
-}
-
 /// What leaving asks for.
 fn leave(how: OnExit, to: Option<&Destination>) -> Answer {
     Answer::Ask(match to {
@@ -48,16 +34,73 @@ fn leave(how: OnExit, to: Option<&Destination>) -> Answer {
     })
 }
 
-pub(super) fn key(index: &mut usize, to: Option<&Destination>, key: Key) -> Answer {
-    match (key.code, key.typed()) {
-        (KeyCode::Esc, _) => return Answer::Close,
-        (KeyCode::Down | KeyCode::Tab, _) | (_, Some('j')) => *index = (*index + 1).min(WAYS.len() - 1),
-        (KeyCode::Up | KeyCode::BackTab, _) | (_, Some('k')) => *index = index.saturating_sub(1),
-        (_, Some('q')) => return leave(OnExit::Leave, to),
-        (KeyCode::Enter, _) => {
-            return leave(WAYS[(*index).min(WAYS.len() - 1)].0, to);
-        }
-        _ => {}
+/// The question.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Leave {
+    /// The chosen row.
+    index: usize,
+    /// Where opdev goes; nowhere where it ends.
+    to: Option<Destination>,
+}
+
+impl Leave {
+    /// Before opdev goes to another cluster.
+    pub(in crate::tui) fn to(to: Destination) -> Self {
+        Leave { index: 0, to: Some(to) }
     }
-    Answer::Stay
+}
+
+impl Layer for Leave {
+    fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
+        match (key.code, key.typed()) {
+            (KeyCode::Esc, _) => return Answer::Close,
+            (KeyCode::Down | KeyCode::Tab, _) | (_, Some('j')) => {
+                self.index = (self.index + 1).min(WAYS.len() - 1);
+            }
+            (KeyCode::Up | KeyCode::BackTab, _) | (_, Some('k')) => self.index = self.index.saturating_sub(1),
+            (_, Some('q')) => return leave(OnExit::Leave, self.to.as_ref()),
+            (KeyCode::Enter, _) => {
+                return leave(WAYS[self.index.min(WAYS.len() - 1)].0, self.to.as_ref());
+            }
+            _ => {}
+        }
+        Answer::Stay
+    }
+
+    fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let cells = (canvas.body.width as usize).saturating_sub(8).min(72);
+        let many = state.objects.custom_len();
+        let cluster = state.started.as_ref().map_or("the cluster", |started| started.cluster.name.as_str());
+        let roomy = canvas.body.height > 12;
+        let mut rows = Vec::new();
+        if roomy {
+            let text = format!("{many} custom resources live on {cluster}. What becomes of them?");
+            rows.extend(wrap(&text, cells).into_iter().map(|line| Row::new(Role::Text, format!(" {line} "))));
+        }
+        let mut selected = None;
+        for (i, (_, name, means)) in WAYS.iter().enumerate() {
+            if i == self.index {
+                selected = Some(rows.len());
+            }
+            let mark = if i == self.index { "▸" } else { " " };
+            rows.push(Row::new(Role::Key, format!(" {mark} {name} ")));
+            if roomy || i == self.index {
+                let lines = wrap(means, cells.saturating_sub(4)).into_iter().take(if roomy { 3 } else { 2 });
+                rows.extend(lines.map(|line| Row::new(Role::Dim, format!("     {line} "))));
+            }
+        }
+        rows.push(
+            Row::new(Role::Key, " ↑↓")
+                .and(Role::Dim, " choose  ")
+                .and(Role::Key, "enter")
+                .and(Role::Dim, " leaves  ")
+                .and(Role::Key, "esc")
+                .and(Role::Dim, " stays "),
+        );
+        let title = self
+            .to
+            .as_ref()
+            .map_or_else(|| "Leave opdev?".to_owned(), |to| format!("Leave {cluster} for {to}?"));
+        boxed(&title, &rows, selected, view, canvas);
+    }
 }

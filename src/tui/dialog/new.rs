@@ -3,12 +3,17 @@
 use super::answer::Answer;
 use crate::event::{NewFrom, Request};
 use crate::state::State;
+use crate::tui::draw::boxes::boxed;
 use crate::tui::filter::passes;
 use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
+use crate::tui::text::Row;
+use crate::tui::theme::Role;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 
 /// The rows that pass what was typed: kinds by their schema first, then samples.
-pub(in crate::tui) fn beginnings(state: &State, typed: &str) -> Vec<(NewFrom, String)> {
+fn beginnings(state: &State, typed: &str) -> Vec<(NewFrom, String)> {
     let kinds = state.kinds().iter().map(|kind| {
         let from = NewFrom::Kind { gvk: kind.gvk.clone() };
         (from, format!("{}  from its schema", kind.gvk.kind))
@@ -23,28 +28,67 @@ pub(in crate::tui) fn beginnings(state: &State, typed: &str) -> Vec<(NewFrom, St
     kinds.chain(samples).filter(|(_, text)| passes(typed, text)).collect()
 }
 
-pub(super) fn key(typed: &mut String, index: &mut usize, key: Key, state: &State) -> Answer {
-    let all = beginnings(state, typed);
-    let last = all.len().saturating_sub(1);
-    *index = (*index).min(last);
-    match (key.code, key.typed()) {
-        (KeyCode::Esc, _) => return Answer::Close,
-        (KeyCode::Enter, _) => {
-            let chosen = all.into_iter().nth(*index);
-            return chosen.map_or(Answer::Stay, |(from, _)| Answer::Ask(Request::New { from }));
+/// The dialog.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct New {
+    /// What was typed to narrow the list.
+    typed: String,
+    /// The chosen row.
+    index: usize,
+}
+
+impl Layer for New {
+    fn key(&mut self, key: Key, _view: &mut ViewState, state: &State) -> Answer {
+        let all = beginnings(state, &self.typed);
+        let last = all.len().saturating_sub(1);
+        self.index = self.index.min(last);
+        match (key.code, key.typed()) {
+            (KeyCode::Esc, _) => return Answer::Close,
+            (KeyCode::Enter, _) => {
+                let chosen = all.into_iter().nth(self.index);
+                return chosen.map_or(Answer::Stay, |(from, _)| Answer::Ask(Request::New { from }));
+            }
+            (KeyCode::Down | KeyCode::Tab, _) => self.index = (self.index + 1).min(last),
+            (KeyCode::Up | KeyCode::BackTab, _) => self.index = self.index.saturating_sub(1),
+            (KeyCode::Backspace, _) => {
+                self.typed.pop();
+                self.index = 0;
+            }
+            (KeyCode::Char('u' | 'w'), None) if key.ctrl => self.typed.clear(),
+            (_, Some(c)) if self.typed.len() < 200 => {
+                self.typed.push(c);
+                self.index = 0;
+            }
+            _ => {}
         }
-        (KeyCode::Down | KeyCode::Tab, _) => *index = (*index + 1).min(last),
-        (KeyCode::Up | KeyCode::BackTab, _) => *index = index.saturating_sub(1),
-        (KeyCode::Backspace, _) => {
-            typed.pop();
-            *index = 0;
-        }
-        (KeyCode::Char('u' | 'w'), None) if key.ctrl => typed.clear(),
-        (_, Some(c)) if typed.len() < 200 => {
-            typed.push(c);
-            *index = 0;
-        }
-        _ => {}
+        Answer::Stay
     }
-    Answer::Stay
+
+    fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let all = beginnings(state, &self.typed);
+        let index = self.index.min(all.len().saturating_sub(1));
+        let hint = if self.typed.is_empty() { "type to narrow" } else { "" };
+        let mut rows =
+            vec![Row::new(Role::Key, " ▸ ").and(Role::Text, format!("{}▏", self.typed)).and(Role::Dim, hint)];
+        let height = (canvas.body.height as usize).saturating_sub(5).max(1);
+        let skip = (index + 1).saturating_sub(height);
+        rows.extend(
+            all.iter().skip(skip).take(height).map(|(_, text)| Row::new(Role::Text, format!(" {text} "))),
+        );
+        if all.is_empty() {
+            rows.push(Row::new(Role::Dim, " Neither a kind nor a sample matches. "));
+        }
+        rows.push(
+            Row::new(Role::Key, " enter")
+                .and(Role::Text, " opens the editor  ")
+                .and(Role::Key, "esc")
+                .and(Role::Text, " cancel "),
+        );
+        boxed("New", &rows, (!all.is_empty()).then_some(1 + index - skip), view, canvas);
+    }
+
+    fn paste(&mut self, text: &str, _view: &mut ViewState) {
+        self.typed.push_str(text.trim());
+        self.index = 0;
+    }
 }

@@ -3,7 +3,13 @@
 use super::answer::Answer;
 use crate::event::{Action, Draft, DraftId, DraftStage, Request, Review};
 use crate::state::State;
+use crate::tui::detail::change_rows;
+use crate::tui::draw::boxes::{boxed, scrolled};
 use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
+use crate::tui::text::{Row, wrap};
+use crate::tui::theme::Role;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -18,7 +24,7 @@ pub(in crate::tui) enum Button {
 
 /// The dialog.
 #[derive(Clone, Debug)]
-pub struct ReviewDialog {
+pub(in crate::tui) struct ReviewDialog {
     /// Which draft.
     pub id: DraftId,
     /// Which of its stages.
@@ -57,8 +63,10 @@ impl ReviewDialog {
     pub(in crate::tui) fn of(draft: &Draft) -> Self {
         ReviewDialog { id: draft.id, at: draft.at, scroll: 0, on: None }
     }
+}
 
-    pub(super) fn key(&mut self, key: Key, state: &State) -> Answer {
+impl Layer for ReviewDialog {
+    fn key(&mut self, key: Key, _view: &mut ViewState, state: &State) -> Answer {
         let draft = self.id;
         let Some((_, review)) = review_of(state, draft) else { return Answer::Close };
         let (buttons, first) = buttons_of(review);
@@ -85,4 +93,71 @@ impl ReviewDialog {
         }
         Answer::Stay
     }
+
+    fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let Some((draft, review)) = review_of(state, self.id) else { return };
+        let cells = (canvas.body.width as usize).saturating_sub(8).min(100);
+        let what = what(review, cells);
+        let buttons = buttons(review, self.on, canvas.body.height > 12);
+        let rows = scrolled(what, buttons, self.scroll, canvas.body);
+        boxed(&draft.about, &rows, None, view, canvas);
+    }
+
+    fn is_open(&self, state: &State) -> bool {
+        review_of(state, self.id).is_some_and(|(draft, _)| draft.at == self.at)
+    }
+}
+
+fn what(review: &Review, cells: usize) -> Vec<Row> {
+    let text = |role, text: &str| {
+        let lines = text.lines().flat_map(|line| wrap(line, cells)).collect::<Vec<_>>();
+        lines.into_iter().map(move |line| Row::new(role, format!(" {line} "))).collect::<Vec<_>>()
+    };
+    let mut rows = Vec::new();
+    if let Some(problem) = &review.problem {
+        rows.extend(text(Role::Bad, &format!("✗ {problem}")));
+    }
+    for note in &review.notes {
+        rows.extend(text(Role::Busy, note));
+    }
+    for warning in &review.warnings {
+        rows.extend(text(Role::Busy, &format!("⚠ {warning}")));
+    }
+    for change in &review.changes {
+        let (role, word) = match change.action {
+            Action::Created => (Role::Added, "is created"),
+            Action::Updated if change.changes.is_empty() => (Role::Dim, "stays as it is"),
+            Action::Updated => (Role::Changed, "changes"),
+            Action::Deleted => (Role::Bad, "is deleted"),
+        };
+        rows.push(Row::new(role, format!(" {} {word} ", change.object)));
+        rows.extend(change_rows(&change.changes));
+    }
+    rows
+}
+
+fn buttons(review: &Review, on: Option<usize>, roomy: bool) -> Vec<Row> {
+    let (all, first) = buttons_of(review);
+    let on = on.unwrap_or(first).min(all.len() - 1);
+    let deletes = review.changes.iter().any(|change| change.action == Action::Deleted);
+    let mut row = Row::new(Role::Text, " ");
+    for (i, button) in all.iter().enumerate() {
+        let name = match button {
+            Button::Cancel => "Cancel",
+            Button::Reopen if roomy => "Edit again",
+            Button::Reopen => "Edit",
+            Button::Write if deletes => "Delete",
+            Button::Write => "Write",
+        };
+        let text = if i == on { format!("[ {name} ]") } else { format!("  {name}  ") };
+        let role = match (i == on, button) {
+            (true, Button::Write) if deletes => Role::Bad,
+            (true, _) => Role::Selected,
+            (false, _) => Role::Text,
+        };
+        row = row.and(role, text).and(Role::Text, "  ");
+    }
+    let mut rows = if roomy { vec![Row::default()] } else { Vec::new() };
+    rows.push(row.and(Role::Dim, " ←→ choose, enter presses "));
+    rows
 }

@@ -3,15 +3,20 @@
 use super::answer::Answer;
 use crate::event::Request;
 use crate::state::{Seen, State, tree};
+use crate::tui::draw::boxes::{boxed, named};
 use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
 use crate::tui::replicas::replicas;
+use crate::tui::text::{Row, wrap};
+use crate::tui::theme::Role;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_object::meta::ObjectRef;
 use std::sync::Arc;
 
 /// The scale dialog.
 #[derive(Clone, Debug)]
-pub struct Scale {
+pub(in crate::tui) struct Scale {
     /// Which objects.
     pub objects: Vec<ObjectRef>,
     /// How many the first one asks for now.
@@ -34,15 +39,6 @@ impl Scale {
         Scale { objects, from, typed, fresh: true, owner }
     }
 
-    /// Pasted text replaces the number, where it is one.
-    pub(super) fn paste(&mut self, text: &str) {
-        let text = text.trim();
-        if text.len() < 8 && text.chars().all(|c| c.is_ascii_digit()) {
-            text.clone_into(&mut self.typed);
-            self.fresh = false;
-        }
-    }
-
     /// What is asked for once the number is known.
     pub(in crate::tui) fn request(&self, replicas: i32) -> Request {
         let one = |object: &ObjectRef| Request::Scale { object: object.clone(), replicas };
@@ -51,8 +47,10 @@ impl Scale {
             objects => Request::Each { requests: objects.iter().map(one).collect() },
         }
     }
+}
 
-    pub(super) fn key(&mut self, key: Key) -> Answer {
+impl Layer for Scale {
+    fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
         let step =
             |typed: &str, by: i32| typed.parse::<i32>().unwrap_or(0).saturating_add(by).max(0).to_string();
         match (key.code, key.typed()) {
@@ -84,6 +82,48 @@ impl Scale {
         }
         self.fresh = false;
         Answer::Stay
+    }
+
+    fn draw(&self, _state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let field = format!("{}▏", self.typed);
+        let from = self.from.map_or_else(|| "not set".to_owned(), |n| n.to_string());
+        let roomy = canvas.body.height > 12;
+        let mut rows = named(&self.objects, if roomy { 8 } else { 2 });
+        rows.extend(roomy.then(Row::default));
+        rows.push(
+            Row::new(Role::Text, " replicas  ")
+                .and(Role::Key, field)
+                .and(Role::Dim, format!("   now {from}")),
+        );
+        if let Some(owner) = &self.owner {
+            let text =
+                format!("{owner} owns it: its reconciler puts the number back, unless it is paused (p).");
+            let lines = wrap(&text, (canvas.body.width as usize).saturating_sub(8).min(60));
+            rows.extend(lines.into_iter().map(|line| Row::new(Role::Busy, format!(" {line} "))));
+        }
+        rows.extend(roomy.then(Row::default));
+        rows.push(
+            Row::new(Role::Key, " enter")
+                .and(Role::Text, " scale  ")
+                .and(Role::Key, "↑↓")
+                .and(Role::Text, " more, fewer  ")
+                .and(Role::Key, "esc")
+                .and(Role::Text, " cancel "),
+        );
+        let title = match self.objects.as_slice() {
+            [one] => format!("Scale {one}"),
+            many => format!("Scale {} objects", many.len()),
+        };
+        boxed(&title, &rows, None, view, canvas);
+    }
+
+    /// A number takes the place of the one that stands there.
+    fn paste(&mut self, text: &str, _view: &mut ViewState) {
+        let text = text.trim();
+        if text.len() < 8 && text.chars().all(|c| c.is_ascii_digit()) {
+            text.clone_into(&mut self.typed);
+            self.fresh = false;
+        }
     }
 }
 

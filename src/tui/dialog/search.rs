@@ -1,34 +1,67 @@
 //! The line in which one types what to search for in the detail pane.
 
-use super::super::detail::search_step::step;
-use super::super::keys::Key;
-use super::super::view::ViewState;
 use super::answer::Answer;
+use crate::state::State;
+use crate::tui::detail::search_step::step;
+use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
 use crate::tui::pane::Pane;
+use crate::tui::text::Row;
+use crate::tui::theme::Role;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 
-/// A key in that line. Enter goes to the first match.
-pub(super) fn search(before: &str, key: Key, view: &mut ViewState) -> Answer {
-    match (key.code, key.typed()) {
-        (KeyCode::Enter, _) => {
-            view.look_at(Pane::Detail);
-            if !view.search.text.is_empty() {
-                step(view, true);
-            }
-            return Answer::Close;
-        }
-        (KeyCode::Esc, _) => {
-            view.search.set(before.to_owned());
-            return Answer::Close;
-        }
-        (KeyCode::Backspace, _) => {
-            let mut text = view.search.text.clone();
-            text.pop();
-            view.search.set(text);
-        }
-        (KeyCode::Char('u' | 'w'), None) if key.ctrl => view.search.set(String::new()),
-        (_, Some(c)) => view.search.type_text(c.encode_utf8(&mut [0; 4])),
-        _ => {}
+/// The line.
+#[derive(Debug)]
+pub(in crate::tui) struct SearchLine {
+    /// What was searched for before.
+    before: String,
+}
+
+impl SearchLine {
+    /// Goes on from what is searched for now.
+    pub(in crate::tui) fn of(view: &ViewState) -> Self {
+        SearchLine { before: view.search.text.clone() }
     }
-    Answer::Stay
+}
+
+impl Layer for SearchLine {
+    /// Enter goes to the first match.
+    fn key(&mut self, key: Key, view: &mut ViewState, _state: &State) -> Answer {
+        match (key.code, key.typed()) {
+            (KeyCode::Enter, _) => {
+                view.look_at(Pane::Detail);
+                if !view.search.text.is_empty() {
+                    step(view, true);
+                }
+                return Answer::Close;
+            }
+            (KeyCode::Esc, _) => {
+                view.search.set(self.before.clone());
+                return Answer::Close;
+            }
+            (KeyCode::Backspace, _) => {
+                let mut text = view.search.text.clone();
+                text.pop();
+                view.search.set(text);
+            }
+            (KeyCode::Char('u' | 'w'), None) if key.ctrl => view.search.set(String::new()),
+            (_, Some(c)) => view.search.type_text(c.encode_utf8(&mut [0; 4])),
+            _ => {}
+        }
+        Answer::Stay
+    }
+
+    fn draw(&self, _state: &State, _view: &mut ViewState, _canvas: &mut Canvas<'_>) {}
+
+    fn paste(&mut self, text: &str, view: &mut ViewState) {
+        view.search.type_text(text);
+    }
+
+    fn footer(&self, view: &ViewState) -> Option<Row> {
+        let row = Row::new(Role::Key, " find: ")
+            .and(Role::Text, format!("{}▏", view.search.text))
+            .and(Role::Dim, "   words or /regex/; enter goes there, esc drops");
+        Some(row)
+    }
 }

@@ -3,15 +3,18 @@
 //! else.
 
 use super::answer::Answer;
-use crate::event::{Permission, Request, TrustAnswer, TrustAsked};
+use crate::event::{Permission, Request, TrustAnswer, TrustAsked, words};
 use crate::state::State;
+use crate::tui::draw::boxes::{boxed, scrolled};
 use crate::tui::keys::Key;
-use crate::tui::layer::Layer;
+use crate::tui::layer::{Canvas, Layer};
+use crate::tui::text::{Row, wrap};
+use crate::tui::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 
 /// The answers, the safe one first.
-pub(in crate::tui) const ANSWERS: [(TrustAnswer, &str); 3] = [
+const ANSWERS: [(TrustAnswer, &str); 3] = [
     (TrustAnswer::Refuse, "Refuse"),
     (TrustAnswer::Once, "Allow once"),
     (TrustAnswer::Trust, "Trust this project"),
@@ -19,7 +22,7 @@ pub(in crate::tui) const ANSWERS: [(TrustAnswer, &str); 3] = [
 
 /// The dialog about what a project wants.
 #[derive(Clone, Debug)]
-pub struct TrustDialog {
+pub(in crate::tui) struct TrustDialog {
     /// What is asked about.
     pub permissions: Vec<Permission>,
     /// The answer that has the focus, as an index of `ANSWERS`.
@@ -40,8 +43,10 @@ impl TrustDialog {
     pub(in crate::tui) fn news(asked: &TrustAsked) -> Self {
         TrustDialog { asked_for: false, ..Self::of(asked) }
     }
+}
 
-    pub(super) fn key(&mut self, key: Key) -> Answer {
+impl Layer for TrustDialog {
+    fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
         match (key.code, key.typed()) {
             (_, Some('H')) if !self.asked_for => self.asked_for = true,
             (KeyCode::Esc, _) if !self.asked_for => return Answer::Close,
@@ -65,25 +70,95 @@ impl TrustDialog {
         }
         Answer::Stay
     }
+
+    fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let Some(asked) = &state.trust else { return };
+        let cells = (canvas.body.width as usize).saturating_sub(8).min(96);
+        let buttons = if self.asked_for { buttons(self.focus) } else { invitation() };
+        let rows = scrolled(what(asked, cells), buttons, self.scroll, canvas.body);
+        boxed("Trust this project?", &rows, None, view, canvas);
+    }
+
+    fn is_open(&self, state: &State) -> bool {
+        state.trust.as_ref().is_some_and(|asked| asked.unanswered == self.permissions)
+    }
 }
 
 impl ViewState {
-    /// Opens the dialog about what the project wants, in front of everything but another dialog, and closes one that is
-    /// answered.
+    /// Opens the dialog about what the project wants, unless something else is open.
     pub(in crate::tui) fn open_trust(&mut self, state: &State) {
         let asked = state.trust.as_ref();
-        let still = |dialog: &TrustDialog| asked.is_some_and(|asked| asked.unanswered == dialog.permissions);
-        self.layers.retain(|layer| !matches!(layer, Layer::Trust(dialog) if !still(dialog)));
         if self.layers.is_empty()
             && !self.leaving
             && self.trust_asked != state.trust
             && let Some(asked) = asked
         {
             self.trust_asked.clone_from(&state.trust);
-            self.layers.push(Layer::Trust(TrustDialog::news(asked)));
+            self.open(TrustDialog::news(asked));
         }
         if asked.is_none() {
             self.trust_asked = None;
         }
     }
+}
+
+fn what(asked: &TrustAsked, cells: usize) -> Vec<Row> {
+    let text = |role, text: &str| {
+        let text = words::visible_line(text);
+        wrap(&text, cells)
+            .into_iter()
+            .map(move |line| Row::new(role, format!(" {line} ")))
+            .collect::<Vec<_>>()
+    };
+    let mut rows = vec![Row::default()];
+    rows.extend(text(Role::Text, &format!("{} wants more than to render and to apply:", asked.root)));
+    rows.push(Row::default());
+    for permission in &asked.wanted {
+        let is_new = asked.unanswered.contains(permission);
+        let (role, mark) = if is_new { (Role::Busy, "▸") } else { (Role::Dim, "allowed:") };
+        rows.extend(text(role, &format!("{mark} {permission}")));
+        rows.extend(text(Role::Dim, &format!("  {}", permission.setting())));
+    }
+    rows.push(Row::default());
+    rows.extend(text(
+        Role::Dim,
+        "Until you answer, nothing new of the project's files is used. A change of these settings asks again.",
+    ));
+    rows
+}
+
+fn buttons(focus: usize) -> Vec<Row> {
+    let mut row = Row::new(Role::Text, " ");
+    for (i, (_, name)) in ANSWERS.iter().enumerate() {
+        let role = match (i == focus, i) {
+            (true, 0) => Role::Selected,
+            (true, _) => Role::Bad,
+            (false, _) => Role::Text,
+        };
+        row = row.and(role, if i == focus { format!("[ {name} ]") } else { format!("  {name}  ") });
+        row = row.and(Role::Text, " ");
+    }
+    vec![
+        Row::default(),
+        row,
+        Row::new(Role::Key, " ←→")
+            .and(Role::Dim, " choose  ")
+            .and(Role::Key, "enter")
+            .and(Role::Dim, " presses  ")
+            .and(Role::Key, "↑↓")
+            .and(Role::Dim, " scroll  ")
+            .and(Role::Key, "esc")
+            .and(Role::Dim, " later "),
+    ]
+}
+
+/// Below what came up by itself: keys that were on their way answer nothing.
+fn invitation() -> Vec<Row> {
+    vec![
+        Row::default(),
+        Row::new(Role::Key, " H")
+            .and(Role::Dim, " answer  ")
+            .and(Role::Key, "esc")
+            .and(Role::Dim, " later; any other key closes this and does what it always does "),
+    ]
 }

@@ -3,12 +3,17 @@
 use super::answer::Answer;
 use crate::event::Request;
 use crate::state::State;
+use crate::tui::draw::boxes::boxed;
 use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
+use crate::tui::text::{Row, wrap};
+use crate::tui::theme::Role;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 
 /// The dialog.
 #[derive(Clone, Debug)]
-pub struct Unlock {
+pub(in crate::tui) struct Unlock {
     /// The context's name.
     pub context: String,
     /// Its server.
@@ -35,8 +40,10 @@ impl Unlock {
     pub(in crate::tui) fn is_right(&self) -> bool {
         self.typed == self.context
     }
+}
 
-    pub(super) fn key(&mut self, key: Key) -> Answer {
+impl Layer for Unlock {
+    fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) => return Answer::Close,
             (KeyCode::Enter, _) if self.is_right() => {
@@ -50,5 +57,31 @@ impl Unlock {
             _ => {}
         }
         Answer::Stay
+    }
+
+    fn draw(&self, _state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        let cells = (canvas.body.width as usize).saturating_sub(8).min(70);
+        let text = |text: &str, role: Role| {
+            wrap(text, cells).into_iter().map(|line| Row::new(role, format!(" {line} "))).collect::<Vec<_>>()
+        };
+        let mut rows = vec![Row::default()];
+        let what = format!("{} is not clearly local: {}.", self.context, self.marks);
+        rows.extend(text(&what, Role::Text));
+        let then = format!(
+            "Unlocked, opdev applies CRDs to {} and reconciles every custom resource of this project there, until it ends.",
+            self.server
+        );
+        rows.extend(text(&then, Role::Busy));
+        rows.push(Row::default());
+        let role = if self.is_right() { Role::Good } else { Role::Key };
+        rows.push(Row::new(Role::Text, " type the context's name  ").and(role, format!("{}▏", self.typed)));
+        rows.push(Row::default());
+        rows.push(
+            Row::new(Role::Key, " enter")
+                .and(if self.is_right() { Role::Text } else { Role::Dim }, " unlock  ")
+                .and(Role::Key, "esc")
+                .and(Role::Text, " stay read-only "),
+        );
+        boxed(&format!("Unlock {}?", self.context), &rows, None, view, canvas);
     }
 }

@@ -1,21 +1,22 @@
 //! The boxes of dialogs, with their rows and buttons.
 
+use super::super::layer::Canvas;
 use super::super::text::{Row, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::frame::plain_box;
-use ratatui::buffer::Buffer;
+use opdev_object::meta::ObjectRef;
 use ratatui::layout::Rect;
 
 /// A box in the middle, as large as its rows need and the body allows.
-pub(super) fn boxed(
+pub(in crate::tui) fn boxed(
     title: &str,
     rows: &[Row],
     selected: Option<usize>,
     view: &ViewState,
-    buffer: &mut Buffer,
-    body: Rect,
+    canvas: &mut Canvas<'_>,
 ) {
+    let Canvas { buffer, body, .. } = canvas;
     let widest = rows.iter().map(|row| width(&row.text())).max().unwrap_or(0).max(width(title) + 2);
     // A few columns of what lies below would only look like a second border.
     let cells = match (widest + 4).min(body.width as usize) as u16 {
@@ -40,7 +41,7 @@ pub(super) fn boxed(
 }
 
 /// A text above buttons that always show: what of it fits, and how many lines follow.
-pub(super) fn scrolled(what: Vec<Row>, buttons: Vec<Row>, scroll: usize, body: Rect) -> Vec<Row> {
+pub(in crate::tui) fn scrolled(what: Vec<Row>, buttons: Vec<Row>, scroll: usize, body: Rect) -> Vec<Row> {
     let room = (body.height as usize).saturating_sub(2 + buttons.len()).max(1);
     let last = what.len().saturating_sub(room);
     let scroll = scroll.min(last);
@@ -56,11 +57,25 @@ pub(super) fn scrolled(what: Vec<Row>, buttons: Vec<Row>, scroll: usize, body: R
 }
 
 /// The two buttons of a question: the safe one first.
-pub(super) fn buttons(on_second: bool, first: &str, second: &str) -> Row {
+pub(in crate::tui) fn buttons(on_second: bool, first: &str, second: &str) -> Row {
     let button = |on: bool, name: &str| if on { format!("[ {name} ]") } else { format!("  {name}  ") };
     Row::new(Role::Text, " ")
         .and(if on_second { Role::Text } else { Role::Selected }, button(!on_second, first))
         .and(Role::Text, "   ")
         .and(if on_second { Role::Bad } else { Role::Text }, button(on_second, second))
         .and(Role::Dim, "   ←→ choose, enter presses ")
+}
+
+/// The names of several objects; one is in the title.
+pub(in crate::tui) fn named(objects: &[ObjectRef], most: usize) -> Vec<Row> {
+    if objects.len() < 2 {
+        return Vec::new();
+    }
+    let shown = if objects.len() > most { most } else { objects.len() };
+    let mut rows: Vec<Row> =
+        objects.iter().take(shown).map(|object| Row::new(Role::Text, format!(" {object} "))).collect();
+    if objects.len() > shown {
+        rows.push(Row::new(Role::Dim, format!(" and {} more ", objects.len() - shown)));
+    }
+    rows
 }

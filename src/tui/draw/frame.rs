@@ -136,7 +136,7 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
 }
 
 /// An empty box over whatever was there.
-pub(super) fn plain_box(buffer: &mut Buffer, view: &ViewState, area: Rect, title: &str) -> Rect {
+pub(in crate::tui) fn plain_box(buffer: &mut Buffer, view: &ViewState, area: Rect, title: &str) -> Rect {
     crate::tui::draw::pieces::clear(buffer, area);
     let block = Block::bordered().border_style(view.theme.style(Role::Focus));
     let inner = block.inner(area);

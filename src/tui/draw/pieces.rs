@@ -12,7 +12,7 @@ use ratatui::style::Style;
 use std::time::Duration;
 
 /// An age, and a note of when it will read differently.
-pub(super) fn age(view: &mut ViewState, since: Option<Timestamp>, now: Timestamp) -> String {
+pub(in crate::tui) fn age(view: &mut ViewState, since: Option<Timestamp>, now: Timestamp) -> String {
     let Some(since) = since else { return String::new() };
     let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     view.wake_in(words::age_changes_in(age));

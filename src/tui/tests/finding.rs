@@ -10,7 +10,7 @@ use crate::event::{
 use crate::state::State;
 use crate::tui::action::ACTIONS;
 use crate::tui::candidates::{Picker, What};
-use crate::tui::layer::Layer;
+use crate::tui::dialog::Samples;
 use crate::tui::pane::Pane;
 use crate::tui::table::Table;
 use crate::tui::view::ViewState;
@@ -38,7 +38,7 @@ fn every_action_but_the_palette_itself_is_in_the_palette() {
         for name in action.aliases.iter().chain([&action.id]) {
             let mut view = ViewState::default();
             type_in(&mut view, &state, ":", name);
-            let Some(Layer::Picker(open)) = view.layers.last() else { panic!("no palette") };
+            let Some(open) = view.top::<Picker>() else { panic!("no palette") };
             let shown = open.of.shown(open.best[0]);
             assert!(shown.starts_with(action.title), ":{name} finds {shown} before {}", action.title);
             assert!(picker.of.len() > ACTIONS.len());
@@ -102,8 +102,8 @@ fn the_palette_takes_arguments_and_brings_back_what_was_typed() {
     type_in(&mut view, &state, ":", "events");
     commands(&mut view, &state, "enter");
     assert_eq!(view.tab, crate::tui::pane::Tab::Events);
-    let typed = |view: &ViewState| match view.layers.last() {
-        Some(Layer::Picker(picker)) => picker.typed.clone(),
+    let typed = |view: &ViewState| match view.top::<Picker>() {
+        Some(picker) => picker.typed.clone(),
         _ => String::new(),
     };
     for (keys, shown) in
@@ -134,8 +134,8 @@ fn what_belongs_to_no_custom_resource_is_found_by_name() {
     let mut state = busy();
     let mut view = ViewState::default();
     // A list that was searched before is made anew.
-    let found = |view: &ViewState| match view.layers.last() {
-        Some(Layer::Picker(p)) => p.best.first().map(|at| p.of.shown(*at).to_owned()),
+    let found = |view: &ViewState| match view.top::<Picker>() {
+        Some(p) => p.best.first().map(|at| p.of.shown(*at).to_owned()),
         _ => None,
     };
     type_in(&mut view, &state, "ctrl-p", "pod elsewhere/lonely-2");
@@ -172,9 +172,9 @@ fn one_jumps_to_objects_kinds_files_and_reconciles() {
     assert_eq!((view.focus, view.root(&state).unwrap().key.name.as_str()), (Pane::Owned, "memcached-sample"));
     // It goes on where it was left, and typing starts anew.
     commands(&mut view, &state, "ctrl-p");
-    assert!(matches!(view.layers.last(), Some(Layer::Picker(p)) if p.typed == "pod 7dqdr" && p.resumed));
+    assert!(view.top::<Picker>().is_some_and(|p| p.typed == "pod 7dqdr" && p.resumed));
     type_in(&mut view, &state, "", "nightly");
-    assert!(matches!(view.layers.last(), Some(Layer::Picker(p)) if p.typed == "nightly"));
+    assert!(view.top::<Picker>().is_some_and(|p| p.typed == "nightly"));
     commands(&mut view, &state, "enter");
     assert_eq!((view.focus, view.root(&state).unwrap().key.name.as_str()), (Pane::Resources, "nightly"));
     // What hides the object is cleared.
@@ -186,9 +186,7 @@ fn one_jumps_to_objects_kinds_files_and_reconciles() {
     // A file is applied, a kind is filtered, a child kind is searched in.
     type_in(&mut view, &state, "ctrl-p", "file backup.yaml");
     commands(&mut view, &state, "enter");
-    assert!(
-        matches!(view.layers.last(), Some(Layer::Samples { typed, .. }) if typed.ends_with("backup.yaml"))
-    );
+    assert!(view.top::<Samples>().is_some_and(|samples| samples.typed.ends_with("backup.yaml")));
     type_in(&mut view, &state, "esc :", "memcachedbackups");
     commands(&mut view, &state, "enter");
     assert_eq!(names(&view), ["nightly"]);

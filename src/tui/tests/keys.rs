@@ -10,7 +10,7 @@ use crate::event::{
     Asker, Event, ObjectGone, Outcome, Propagation, Request, RequestOutcome, Started, TrustAnswer,
     TrustAnswered,
 };
-use crate::tui::layer::Layer;
+use crate::tui::dialog::{Delete, Help};
 use crate::tui::pane::{Pane, Tab};
 use crate::tui::view::ViewState;
 use crate::tui::{Command, Input, Key, update};
@@ -121,7 +121,7 @@ fn a_held_change_asks_and_the_safe_answer_has_the_focus() {
     commands(&mut view, &state, "?");
     state.reduce(held_type());
     screen(&state, &mut view, "", SIZE);
-    assert!(matches!(view.layers.as_slice(), [Layer::Help { .. }]));
+    assert!(view.layers.len() == 1 && view.top::<Help>().is_some());
     assert!(text(&screen(&state, &mut view, "esc", SIZE)).contains("Memcached held"));
     state.reduce(released());
     let shown = text(&screen(&state, &mut view, "", SIZE));
@@ -376,7 +376,7 @@ fn no_sequence_of_keys_and_events_breaks_anything() {
                     update(&mut view, Input::Paste("a\u{1b}日本".to_owned()), &state);
                 }
                 _ => {
-                    let asked = matches!(view.layers.last(), Some(Layer::Delete(delete)) if delete.on_delete);
+                    let asked = view.top::<Delete>().is_some_and(|delete| delete.on_delete);
                     let commands = update(&mut view, Input::Key(keys[dice.roll(keys.len())]), &state);
                     let is_delete = |c: &Command| matches!(c, Command::Request(_, Request::Delete { .. }));
                     assert!(asked || !commands.iter().any(is_delete), "deleted without asking");

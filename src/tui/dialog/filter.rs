@@ -1,0 +1,61 @@
+//! The line in which one types the filter of a pane. What is typed narrows the pane at once.
+
+use super::answer::Answer;
+use crate::state::State;
+use crate::tui::keys::Key;
+use crate::tui::layer::{Canvas, Layer};
+use crate::tui::pane::Pane;
+use crate::tui::text::Row;
+use crate::tui::theme::Role;
+use crate::tui::view::ViewState;
+use crossterm::event::KeyCode;
+
+/// The line.
+#[derive(Debug)]
+pub(in crate::tui) struct FilterLine {
+    /// Of which pane.
+    pane: Pane,
+    /// The filter before.
+    before: String,
+}
+
+impl FilterLine {
+    /// For the pane with the focus.
+    pub(in crate::tui) fn of(view: &ViewState) -> Self {
+        FilterLine { pane: view.focus, before: view.filter(view.focus).to_owned() }
+    }
+}
+
+impl Layer for FilterLine {
+    fn key(&mut self, key: Key, view: &mut ViewState, _state: &State) -> Answer {
+        let text = &mut view.filters[self.pane.index()];
+        match (key.code, key.typed()) {
+            (KeyCode::Enter, _) => return Answer::Close,
+            (KeyCode::Esc, _) => {
+                self.before.clone_into(text);
+                return Answer::Close;
+            }
+            (KeyCode::Backspace, _) => {
+                text.pop();
+            }
+            (KeyCode::Char('u' | 'w'), None) if key.ctrl => text.clear(),
+            (_, Some(c)) if text.len() < 200 => text.push(c),
+            _ => {}
+        }
+        Answer::Stay
+    }
+
+    fn draw(&self, _state: &State, _view: &mut ViewState, _canvas: &mut Canvas<'_>) {}
+
+    fn paste(&mut self, text: &str, view: &mut ViewState) {
+        view.filters[self.pane.index()].push_str(text);
+    }
+
+    fn footer(&self, view: &ViewState) -> Option<Row> {
+        let row = Row::new(Role::Key, format!(" filter {}: ", self.pane.title().to_lowercase()))
+            .and(Role::Text, format!("{}▏", view.filter(self.pane)))
+            .and(Role::Dim, "   enter keeps, esc drops");
+        let wrong = view.filter_problem(self.pane).map(|why| format!("   {why}"));
+        Some(row.and(Role::Bad, wrong.unwrap_or_default()))
+    }
+}
