@@ -76,10 +76,10 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         Do::Disturb => disturbing(state)?,
         Do::Shell => drop(programs::shell_in(view, state)?),
         Do::Forward => drop(programs::forwarded(view, state)?),
-        Do::OwnCommands if view.own_commands.is_empty() => {
+        Do::OwnCommands if view.keys.own.is_empty() => {
             return Err("your config.yaml has no commands; docs/keys.md shows how to write one".to_owned());
         }
-        Do::Save if view.lines.rows.is_empty() => {
+        Do::Save if view.detail.lines.rows.is_empty() => {
             return Err("the detail pane shows no lines".to_owned());
         }
         Do::Reconcile | Do::Pause | Do::PauseKind | Do::Step | Do::Check => reconciled(does, view, state)?,
@@ -153,7 +153,7 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
                 Do::Step => {
                     disturbing(state)?;
                     if !state.disturbed.iter().any(|rule| matches!(rule.fault, Fault::Hold(_))) {
-                        let key = view.keymap.text(Do::Pause);
+                        let key = view.keys.map.text(Do::Pause);
                         return Err(format!("nothing is held back from {program}; {key} holds its watches"));
                     }
                     continue;
@@ -254,7 +254,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
 /// Saves the lines of the detail pane.
 pub(super) fn save(path: Option<String>, view: &mut ViewState, state: &State) -> Vec<Command> {
     let about = view.subject(state).map_or_else(String::new, |seen| format!("-{}", seen.key.name));
-    let end = match view.tab {
+    let end = match view.detail.tab {
         Tab::Yaml => "yaml",
         Tab::Log | Tab::Pods => "log",
         Tab::Status
@@ -267,15 +267,15 @@ pub(super) fn save(path: Option<String>, view: &mut ViewState, state: &State) ->
         | Tab::Values
         | Tab::Events => "txt",
     };
-    let partial = view.subject(state).filter(|seen| seen.metadata_only && view.tab == Tab::Yaml);
+    let partial = view.subject(state).filter(|seen| seen.metadata_only && view.detail.tab == Tab::Yaml);
     if let Some(seen) = partial {
         let (kind, name) = (&seen.key.kind, &seen.key.name);
-        view.message = Some(format!("save: only the metadata of {kind} {name} was read so far"));
+        view.told.message = Some(format!("save: only the metadata of {kind} {name} was read so far"));
         return Vec::new();
     }
-    let tab = view.tab.title().to_lowercase().replace(' ', "-");
+    let tab = view.detail.tab.title().to_lowercase().replace(' ', "-");
     let name = format!("{tab}{about}.{end}");
-    let mut text = view.lines.texts().collect::<Vec<_>>().join("\n");
+    let mut text = view.detail.lines.texts().collect::<Vec<_>>().join("\n");
     text.push('\n');
     ask(view, Request::SaveText { path, name, text })
 }

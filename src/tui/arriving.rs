@@ -1,6 +1,9 @@
 //! What the terminal keeps when opdev goes on working on another cluster, and what it forgets.
 
+use super::asked::Requests;
+use super::finder::Finder;
 use super::pane::Pane;
+use super::told::Told;
 use super::view::ViewState;
 use crate::state::State;
 
@@ -15,28 +18,16 @@ impl ViewState {
             left: state.left,
             focus: if old.focus == Pane::Detail { Pane::Detail } else { Pane::Resources },
             zoom: old.zoom,
-            tab: old.tab,
-            wrap: old.wrap,
             all: old.all,
-            wide: old.wide,
-            sort: old.sort,
-            log_level: old.log_level,
-            next_request: old.next_request,
+            resources: old.resources.elsewhere(),
+            detail: old.detail.elsewhere(),
+            finder: Finder { commands: old.finder.commands, ..Finder::default() },
+            told: Told { panicked: old.told.panicked, ..Told::default() },
+            requests: Requests { last: None, next: old.requests.next },
+            keys: old.keys.elsewhere(),
+            look: old.look,
+            screen: old.screen.elsewhere(),
             leaving: old.leaving,
-            panicked: old.panicked,
-            keymap: old.keymap,
-            own_commands: old.own_commands,
-            following: old.following,
-            theme: old.theme,
-            mouse: old.mouse,
-            zone: old.zone,
-            places: old.places,
-            heights: old.heights,
-            compact: old.compact,
-            shape: old.shape,
-            body: old.body,
-            borders: old.borders,
-            commands: old.commands,
             ..ViewState::default()
         };
     }

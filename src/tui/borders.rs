@@ -12,13 +12,13 @@ impl ViewState {
     /// The border that a key moves now; if there is none, why.
     pub(super) fn border(&self, side: Side) -> Result<Option<Edge>, String> {
         if side == Side::Back {
-            let moved = self.borders != Borders::default();
+            let moved = self.screen.borders != Borders::default();
             return if moved { Ok(None) } else { Err("no border was moved".to_owned()) };
         }
-        if self.shape == Shape::One || self.zoom {
+        if self.screen.shape == Shape::One || self.zoom {
             return Err("one pane has the whole screen".to_owned());
         }
-        let edge = layout::edge_of(self.focus, self.shape, side);
+        let edge = layout::edge_of(self.focus, self.screen.shape, side);
         edge.map(Some).ok_or_else(|| "this pane has no border above or below it that moves".to_owned())
     }
 
@@ -26,18 +26,19 @@ impl ViewState {
     pub(super) fn move_border(&mut self, side: Side) -> Vec<Command> {
         match self.border(side) {
             Err(_) => return Vec::new(),
-            Ok(None) => self.borders = Borders::default(),
+            Ok(None) => self.screen.borders = Borders::default(),
             Ok(Some(edge)) => {
                 // Keys come faster than frames: what was drawn last may be older than the key before.
-                let moved = layout::moved_to(&self.borders, edge, self.body);
-                let at = moved.unwrap_or_else(|| layout::place_of(edge, &self.places, self.body));
+                let moved = layout::moved_to(&self.screen.borders, edge, self.screen.body);
+                let at =
+                    moved.unwrap_or_else(|| layout::place_of(edge, &self.screen.places, self.screen.body));
                 let to = match side {
                     Side::Left => at.saturating_sub(STEP.0),
                     Side::Right => at + STEP.0,
                     Side::Up => at.saturating_sub(STEP.1),
                     Side::Down | Side::Back => at + STEP.1,
                 };
-                layout::put(&mut self.borders, edge, to, self.body);
+                layout::put(&mut self.screen.borders, edge, to, self.screen.body);
             }
         }
         self.remember_borders()
@@ -45,16 +46,16 @@ impl ViewState {
 
     /// Puts the border that the mouse holds to a place of the screen.
     pub(super) fn drag_border(&mut self, (x, y): (u16, u16)) {
-        let Some(edge) = self.dragged else { return };
+        let Some(edge) = self.screen.dragged else { return };
         let at = match edge {
-            Edge::Lists | Edge::Reconciles => (x + 1).saturating_sub(self.body.x),
-            Edge::Resources | Edge::Passes => y.saturating_sub(self.body.y),
+            Edge::Lists | Edge::Reconciles => (x + 1).saturating_sub(self.screen.body.x),
+            Edge::Resources | Edge::Passes => y.saturating_sub(self.screen.body.y),
         };
-        layout::put(&mut self.borders, edge, at, self.body);
+        layout::put(&mut self.screen.borders, edge, at, self.screen.body);
     }
 
     /// Asks for the borders to be kept.
     pub(super) fn remember_borders(&mut self) -> Vec<Command> {
-        ask(self, Request::Remember { borders: self.borders })
+        ask(self, Request::Remember { borders: self.screen.borders })
     }
 }

@@ -3,7 +3,7 @@
 
 use super::filter::{Filter, Subject};
 use super::layer::Need;
-use super::open_table::{Browse, TableSort, row_of};
+use super::open_table::{Browse, TableSort, key_of, row_of};
 use super::pane::{Pane, Tab};
 use super::selection::Selection;
 use super::view::ViewState;
@@ -12,10 +12,6 @@ use crate::state::{Seen, State};
 use opdev_object::meta::ObjectKey;
 use std::cmp::Ordering;
 use std::sync::Arc;
-
-fn key(row: &TableRow) -> (Option<String>, String) {
-    (row.object_ref.namespace.clone(), row.object_ref.name.clone())
-}
 
 /// The rows that pass, in their order.
 fn shown(table: &KindTable, filter: &str, sort: Option<&TableSort>) -> Vec<u32> {
@@ -80,9 +76,9 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<Request> {
         .browse
         .as_ref()
         .map(|browse| TableQuery { kind: browse.word.clone(), namespace: view.namespace.clone() });
-    if table != view.browsing.table {
-        view.browsing.table.clone_from(&table);
-        view.browsing.row = None;
+    if table != view.asked.table {
+        view.asked.table.clone_from(&table);
+        view.asked.row = None;
         requests.push(Request::ShowTable { table });
     }
     let row = view.browse.as_ref().and_then(|browse| {
@@ -90,42 +86,34 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<Request> {
         let whole = state.objects.get(&seen.key).is_some_and(|known| !known.metadata_only);
         (!whole).then(|| seen.object_ref.clone())
     });
-    if row != view.browsing.row {
-        view.browsing.row.clone_from(&row);
+    if row != view.asked.row {
+        view.asked.row.clone_from(&row);
         requests.push(Request::ReadRow { object: row });
     }
     let palette = view.needs(Need::Kinds);
-    if palette && !view.browsing.kinds {
+    if palette && !view.asked.kinds {
         requests.push(Request::ListKinds);
     }
-    view.browsing.kinds = palette;
+    view.asked.kinds = palette;
     requests
 }
 
 impl ViewState {
-    /// What the list of custom resources is filtered by, also while a table stands in its place.
-    pub(super) fn list_filter(&self) -> &str {
-        self.browse.as_ref().map_or_else(|| self.filter(Pane::Resources), |open| &open.before.0)
-    }
-
     /// Opens a table by what was typed: a kind, and a filter. A namespace alone is one.
     pub(super) fn open_typed_table(&mut self, word: &str, filter: &str, state: &State) {
-        let is_namespace = self.census.as_ref().is_some_and(|census| census.namespaces.contains(filter))
-            || state
-                .started
-                .as_ref()
-                .is_some_and(|started| !filter.is_empty() && started.namespace == filter);
+        let is_namespace =
+            self.finder.census.as_ref().is_some_and(|census| census.namespaces.contains(filter))
+                || state
+                    .started
+                    .as_ref()
+                    .is_some_and(|started| !filter.is_empty() && started.namespace == filter);
         let filter = if is_namespace { format!("n:{filter}") } else { filter.to_owned() };
         self.open_table(word, &filter);
     }
 
     /// Opens the table of a kind, with a filter, in the place of the lists.
     pub(super) fn open_table(&mut self, word: &str, filter: &str) {
-        let before = match self.browse.take() {
-            Some(open) => open.before,
-            None => (std::mem::take(&mut self.filters[Pane::Resources.index()]), self.tab),
-        };
-        filter.clone_into(&mut self.filters[Pane::Resources.index()]);
+        let before = self.browse.take().map_or(self.detail.tab, |open| open.before);
         self.marks.clear();
         self.zoom = false;
         self.browse = Some(Browse {
@@ -135,24 +123,23 @@ impl ViewState {
             sort: None,
             made_of: None,
             row: None,
+            filter: filter.to_owned(),
             before,
         });
         // Of what a row is about, no reconcile is known.
         let of_object = [Tab::Yaml, Tab::Describe, Tab::Conditions, Tab::History, Tab::Pods, Tab::Events];
-        if !of_object.contains(&self.tab) {
-            self.set_tab(Tab::Yaml);
+        if !of_object.contains(&self.detail.tab) {
+            self.detail.open(Tab::Yaml);
         }
         self.look_at(Pane::Resources);
-        self.scroll = 0;
+        self.detail.scroll = 0;
     }
 
     /// Back to the lists.
     pub(super) fn close_table(&mut self) {
         let Some(open) = self.browse.take() else { return };
-        let (filter, tab) = open.before;
-        self.filters[Pane::Resources.index()] = filter;
         self.marks.clear();
-        self.set_tab(tab);
+        self.detail.open(open.before);
         self.zoom = false;
         self.look_at(Pane::Resources);
     }
@@ -173,23 +160,6 @@ impl ViewState {
     pub(super) fn of_table_row(&self, key: &ObjectKey) -> Option<Arc<Seen>> {
         let table = self.browse.as_ref()?.made_of_rows()?;
         row_of(table, key).map(|row| Arc::new(Seen::of_row(row)))
-    }
-
-    /// The key of the object at a row of the table.
-    pub(super) fn table_key(&self, place: usize) -> Option<ObjectKey> {
-        let browse = self.browse.as_ref()?;
-        browse.at(browse.made_of_rows()?, place).map(|row| row.object_ref.key())
-    }
-
-    /// Moves to a row of the table.
-    pub(super) fn go_in_table(&mut self, to: usize) {
-        let Some(mut browse) = self.browse.take() else { return };
-        if let Some(table) = browse.made_of_rows().cloned() {
-            let shown = std::mem::take(&mut browse.shown);
-            browse.selection.go(to, shown.len(), |at| key(&table.rows[shown[at] as usize]));
-            browse.shown = shown;
-        }
-        self.browse = Some(browse);
     }
 
     /// The next column to sort by, as they stand.
@@ -213,20 +183,20 @@ impl ViewState {
     pub(super) fn refresh_table(&mut self, state: &State) {
         self.catch_up_layers(state);
         let Some(mut browse) = self.browse.take() else { return };
-        let filter = &self.filters[Pane::Resources.index()];
+        let filter = browse.filter.clone();
         match browse.table(self.namespace.as_deref(), state) {
             Some(table) => {
                 let same = browse.made_of.as_ref().is_some_and(|(known, by, sort)| {
-                    Arc::ptr_eq(known, table) && by == filter && *sort == browse.sort
+                    Arc::ptr_eq(known, table) && *by == filter && *sort == browse.sort
                 });
                 if !same {
-                    browse.shown = shown(table, filter, browse.sort.as_ref());
-                    browse.made_of = Some((Arc::clone(table), filter.clone(), browse.sort.clone()));
+                    browse.shown = shown(table, &filter, browse.sort.as_ref());
+                    browse.made_of = Some((Arc::clone(table), filter, browse.sort.clone()));
                 }
                 // A row to go to may be on a page that is still to come.
                 let waits = !table.complete && browse.row.is_none() && browse.selection.key.is_some();
                 let rows = std::mem::take(&mut browse.shown);
-                let key_at = |at: usize| key(&table.rows[rows[at] as usize]);
+                let key_at = |at: usize| key_of(&table.rows[rows[at] as usize]);
                 if !waits || (0..rows.len()).any(|at| Some(key_at(at)) == browse.selection.key) {
                     browse.selection.settle(rows.len(), key_at);
                 }
@@ -237,7 +207,7 @@ impl ViewState {
             }
         }
         let table = browse.made_of_rows().cloned();
-        let selected = table.as_ref().and_then(|table| browse.at(table, browse.selection.index));
+        let selected = table.as_ref().and_then(|table| browse.row_at(table, browse.selection.index));
         let same = match (&browse.row, selected) {
             (Some((known, _)), Some(row)) => Arc::ptr_eq(known, row),
             (None, None) => true,

@@ -63,8 +63,7 @@ pub enum Command {
 
 /// Asks the inner loop for something.
 pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
-    let id = view.next_request;
-    view.next_request += 1;
+    let id = view.requests.number();
     // Whoever leaves does so once.
     if let Request::Leave { .. } = request {
         view.leaving = true;
@@ -75,7 +74,7 @@ pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
         view.open(Switching { id, to: to.clone() });
     }
     if !matches!(request, Request::ListPaths { .. } | Request::Cancel { .. } | Request::Remember { .. }) {
-        view.did = Some(request.clone());
+        view.requests.last = Some(request.clone());
     }
     match request {
         Request::Run { program } if program.in_front => vec![Command::Run(program)],

@@ -17,12 +17,13 @@ pub(super) mod search_step;
 pub(super) mod values;
 mod yaml;
 
+use super::detail_pane::Lines;
 use super::filter::Filter;
 use super::looks::Grouping;
 use super::pane::Tab;
 use super::text::Row;
 use super::theme::Role;
-use super::view::{Lines, ViewState};
+use super::view::ViewState;
 use crate::event::{Level, words};
 use crate::state::{Recorded, State};
 use jiff::Timestamp;
@@ -38,15 +39,15 @@ pub(super) fn change_rows(changes: &[opdev_object::diff::Change]) -> Vec<Row> {
 /// Brings the lines of the detail pane up to a state.
 pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
     let subject = view.subject(state);
-    let grouped = view.seeing.grouping(view.all) != Grouping::Flat;
+    let grouped = view.detail.how.grouping(view.all) != Grouping::Flat;
     let made_of = MadeOf {
-        tab: view.tab,
+        tab: view.detail.tab,
         pass: view.pass().map(|pass| pass.id),
         object: subject
-            .filter(|_| !matches!(view.tab, Tab::Objects | Tab::Calls | Tab::Log))
+            .filter(|_| !matches!(view.detail.tab, Tab::Objects | Tab::Calls | Tab::Log))
             .cloned()
             .map(Object),
-        stamp: match view.tab {
+        stamp: match view.detail.tab {
             Tab::Log if grouped => state.log.total.wrapping_add(state.history.total),
             Tab::Log => state.log.total,
             Tab::Pods => state.pod_logs.total.wrapping_add(state.version),
@@ -59,21 +60,21 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
             Tab::Status => state.log.total,
             Tab::Calls | Tab::Yaml => 0,
         },
-        dropped: if view.tab == Tab::Log { state.log.dropped } else { 0 },
+        dropped: if view.detail.tab == Tab::Log { state.log.dropped } else { 0 },
         width,
-        wrap: view.wrap,
+        wrap: view.detail.wrap,
         all: view.all,
-        how: view.seeing.how.clone(),
-        container: view.seeing.container.clone(),
-        filter: view.filters[crate::tui::pane::Pane::Detail.index()].clone(),
-        level: view.log_level,
+        how: view.detail.how.clone(),
+        container: view.detail.container.clone(),
+        filter: view.detail.filter.clone(),
+        level: view.detail.log_level,
     };
     let made_of = held(made_of, view);
-    if view.lines.made_of.as_ref() == Some(&made_of) {
+    if view.detail.lines.made_of.as_ref() == Some(&made_of) {
         return;
     }
-    let old = std::mem::take(&mut view.lines);
-    let rows = match view.tab {
+    let old = std::mem::take(&mut view.detail.lines);
+    let rows = match view.detail.tab {
         Tab::Log if grouped => grouped_log(view, state, &made_of, &old),
         Tab::Log => log::rows(view, state, &made_of, old),
         Tab::Status => finish(pass::status(view, state, width), &made_of),
@@ -88,14 +89,14 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         Tab::Values => finish(values::rows(view, state, width), &made_of),
         Tab::Events => finish(events(view, state), &made_of),
     };
-    view.lines = Lines { rows, made_of: Some(made_of) };
-    view.search.forget_lines();
+    view.detail.lines = Lines { rows, made_of: Some(made_of) };
+    view.detail.search.forget_lines();
 }
 
 /// A log that is held shows what it showed: new lines only count.
 fn held(made_of: MadeOf, view: &ViewState) -> MadeOf {
-    match &view.lines.made_of {
-        Some(known) if made_of.tab == Tab::Log && !view.stick => {
+    match &view.detail.lines.made_of {
+        Some(known) if made_of.tab == Tab::Log && !view.detail.stick => {
             let same = MadeOf { stamp: known.stamp, dropped: known.dropped, ..made_of.clone() };
             if same == *known { same } else { made_of }
         }
@@ -108,9 +109,9 @@ fn grouped_log(view: &mut ViewState, state: &State, made_of: &MadeOf, old: &Line
     let (rows, anchor) = log_groups::rows(view, state, made_of);
     let before = old.made_of.as_ref().filter(|before| before.tab == Tab::Log);
     if before.is_none_or(|before| before.pass != made_of.pass)
-        && let (Some(anchor), true) = (anchor, view.passes.key.is_some())
+        && let (Some(anchor), true) = (anchor, view.passes.selection.key.is_some())
     {
-        (view.scroll, view.stick) = (anchor, false);
+        (view.detail.scroll, view.detail.stick) = (anchor, false);
     }
     rows
 }
@@ -136,7 +137,7 @@ fn events(view: &ViewState, state: &State) -> Vec<Row> {
         let (sign, role) = if event.warning { ("⚠", Role::Bad) } else { ("·", Role::Text) };
         let times = if event.count > 1 { format!(" ×{}", event.count) } else { String::new() };
         let about = if view.all { format!("{} {}: ", event.kind, event.name) } else { String::new() };
-        let row = Row::new(Role::Dim, clock(at, &view.zone))
+        let row = Row::new(Role::Dim, clock(at, &view.look.zone))
             .and(role, format!(" {sign} {}{times}  ", event.reason))
             .and(Role::Text, format!("{about}{}", words::one_line(&event.message)))
             .and(Role::Dim, format!("  {}", event.from));
@@ -154,7 +155,7 @@ fn events(view: &ViewState, state: &State) -> Vec<Row> {
         };
         let hint =
             notice.hint.as_ref().map_or_else(String::new, |hint| format!("  {}", words::one_line(hint)));
-        let row = Row::new(Role::Dim, clock(notice.at, &view.zone))
+        let row = Row::new(Role::Dim, clock(notice.at, &view.look.zone))
             .and(role, format!(" {sign} "))
             .and(Role::Text, words::one_line(&notice.message))
             .and(Role::Dim, hint);

@@ -11,24 +11,24 @@ pub(super) fn editor_due(view: &mut ViewState, state: &State) -> Option<(DraftId
     if view.leaving || state.stopping.is_some() {
         return None;
     }
-    view.edited.retain(|(id, _)| state.drafts.get(*id).is_some());
+    view.questions.edited.retain(|(id, _)| state.drafts.get(*id).is_some());
     let due = state.drafts.all().find_map(|draft| match &draft.stage {
-        DraftStage::Editing { path, round } if !view.edited.contains(&(draft.id, *round)) => {
+        DraftStage::Editing { path, round } if !view.questions.edited.contains(&(draft.id, *round)) => {
             Some((draft.id, *round, PathBuf::from(path)))
         }
         DraftStage::Editing { .. } | DraftStage::Review(_) | DraftStage::Closed => None,
     });
     let (id, round, path) = due?;
-    view.edited.push((id, round));
+    view.questions.edited.push((id, round));
     Some((id, path))
 }
 
 /// Opens the dialog of a change that has come to wait.
 pub(super) fn open_reviews(view: &mut ViewState, state: &State) {
-    view.reviewed.retain(|(id, _)| state.drafts.get(*id).is_some());
+    view.questions.reviewed.retain(|(id, _)| state.drafts.get(*id).is_some());
     for draft in state.drafts.all() {
-        if review_of(state, draft.id).is_some() && !view.reviewed.contains(&(draft.id, draft.at)) {
-            view.reviewed.push((draft.id, draft.at));
+        if review_of(state, draft.id).is_some() && !view.questions.reviewed.contains(&(draft.id, draft.at)) {
+            view.questions.reviewed.push((draft.id, draft.at));
             view.open(ReviewDialog::of(draft));
         }
     }

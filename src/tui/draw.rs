@@ -44,7 +44,7 @@ pub fn draw(state: &State, view: &mut ViewState, frame: &mut Frame<'_>, now: Tim
 
 /// Draws into a buffer.
 pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
-    view.wake = None;
+    view.screen.wake = None;
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return too_small(view, buffer, area);
     }
@@ -53,14 +53,14 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
     view.open_trust(state);
     view.open_held(state);
     super::drafts::open_reviews(view, state);
-    view.shape = Shape::of(area.width, area.height);
-    view.compact = view.shape == Shape::One;
-    view.spots = Spots::default();
+    view.screen.shape = Shape::of(area.width, area.height);
+    view.screen.compact = view.screen.shape == Shape::One;
+    view.screen.spots = Spots::default();
     let top = header::header(state, view, area.width as usize, now);
     line(buffer, view, Rect { height: 1, ..area }, &top);
     let banner = banner(state, view, area);
     for (i, row) in banner.iter().enumerate() {
-        row.draw(buffer, view.theme, (area.x, area.y + 1 + i as u16), area.width as usize, false);
+        row.draw(buffer, view.look.theme, (area.x, area.y + 1 + i as u16), area.width as usize, false);
     }
     let top = 1 + banner.len() as u16;
     let body = Rect { y: area.y + top, height: area.height - top - 1, ..area };
@@ -94,13 +94,13 @@ fn too_small(view: &ViewState, buffer: &mut Buffer, area: Rect) {
             area.y + i as u16,
             text,
             area.width as usize,
-            view.theme.style(Role::Text),
+            view.look.theme.style(Role::Text),
         );
     }
 }
 
 fn line(buffer: &mut Buffer, view: &ViewState, area: Rect, row: &Row) {
-    row.draw(buffer, view.theme, (area.x, area.y), area.width as usize, false);
+    row.draw(buffer, view.look.theme, (area.x, area.y), area.width as usize, false);
 }
 
 /// What is wrong with the files, until it is mended.
@@ -108,7 +108,7 @@ fn banner(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     let problems = state.problems();
     let Some(first) = problems.first() else { return Vec::new() };
     let built = state.reload.build_failed.as_ref().is_some_and(|failed| failed.diagnostics.contains(first));
-    let most = if view.compact { 2 + area.height as usize / 12 } else { 9 };
+    let most = if view.screen.compact { 2 + area.height as usize / 12 } else { 9 };
     let cells = area.width as usize;
     let more = if problems.len() > 1 { format!(" (1 of {})", problems.len()) } else { String::new() };
     let mut rows = Vec::new();
@@ -142,8 +142,8 @@ fn excerpt(of: &Diagnostic) -> Vec<Row> {
 }
 
 fn panes(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, now: Timestamp) {
-    view.places = [Rect::default(); 4];
-    if view.compact {
+    view.screen.places = [Rect::default(); 4];
+    if view.screen.compact {
         tab_bar(state, view, buffer, Rect { height: 1, ..body });
         let below = Rect { y: body.y + 1, height: body.height - 1, ..body };
         return pane(view.focus, state, view, buffer, below, now);
@@ -151,12 +151,12 @@ fn panes(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, n
     if view.zoom {
         return pane(view.focus, state, view, buffer, body, now);
     }
-    view.body = body;
+    view.screen.body = body;
     if view.browse.is_some() {
         return beside_table(state, view, buffer, body, now);
     }
-    let asked = resources::asked(view, state, view.shape == Shape::Three);
-    let areas = layout::areas(body, view.shape, asked, &view.borders);
+    let asked = resources::asked(view, state, view.screen.shape == Shape::Three);
+    let areas = layout::areas(body, view.screen.shape, asked, &view.screen.borders);
     let focus = view.focus;
     for which in Pane::ALL.into_iter().filter(|which| *which != focus).chain([focus]) {
         pane(which, state, view, buffer, areas[which.index()], now);
@@ -167,7 +167,7 @@ fn panes(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, n
 fn beside_table(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, now: Timestamp) {
     let upper = (body.height * 11 / 20).max(5);
     let below = Rect { y: body.y + upper - 1, height: body.height - upper + 1, ..body };
-    let owns = !view.lists.owned.is_empty() || view.focus == Pane::Owned;
+    let owns = !view.owned.nodes.is_empty() || view.focus == Pane::Owned;
     let left = if owns { (body.width * 2 / 5).max(20) } else { 1 };
     let places = [
         (Pane::Resources, Rect { height: upper, ..body }),
@@ -183,9 +183,9 @@ fn beside_table(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: 
 }
 
 fn pane(which: Pane, state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
-    view.places[which.index()] = area;
+    view.screen.places[which.index()] = area;
     let inner = frame::border(which, state, view, buffer, area);
-    view.heights[which.index()] = (inner.height as usize).max(1);
+    view.screen.heights[which.index()] = (inner.height as usize).max(1);
     match which {
         Pane::Resources if view.browse.is_some() => kind_table::draw(state, view, buffer, inner, now),
         Pane::Resources => resources::draw(state, view, buffer, inner, now),
@@ -215,7 +215,7 @@ fn tab_bar(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect)
         };
         let from = area.x + width(&row.text()) as u16;
         let what = Shown::Pane(pane);
-        view.spots.tabs.push(Spot { y: area.y, from, to: from + width(&text) as u16, what });
+        view.screen.spots.tabs.push(Spot { y: area.y, from, to: from + width(&text) as u16, what });
         row = row.and(if open { Role::Focus } else { Role::Dim }, text);
     }
     line(buffer, view, area, &row);
@@ -231,7 +231,7 @@ fn footer(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) 
     let mut parts = Vec::new();
     let held = state.impact.held.len() + usize::from(state.trust.is_some());
     if held > 0 {
-        let key = view.keymap.keys(Do::Held).first().map(ToString::to_string).unwrap_or_default();
+        let key = view.keys.map.keys(Do::Held).first().map(ToString::to_string).unwrap_or_default();
         parts.push(match state.trust {
             Some(_) => format!("⚠ not trusted yet ({key})"),
             None => format!("⚠ {held} held ({key})"),
@@ -255,7 +255,7 @@ fn footer(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) 
     let right = parts.join(if narrow { " " } else { " · " });
     let cells = area.width as usize;
     let room = cells.saturating_sub(width(&right) + 3);
-    let keymap = view.keymap.clone();
+    let keymap = view.keys.map.clone();
     let size = |action: &action::Action| {
         let key = keymap.keys(action.does).first().map(ToString::to_string);
         key.map_or(0, |key| width(&key) + width(action.title) + 3)
@@ -266,7 +266,7 @@ fn footer(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) 
     let mut left = Row::default();
     let mut used = 0;
     for action in action::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)) {
-        let Some(key) = view.keymap.keys(action.does).first().map(ToString::to_string) else { continue };
+        let Some(key) = view.keys.map.keys(action.does).first().map(ToString::to_string) else { continue };
         let size = size(action);
         if always.contains(&action.does) {
             reserved -= size;
@@ -276,7 +276,7 @@ fn footer(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) 
         }
         let from = area.x + used as u16;
         used += size;
-        view.spots.keys.push(Spot { y: area.y, from, to: area.x + used as u16, what: action.does });
+        view.screen.spots.keys.push(Spot { y: area.y, from, to: area.x + used as u16, what: action.does });
         let possible = enabled(action.does, view, state).is_ok();
         left = left
             .and(if possible { Role::Key } else { Role::Dim }, format!(" {key}"))
@@ -292,7 +292,7 @@ fn say(toast: &Toast, view: &ViewState, buffer: &mut Buffer, body: Rect) {
     if toast.lines.len() == 1 && width(&toast.lines[0]) + 6 <= cells {
         let text = format!(" {} ", toast.lines[0]);
         let x = body.right() - 2 - width(&text) as u16;
-        buffer.set_stringn(x, body.bottom() - 1, &text, cells, view.theme.style(toast.role));
+        buffer.set_stringn(x, body.bottom() - 1, &text, cells, view.look.theme.style(toast.role));
         return;
     }
     let mut rows: Vec<String> =
@@ -308,7 +308,7 @@ fn say(toast: &Toast, view: &ViewState, buffer: &mut Buffer, body: Rect) {
     for (i, text) in rows.iter().take(inner.height as usize).enumerate() {
         Row::new(toast.role, format!(" {text}")).draw(
             buffer,
-            view.theme,
+            view.look.theme,
             (inner.x, inner.y + i as u16),
             inner.width as usize,
             false,

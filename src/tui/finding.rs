@@ -11,7 +11,7 @@ use super::leaving::asks_before_leaving;
 use super::pane::{Pane, Tab};
 use super::picker::open;
 use super::programs;
-use super::table::{Column, Sort, Wanted};
+use super::table::{Column, Sort};
 use super::theme::Theme;
 use super::view::ViewState;
 use crate::event::{Level, Request};
@@ -27,8 +27,8 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
         Seek::Namespace => open(view, What::Namespace, state),
         Seek::Context => open(view, What::Context, state),
         Seek::Theme => open(view, What::Theme, state),
-        Seek::Faults => view.faults = !view.faults,
-        Seek::Wide => view.wide = !view.wide,
+        Seek::Faults => view.resources.faults = !view.resources.faults,
+        Seek::Wide => view.resources.wide = !view.resources.wide,
         Seek::Sort if view.browse.is_some() => view.sort_table(state),
         Seek::Turn if view.browse.is_some() => {
             if let Some(sort) = view.browse.as_mut().and_then(|table| table.sort.as_mut()) {
@@ -37,22 +37,23 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
         }
         Seek::Sort => {
             let columns = shown_columns(view, state);
-            let at = columns.iter().position(|column| *column == view.sort.by).map_or(0, |at| at + 1);
+            let at =
+                columns.iter().position(|column| *column == view.resources.sort.by).map_or(0, |at| at + 1);
             let by = columns.get(at).cloned().unwrap_or(Column::Kind);
-            view.sort = Sort { by, down: false };
+            view.resources.sort = Sort { by, down: false };
         }
-        Seek::Turn => view.sort.down = !view.sort.down,
-        Seek::Mouse => view.mouse = !view.mouse,
+        Seek::Turn => view.resources.sort.down = !view.resources.sort.down,
+        Seek::Mouse => view.look.mouse = !view.look.mouse,
         Seek::Text => view.open(SearchLine::of(view)),
         Seek::Next => step(view, true),
         Seek::Previous => step(view, false),
-        Seek::MoreLog => view.log_level = louder(view.log_level),
-        Seek::LessLog => view.log_level = quieter(view.log_level),
+        Seek::MoreLog => view.detail.log_level = louder(view.detail.log_level),
+        Seek::LessLog => view.detail.log_level = quieter(view.detail.log_level),
         Seek::Hold => {
-            if view.tab != Tab::Log {
+            if view.detail.tab != Tab::Log {
                 view.show(Tab::Log);
             }
-            view.stick = !view.stick;
+            view.detail.stick = !view.detail.stick;
         }
     }
 }
@@ -61,7 +62,7 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
 pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(), String> {
     match seek {
         Seek::Context if state.started.is_none() => Err("opdev is not connected yet".to_owned()),
-        Seek::Next | Seek::Previous if view.search.text.is_empty() => {
+        Seek::Next | Seek::Previous if view.detail.search.text.is_empty() => {
             Err("nothing is searched for".to_owned())
         }
         Seek::Faults if view.browse.is_some() => {
@@ -69,14 +70,14 @@ pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(),
         }
         Seek::Turn if view.browse.as_ref().is_some_and(|table| table.sort.is_none()) => Err(format!(
             "the rows are in the API server's order; {} sorts them",
-            view.keymap.text(super::action::Do::Seek(Seek::Sort))
+            view.keys.map.text(super::action::Do::Seek(Seek::Sort))
         )),
         Seek::Wide if view.browse.is_some() => Ok(()),
-        Seek::Wide if !view.wide && !state.kinds().iter().any(|kind| !kind.columns.is_empty()) => {
+        Seek::Wide if !view.resources.wide && !state.kinds().iter().any(|kind| !kind.columns.is_empty()) => {
             Err("no CRD asks for columns (additionalPrinterColumns)".to_owned())
         }
-        Seek::MoreLog if view.log_level == Level::Trace => Err("all levels are shown".to_owned()),
-        Seek::LessLog if view.log_level == Level::Error => Err("only errors are shown".to_owned()),
+        Seek::MoreLog if view.detail.log_level == Level::Trace => Err("all levels are shown".to_owned()),
+        Seek::LessLog if view.detail.log_level == Level::Error => Err("only errors are shown".to_owned()),
         Seek::Palette
         | Seek::Jump
         | Seek::Faults
@@ -115,20 +116,9 @@ fn quieter(level: Level) -> Level {
 }
 
 impl ViewState {
-    /// Which rows the list of custom resources shows.
-    pub(super) fn wanted(&self) -> Wanted {
-        Wanted {
-            filter: self.list_filter().to_owned(),
-            namespace: self.namespace.clone(),
-            faults: self.faults,
-            gone: self.seeing.gone,
-            sort: self.sort.clone(),
-        }
-    }
-
     /// What a custom resource makes of its children.
     pub(super) fn row(&mut self, state: &State, seen: &Arc<Seen>) -> tree::Row {
-        self.lists.table.row(state, seen)
+        self.resources.table.row(state, seen)
     }
 
     /// Does what was chosen from a list.
@@ -138,7 +128,7 @@ impl ViewState {
                 Ok(()) => return Answer::Act(does),
                 Err(why) => {
                     let title = action::by(does).map_or("", |action| action.title);
-                    self.message = Some(format!("{title}: {why}"));
+                    self.told.message = Some(format!("{title}: {why}"));
                 }
             },
             Item::Object(key) => self.go_to(&key, state),
@@ -152,11 +142,11 @@ impl ViewState {
                 Ok(programs::Start::Confirm(confirm)) => {
                     return Answer::Open(Box::new(confirm));
                 }
-                Err(why) => self.message = Some(why),
+                Err(why) => self.told.message = Some(why),
             },
             Item::Port(pair) => match programs::forward_request(&pair, self, state) {
                 Ok(request) => return Answer::Ask(request),
-                Err(why) => self.message = Some(format!("forward: {why}")),
+                Err(why) => self.told.message = Some(format!("forward: {why}")),
             },
             Item::Table(name) => self.open_table(&name, ""),
             Item::Source { kind, .. } => self.show_kind(&kind),
@@ -169,12 +159,13 @@ impl ViewState {
                 let outside = state.started.as_ref().filter(|started| !started.all_namespaces);
                 if let (Some(started), true) = (outside, namespace.is_none()) {
                     let only = &started.namespace;
-                    self.message = Some(format!("opdev runs in the namespace {only} only; -A takes all"));
+                    self.told.message =
+                        Some(format!("opdev runs in the namespace {only} only; -A takes all"));
                 }
                 self.namespace = namespace;
             }
             Item::Context(to) if is_here(&to, state) => {
-                self.message = Some(format!("opdev runs on {to} already"));
+                self.told.message = Some(format!("opdev runs on {to} already"));
             }
             Item::Context(to) if asks_before_leaving(state) => {
                 return Answer::Open(Box::new(Leave::to(to)));
@@ -199,14 +190,14 @@ impl ViewState {
             Item::Disturb(Some(rule)) => {
                 return Answer::Ask(Request::Disturb { rules: super::acting::toggled(&rule, state) });
             }
-            Item::Theme(name) => self.theme = Theme::named(name).unwrap_or(self.theme),
+            Item::Theme(name) => self.look.theme = Theme::named(name).unwrap_or(self.look.theme),
         }
         Answer::Close
     }
 
     fn show_kind(&mut self, kind: &str) {
         self.close_table();
-        self.filters[Pane::Resources.index()] = format!("k:{kind}");
+        self.resources.filter = format!("k:{kind}");
         self.look_at(Pane::Resources);
     }
 
@@ -215,7 +206,7 @@ impl ViewState {
         self.close_table();
         let Some(root) = tree::root_of(state, key) else {
             if state.objects.get(key).is_none() && !state.objects.is_unrelated(key) {
-                self.message = Some(format!("{} {} is gone", key.kind, key.name));
+                self.told.message = Some(format!("{} {} is gone", key.kind, key.name));
                 return;
             }
             // In the lists there is no place for it.
@@ -224,30 +215,30 @@ impl ViewState {
             self.namespace = self.namespace.take().filter(|only| key.namespace.as_ref() == Some(only));
             self.open_table(&word.to_lowercase(), "");
             self.select_row(key);
-            self.message = Some(format!(
+            self.told.message = Some(format!(
                 "{} {} belongs to no custom resource of the project; this is the table of its kind",
                 key.kind, key.name
             ));
             return;
         };
-        let hidden = |view: &ViewState| !view.lists.resources.iter().any(|seen| seen.key == root);
+        let hidden = |view: &ViewState| !view.resources.rows.iter().any(|seen| seen.key == root);
         if hidden(self) {
-            self.filters[Pane::Resources.index()].clear();
-            (self.faults, self.namespace) = (false, None);
+            self.resources.filter.clear();
+            (self.resources.faults, self.namespace) = (false, None);
         }
-        self.resources.key = Some(Arc::clone(&root).as_ref().clone());
+        self.resources.selection.key = Some(Arc::clone(&root).as_ref().clone());
         self.refresh(state);
         if *root == *key {
             return self.look_at(Pane::Resources);
         }
-        self.filters[Pane::Owned.index()].clear();
+        self.owned.filter.clear();
         self.refresh(state);
         self.look_at(Pane::Owned);
-        self.owned_moved = true;
-        self.owned.key = Some(key.clone());
+        self.owned.moved = true;
+        self.owned.selection.key = Some(key.clone());
         self.refresh(state);
-        if self.owned.key.as_ref() != Some(key) {
-            self.message = Some(format!("{} {} is an older one, behind the newest", key.kind, key.name));
+        if self.owned.selection.key.as_ref() != Some(key) {
+            self.told.message = Some(format!("{} {} is an older one, behind the newest", key.kind, key.name));
         }
     }
 }

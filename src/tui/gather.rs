@@ -102,7 +102,7 @@ pub(super) fn gather(what: What, census: &Census, view: &ViewState, state: &Stat
 
 /// The commands of the user's own settings.
 fn own_commands(index: &mut Index, view: &ViewState) {
-    for (at, own) in view.own_commands.iter().enumerate() {
+    for (at, own) in view.keys.own.iter().enumerate() {
         let key = own.key.as_ref().map_or_else(String::new, |key| format!("  ({key})"));
         let command = &own.command;
         let text = format!("{}{key}  runs {}", command.name, command.run.join(" "));
@@ -130,7 +130,7 @@ const SORTED: usize = 5_000;
 
 fn objects(index: &mut Index, view: &ViewState, state: &State) {
     // Custom resources first; they are sorted already.
-    let custom = view.lists.table.all().map(|seen| &seen.key);
+    let custom = view.resources.table.all().map(|seen| &seen.key);
     let mut others: Vec<&Arc<ObjectKey>> =
         state.objects.keys().filter(|key| !state.is_custom(&key.group, &key.kind)).collect();
     if others.len() <= SORTED {

@@ -1,9 +1,8 @@
 //! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
 
 use super::waterfall::{self, Line};
-use crate::event::{CauseKind, LogSource, Reconcile};
-use crate::state::Seen;
-use opdev_object::meta::{ObjectKey, ObjectRef};
+use crate::event::{CauseKind, Reconcile};
+use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -45,46 +44,15 @@ impl Default for How {
     }
 }
 
-/// How things are looked at.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Seeing {
-    pub(super) how: How,
-    /// Reconciles that are open.
-    pub(super) open: BTreeSet<u64>,
-    /// Whether deleted objects are in the lists.
-    pub(super) gone: bool,
-    /// The container whose log is shown alone: its pod's name and its own.
-    pub(super) container: Option<(String, String)>,
-    /// Containers whose logs were asked for.
-    pub(super) following: Vec<LogSource>,
-    /// The object that was asked for whole.
-    pub(super) looked_at: Option<ObjectRef>,
-    /// The object whose effective values were asked for.
-    pub(super) values_asked: Option<Asked>,
-}
-
-impl Seeing {
+impl How {
     /// The grouping of the log in this scope.
     pub(super) fn grouping(&self, all: bool) -> Grouping {
-        self.how.grouping[usize::from(all)]
+        self.grouping[usize::from(all)]
     }
 
     /// The number of the version of an object that is looked at.
-    pub(super) fn version(&self, key: &ObjectKey) -> Option<u64> {
-        self.how.version.as_ref().filter(|(known, _)| known == key).map(|(_, number)| *number)
-    }
-}
-
-/// What values were asked for: an object as it was seen, under a set of sources.
-#[derive(Clone, Debug)]
-pub(super) struct Asked {
-    pub(super) seen: Arc<Seen>,
-    pub(super) sources: u64,
-}
-
-impl PartialEq for Asked {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.seen, &other.seen) && self.sources == other.sources
+    pub(super) fn version_of(&self, key: &ObjectKey) -> Option<u64> {
+        self.version.as_ref().filter(|(known, _)| known == key).map(|(_, number)| *number)
     }
 }
 

@@ -2,7 +2,6 @@
 //! selected one.
 
 use super::open_table::row_of;
-use super::pane::Pane;
 use super::view::ViewState;
 use crate::state::{Seen, State};
 use opdev_object::meta::ObjectKey;
@@ -47,15 +46,7 @@ impl ViewState {
     }
 
     fn row_key(&self, row: usize) -> Option<ObjectKey> {
-        if self.browse.is_some() && self.focus == Pane::Resources {
-            return self.table_key(row);
-        }
-        let seen = match self.focus {
-            Pane::Resources => self.lists.resources.get(row),
-            Pane::Owned => self.lists.owned.get(row).map(|node| &node.seen),
-            Pane::Reconciles | Pane::Detail => None,
-        };
-        seen.map(|seen| seen.key.as_ref().clone())
+        self.part(self.focus).object(row)
     }
 
     /// Marks or unmarks the selected row and goes to the next one.

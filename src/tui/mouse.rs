@@ -36,7 +36,7 @@ impl Mouse {
 /// The pane at a place of the screen, as last drawn.
 fn pane(view: &ViewState, (x, y): (u16, u16)) -> Option<(Pane, Rect)> {
     let inside = |area: &Rect| area.contains(Position { x, y });
-    let hit = |pane: Pane| Some((pane, view.places[pane.index()])).filter(|(_, area)| inside(area));
+    let hit = |pane: Pane| Some((pane, view.screen.places[pane.index()])).filter(|(_, area)| inside(area));
     // Neighbours share a border; the focused one is drawn on top.
     hit(view.focus).or_else(|| Pane::ALL.into_iter().find_map(hit))
 }
@@ -57,13 +57,14 @@ pub(super) fn take(view: &mut ViewState, mouse: Mouse, state: &State) -> Vec<Com
     match mouse {
         Mouse::Drag(x, y) => view.drag_border((x, y)),
         Mouse::Release => {
-            if view.dragged.take().is_some() {
+            if view.screen.dragged.take().is_some() {
                 return view.remember_borders();
             }
         }
         Mouse::Click(x, y) => {
-            view.dragged =
-                layout::edge_at((x, y), view.shape, &view.places, view.body).filter(|_| !view.zoom);
+            view.screen.dragged =
+                layout::edge_at((x, y), view.screen.shape, &view.screen.places, view.screen.body)
+                    .filter(|_| !view.zoom);
             if let Some(tab) = tab_at(view, x, y) {
                 return click_tab(view, tab);
             }
@@ -74,16 +75,16 @@ pub(super) fn take(view: &mut ViewState, mouse: Mouse, state: &State) -> Vec<Com
                 return Vec::new();
             }
             if let Some(column) = heading_at(view, x, y) {
-                let down = view.sort.by == column && !view.sort.down;
+                let down = view.resources.sort.by == column && !view.resources.sort.down;
                 view.look_at(Pane::Resources);
-                view.sort = Sort { by: column, down };
+                view.resources.sort = Sort { by: column, down };
                 return Vec::new();
             }
             if let Some(does) = footer_at(view, x, y) {
-                let key = view.keymap.keys(does).first().and_then(|chord| chord.0.first().copied());
+                let key = view.keys.map.keys(does).first().and_then(|chord| chord.0.first().copied());
                 return key.map(|key| update(view, Input::Key(key), state)).unwrap_or_default();
             }
-            if view.dragged.is_some() {
+            if view.screen.dragged.is_some() {
                 return Vec::new();
             }
             if let Some((pane, area)) = pane(view, (x, y)) {
@@ -109,16 +110,16 @@ fn at<T: Clone>(spots: &[Spot<T>], x: u16, y: u16) -> Option<T> {
 }
 
 fn tab_at(view: &ViewState, x: u16, y: u16) -> Option<Shown> {
-    at(&view.spots.tabs, x, y)
+    at(&view.screen.spots.tabs, x, y)
 }
 
 fn heading_at(view: &ViewState, x: u16, y: u16) -> Option<Column> {
-    at(&view.spots.headings, x, y)
+    at(&view.screen.spots.headings, x, y)
 }
 
 /// The action whose key stands at a place of the footer. What destroys is asked about after it.
 fn footer_at(view: &ViewState, x: u16, y: u16) -> Option<Do> {
-    at(&view.spots.keys, x, y)
+    at(&view.screen.spots.keys, x, y)
 }
 
 fn click_tab(view: &mut ViewState, shown: Shown) -> Vec<Command> {
@@ -132,7 +133,7 @@ fn click_tab(view: &mut ViewState, shown: Shown) -> Vec<Command> {
 /// The rows of a list stand at the bottom of its pane, whatever headings are above them.
 fn click(view: &mut ViewState, pane: Pane, area: Rect, y: u16) {
     let bottom = area.bottom().saturating_sub(1);
-    let first = bottom.saturating_sub(view.heights[pane.index()] as u16);
+    let first = bottom.saturating_sub(view.screen.heights[pane.index()] as u16);
     if pane == Pane::Detail || !(first..bottom).contains(&y) {
         return;
     }
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(mouse(&mut view, Mouse::Click(10, row("nightly"))), []);
         assert_eq!(view.root(&state).unwrap().key.name, "nightly");
         mouse(&mut view, Mouse::Click(60, 5));
-        assert_eq!((view.focus, view.lists.resources.len()), (Pane::Reconciles, 3));
+        assert_eq!((view.focus, view.resources.rows.len()), (Pane::Reconciles, 3));
         mouse(&mut view, Mouse::Click(60, 30));
         assert_eq!(view.focus, Pane::Detail);
         mouse(&mut view, Mouse::Click(10, 10));
@@ -181,28 +182,28 @@ mod tests {
         };
         let (x, y) = place(&mut view, " YAML ");
         mouse(&mut view, Mouse::Click(x + 2, y));
-        assert_eq!((view.focus, view.tab), (Pane::Detail, crate::tui::pane::Tab::Yaml));
+        assert_eq!((view.focus, view.detail.tab), (Pane::Detail, crate::tui::pane::Tab::Yaml));
         let (x, y) = place(&mut view, "NAME");
         mouse(&mut view, Mouse::Click(x, y));
         assert_eq!(
-            (view.focus, view.sort.by.clone(), view.sort.down),
+            (view.focus, view.resources.sort.by.clone(), view.resources.sort.down),
             (Pane::Resources, Column::Name, false)
         );
         mouse(&mut view, Mouse::Click(x, y));
-        assert!(view.sort.down);
+        assert!(view.resources.sort.down);
         let (x, y) = place(&mut view, "? help");
         mouse(&mut view, Mouse::Click(x, y));
         assert!(view.layers.len() == 1 && view.top::<Help>().is_some());
         view.layers.clear();
         screen(&state, &mut view, "", (120, 36));
-        let edge = view.places[0].right() - 1;
+        let edge = view.screen.places[0].right() - 1;
         mouse(&mut view, Mouse::Click(edge, 8));
         mouse(&mut view, Mouse::Drag(edge + 6, 8));
         let asked = mouse(&mut view, Mouse::Release);
         assert!(matches!(asked.as_slice(), [Command::Request(_, crate::event::Request::Remember { .. })]));
         screen(&state, &mut view, "", (120, 36));
-        assert_eq!(view.places[0].right() - 1, edge + 6);
-        assert!(view.dragged.is_none());
+        assert_eq!(view.screen.places[0].right() - 1, edge + 6);
+        assert!(view.screen.dragged.is_none());
     }
 
     #[test]

@@ -2,10 +2,11 @@
 //! `browse` opens, moves and refreshes it.
 
 use super::pane::Tab;
+use super::pane_part::PanePart;
 use super::selection::Selection;
-use crate::event::{KindTable, TableQuery, TableRow};
+use crate::event::{KindTable, TableRow};
 use crate::state::{Seen, State};
-use opdev_object::meta::{ObjectKey, ObjectRef};
+use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
 
 /// A column to sort by, and whether the largest comes first.
@@ -28,16 +29,9 @@ pub(super) struct Browse {
     pub(super) made_of: Option<(Arc<KindTable>, String, Option<TableSort>)>,
     /// What the selected row tells, before its object is read.
     pub(super) row: Option<(Arc<TableRow>, Arc<Seen>)>,
-    /// What the list of custom resources was filtered by, and which tab was open.
-    pub(super) before: (String, Tab),
-}
-
-/// What was asked for so that a table is there.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Asked {
-    pub(super) table: Option<TableQuery>,
-    pub(super) row: Option<ObjectRef>,
-    pub(super) kinds: bool,
+    pub(super) filter: String,
+    /// Which tab was open before.
+    pub(super) before: Tab,
 }
 
 /// The row of an object. Rows stand in the API server's order, by namespace and name.
@@ -63,7 +57,7 @@ impl Browse {
     }
 
     /// The row that stands at a place of the list.
-    pub(super) fn at<'a>(&self, table: &'a KindTable, place: usize) -> Option<&'a Arc<TableRow>> {
+    pub(super) fn row_at<'a>(&self, table: &'a KindTable, place: usize) -> Option<&'a Arc<TableRow>> {
         table.rows.get(*self.shown.get(place)? as usize)
     }
 
@@ -78,5 +72,41 @@ impl Browse {
     /// What is shown where the table was not read again since.
     pub(super) fn made_of_rows(&self) -> Option<&Arc<KindTable>> {
         self.made_of.as_ref().map(|(table, ..)| table)
+    }
+}
+
+/// What tells a row from the others.
+pub(super) fn key_of(row: &TableRow) -> (Option<String>, String) {
+    (row.object_ref.namespace.clone(), row.object_ref.name.clone())
+}
+
+impl PanePart for Browse {
+    fn count(&self) -> usize {
+        self.shown.len()
+    }
+
+    fn at(&self) -> usize {
+        self.selection.index
+    }
+
+    fn offset(&self) -> usize {
+        self.selection.offset
+    }
+
+    fn go(&mut self, row: usize, _height: usize) {
+        let Some((table, ..)) = &self.made_of else { return };
+        self.selection.go(row, self.shown.len(), |at| key_of(&table.rows[self.shown[at] as usize]));
+    }
+
+    fn filter(&self) -> &str {
+        &self.filter
+    }
+
+    fn filter_mut(&mut self) -> &mut String {
+        &mut self.filter
+    }
+
+    fn object(&self, row: usize) -> Option<ObjectKey> {
+        self.row_at(self.made_of_rows()?, row).map(|row| row.object_ref.key())
     }
 }

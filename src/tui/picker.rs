@@ -31,7 +31,7 @@ pub(super) fn open(view: &mut ViewState, what: What, state: &State) {
 impl Picker {
     /// Opens a list; the jump goes on where it was left.
     pub(super) fn open(what: What, view: &mut ViewState, state: &State) -> Self {
-        let of = match &view.jump_index {
+        let of = match &view.finder.jump_index {
             Some(known) if what == What::Jump && known.fits(state) => Arc::clone(&known.index),
             Some(_) | None => {
                 let census = newest_census(view, state);
@@ -39,10 +39,10 @@ impl Picker {
             }
         };
         if what == What::Jump {
-            view.jump_index = Some(Remembered::of(&of, state));
+            view.finder.jump_index = Some(Remembered::of(&of, state));
         }
         let (typed, index) = match what {
-            What::Jump => view.last_jump.clone(),
+            What::Jump => view.finder.last_jump.clone(),
             What::Palette
             | What::Namespace
             | What::Context
@@ -74,10 +74,10 @@ impl Picker {
         let selected = self.best.get(self.index).map(|at| self.of.item(*at));
         match selected {
             Some(Item::Theme(name)) => {
-                self.before.get_or_insert(view.theme);
-                view.theme = Theme::named(name).unwrap_or(view.theme);
+                self.before.get_or_insert(view.look.theme);
+                view.look.theme = Theme::named(name).unwrap_or(view.look.theme);
             }
-            Some(_) | None => view.theme = self.before.take().unwrap_or(view.theme),
+            Some(_) | None => view.look.theme = self.before.take().unwrap_or(view.look.theme),
         }
     }
 
@@ -102,7 +102,7 @@ impl Picker {
         }
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) => {
-                view.theme = self.before.take().unwrap_or(view.theme);
+                view.look.theme = self.before.take().unwrap_or(view.look.theme);
                 self.remember(view);
                 return Answer::Close;
             }
@@ -164,7 +164,7 @@ impl Picker {
                 return false;
             }
         };
-        let Some(text) = view.commands.iter().rev().nth(older) else { return self.recalled.is_some() };
+        let Some(text) = view.finder.commands.iter().rev().nth(older) else { return self.recalled.is_some() };
         (self.typed, self.recalled) = (text.clone(), Some(older));
         self.search(false);
         true
@@ -182,7 +182,8 @@ impl Picker {
         match self.argument() {
             Some(("scale" | "disturb" | "save" | "forward", _)) => true,
             Some((_, name)) => {
-                let known = view.census.as_ref().is_some_and(|census| census.namespaces.contains(name));
+                let known =
+                    view.finder.census.as_ref().is_some_and(|census| census.namespaces.contains(name));
                 name != "all" && (known || self.matching() == 0) && state.started.is_some()
             }
             None => false,
@@ -210,16 +211,16 @@ impl Picker {
                 (Ok(replicas @ 0..), Ok(())) => {
                     return Answer::Ask(Scale::of(&view.targets(state), state).request(replicas));
                 }
-                (_, Err(why)) => view.message = Some(format!("scale: {why}")),
+                (_, Err(why)) => view.told.message = Some(format!("scale: {why}")),
                 (Ok(_) | Err(_), Ok(())) => {
-                    view.message = Some(format!("scale: {number} is no number of replicas"));
+                    view.told.message = Some(format!("scale: {number} is no number of replicas"));
                 }
             },
             Some(("disturb", rule)) => return disturb(rule, view, state),
             Some(("forward", pair)) => return view.choose(Item::Port(pair.to_owned()), state),
             Some(("save", path)) => match enabled(Do::Save, view, state) {
                 Ok(()) => return Answer::Save(path.to_owned()),
-                Err(why) => view.message = Some(format!("save: {why}")),
+                Err(why) => view.told.message = Some(format!("save: {why}")),
             },
             Some((_, name)) => return view.choose(Item::Namespace(Some(name.to_owned())), state),
             None => {}
@@ -235,14 +236,14 @@ impl Picker {
 
     fn remember(&self, view: &mut ViewState) {
         if self.what == What::Palette && !self.typed.trim().is_empty() {
-            view.commands.retain(|known| *known != self.typed);
-            view.commands.push(self.typed.clone());
-            if view.commands.len() > KEPT {
-                view.commands.remove(0);
+            view.finder.commands.retain(|known| *known != self.typed);
+            view.finder.commands.push(self.typed.clone());
+            if view.finder.commands.len() > KEPT {
+                view.finder.commands.remove(0);
             }
         }
         if self.what == What::Jump {
-            view.last_jump = (self.typed.clone(), self.index);
+            view.finder.last_jump = (self.typed.clone(), self.index);
         }
     }
 }
@@ -286,16 +287,16 @@ impl Layer for Picker {
 fn disturb(typed: &str, view: &mut ViewState, state: &State) -> Answer {
     match (typed.parse::<FaultRule>(), enabled(Do::Disturb, view, state)) {
         (Ok(rule), Ok(())) => return view.choose(Item::Disturb(Some(rule)), state),
-        (_, Err(why)) | (Err(why), Ok(())) => view.message = Some(format!("disturb: {why}")),
+        (_, Err(why)) | (Err(why), Ok(())) => view.told.message = Some(format!("disturb: {why}")),
     }
     Answer::Close
 }
 
 /// The newest one.
 fn newest_census(view: &mut ViewState, state: &State) -> Arc<Census> {
-    let known = view.census.take().filter(|known| state.objects.changes().same(&known.changes));
+    let known = view.finder.census.take().filter(|known| state.objects.changes().same(&known.changes));
     let census = known.unwrap_or_else(|| Arc::new(Census::of(state)));
-    view.census = Some(Arc::clone(&census));
+    view.finder.census = Some(Arc::clone(&census));
     census
 }
 
@@ -323,17 +324,17 @@ fn draw(picker: &Picker, state: &State, view: &ViewState, canvas: &mut Canvas<'_
         .and(if picker.resumed { Role::Selected } else { Role::Text }, picker.typed.clone())
         .and(Role::Text, "▏")
         .and(Role::Dim, format!("  {} of {}", picker.matching(), picker.of.len()));
-    typed.draw(buffer, view.theme, (inner.x, inner.y), room, false);
+    typed.draw(buffer, view.look.theme, (inner.x, inner.y), room, false);
     let height = (inner.height as usize).saturating_sub(2);
     let skip = (picker.index + 1).saturating_sub(height);
     for (i, at) in picker.best.iter().enumerate().skip(skip).take(height) {
         let row = line(picker, *at, state, view, room);
         let y = inner.y + 1 + (i - skip) as u16;
-        row.draw(buffer, view.theme, (inner.x, y), room, i == picker.index);
+        row.draw(buffer, view.look.theme, (inner.x, y), room, i == picker.index);
     }
     if picker.best.is_empty() {
         let text = if picker.of.len() == 0 { " There is nothing to choose. " } else { " Nothing matches. " };
-        Row::new(Role::Dim, text).draw(buffer, view.theme, (inner.x, inner.y + 1), room, false);
+        Row::new(Role::Dim, text).draw(buffer, view.look.theme, (inner.x, inner.y + 1), room, false);
     }
     let keys = Row::new(Role::Key, " enter")
         .and(Role::Text, " chooses  ")
@@ -341,7 +342,7 @@ fn draw(picker: &Picker, state: &State, view: &ViewState, canvas: &mut Canvas<'_
         .and(Role::Text, " move  ");
     let keys = keys.and(Role::Key, "esc").and(Role::Text, " closes");
     if inner.height >= 3 {
-        keys.draw(buffer, view.theme, (inner.x, inner.bottom() - 1), room, false);
+        keys.draw(buffer, view.look.theme, (inner.x, inner.bottom() - 1), room, false);
     }
 }
 
@@ -349,7 +350,7 @@ fn draw(picker: &Picker, state: &State, view: &ViewState, canvas: &mut Canvas<'_
 fn line(picker: &Picker, at: u32, state: &State, view: &ViewState, room: usize) -> Row {
     let (mut role, mut tail) = (Role::Text, String::new());
     if let Item::Action(does) = picker.of.item(at) {
-        tail = view.keymap.text(*does);
+        tail = view.keys.map.text(*does);
         if let Err(why) = enabled(*does, view, state) {
             (role, tail) = (Role::Dim, format!("not now: {why}"));
         } else if by(*does).is_none() {
@@ -357,7 +358,7 @@ fn line(picker: &Picker, at: u32, state: &State, view: &ViewState, room: usize) 
         }
     }
     if let Item::Own(own) = picker.of.item(at)
-        && let Some(own) = view.own_commands.get(*own)
+        && let Some(own) = view.keys.own.get(*own)
         && let Err(why) = possible(own, view, state)
     {
         (role, tail) = (Role::Dim, format!("not now: {why}"));

@@ -13,28 +13,29 @@ impl ViewState {
     /// Takes the newest settings in, if they are new.
     pub(super) fn follow_preferences(&mut self, state: &State) {
         let Some(new) = &state.preferences else { return };
-        if self.following.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, new)) {
+        if self.look.following.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, new)) {
             return;
         }
         // Later ones bring what this very screen has put there.
-        if self.following.seen.is_none() {
-            self.borders = new.borders.unwrap_or(self.borders);
+        if self.look.following.seen.is_none() {
+            self.screen.borders = new.borders.unwrap_or(self.screen.borders);
         }
-        self.following.seen = Some(Arc::clone(new));
+        self.look.following.seen = Some(Arc::clone(new));
         let mut problems = new.problems.clone();
         let keymap = Keymap::with(&new.keys).map_err(|wrong| problems.extend(wrong)).ok();
-        let theme =
-            theme(new.theme.as_ref(), self.following.terminal).map_err(|wrong| problems.push(*wrong)).ok();
+        let theme = theme(new.theme.as_ref(), self.look.following.terminal)
+            .map_err(|wrong| problems.push(*wrong))
+            .ok();
         let own = own_command::with_keys(&new.commands).map_err(|wrong| problems.extend(wrong)).ok();
         if let (Some(mut keymap), Some(theme), Some(own), []) = (keymap, theme, own, problems.as_slice()) {
             own.iter().filter_map(|own| own.key.as_ref()).for_each(|key| keymap.give_up(key));
-            self.own_commands = own;
-            self.keymap = keymap;
-            self.theme = theme;
-            self.mouse = new.mouse.unwrap_or(false);
-            self.typed.clear();
+            self.keys.own = own;
+            self.keys.map = keymap;
+            self.look.theme = theme;
+            self.look.mouse = new.mouse.unwrap_or(false);
+            self.keys.typed.clear();
         }
-        self.following.problems = problems;
+        self.look.following.problems = problems;
     }
 }
 
@@ -54,8 +55,9 @@ mod tests {
     use super::*;
     use crate::event::{Binding, Event, Place, Preferences};
     use crate::tui::action::Do;
-    use crate::tui::following::Following;
     use crate::tui::keys::Key;
+    use crate::tui::look::Look;
+    use jiff::tz::TimeZone;
 
     fn place() -> Place {
         Place { file: "config.yaml".to_owned(), line: 2, column: 3 }
@@ -84,7 +86,7 @@ mod tests {
         after(&mut view, settings("F", "light", true));
         let light = Theme::named("light").unwrap();
         assert_eq!(
-            (view.keymap.keys(Do::Zoom)[0].0[0], view.theme, view.mouse),
+            (view.keys.map.keys(Do::Zoom)[0].0[0], view.look.theme, view.look.mouse),
             (Key::char('F'), light, true)
         );
         for (key, theme, told) in [
@@ -92,27 +94,23 @@ mod tests {
             ("x", "drak", "config.yaml:2:3: there is no theme `drak`"),
         ] {
             after(&mut view, settings(key, theme, true));
-            assert_eq!((view.keymap.keys(Do::Zoom)[0].0[0], view.theme), (Key::char('F'), light));
-            let lines = view.following.told().unwrap();
+            assert_eq!((view.keys.map.keys(Do::Zoom)[0].0[0], view.look.theme), (Key::char('F'), light));
+            let lines = view.look.following.told().unwrap();
             assert!(
                 lines[0].contains(told) && lines.last().unwrap().contains("stay as they were"),
                 "{lines:?}"
             );
         }
         after(&mut view, settings("x", "dark", true));
-        assert_eq!((view.following.told(), view.theme), (None, Theme::named("dark").unwrap()));
+        assert_eq!((view.look.following.told(), view.look.theme), (None, Theme::named("dark").unwrap()));
     }
 
     #[test]
     fn no_color_outweighs_the_project_but_not_the_user() {
-        let blank = || ViewState {
-            theme: Theme::plain(),
-            following: Following::on(Theme::plain()),
-            ..ViewState::default()
-        };
+        let blank = || ViewState { look: Look::on(Theme::plain(), TimeZone::UTC), ..ViewState::default() };
         let (mut view, mut users) = (blank(), blank());
         after(&mut view, settings("x", "dark", false));
         after(&mut users, settings("x", "dark", true));
-        assert_eq!((view.theme, users.theme), (Theme::plain(), Theme::named("dark").unwrap()));
+        assert_eq!((view.look.theme, users.look.theme), (Theme::plain(), Theme::named("dark").unwrap()));
     }
 }

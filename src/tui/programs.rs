@@ -93,7 +93,7 @@ pub(super) fn possible(own: &OwnCommand, view: &ViewState, state: &State) -> Res
 /// # Errors
 /// Why it cannot start now.
 pub(super) fn start(at: usize, view: &ViewState, state: &State) -> Result<Start, String> {
-    let own = view.own_commands.get(at).ok_or("the settings have no such command any more")?;
+    let own = view.keys.own.get(at).ok_or("the settings have no such command any more")?;
     possible(own, view, state).map_err(|why| format!("{}: {why}", own.command.name))?;
     let command = &own.command;
     let object = view.subject(state).map(|seen| seen.object_ref.clone());
@@ -186,7 +186,7 @@ pub(super) fn shell_in(view: &ViewState, state: &State) -> Result<Arc<Seen>, Str
 /// A shell in the selected pod: bash where it has one.
 pub(super) fn shell_request(pod: &Seen, view: &ViewState, state: &State) -> Request {
     let key = &pod.key;
-    let chosen = view.seeing.container.as_ref().filter(|(name, _)| *name == key.name);
+    let chosen = view.detail.container.as_ref().filter(|(name, _)| *name == key.name);
     let mut command = kubectl::words(state);
     command.extend(
         ["exec", "-it", "-n", key.namespace.as_deref().unwrap_or_default(), &key.name].map(str::to_owned),

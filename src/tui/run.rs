@@ -7,8 +7,8 @@ use super::command::{Command, Input};
 use super::drafts::editor_due;
 use super::draw::draw;
 use super::editor::{Editor, interrupt_is_the_editors};
-use super::following::Following;
 use super::keys::Key;
+use super::look::Look;
 use super::terminal::Guard;
 use super::theme::Theme;
 use super::update::update;
@@ -138,13 +138,8 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let guard = Guard::take()?;
     let screen = new_screen()?;
     let var = |name: &str| std::env::var(name).ok();
-    let theme = Theme::detect(var);
-    let view = ViewState {
-        theme,
-        following: Following::on(theme),
-        zone: TimeZone::system(),
-        ..ViewState::default()
-    };
+    let look = Look::on(Theme::detect(var), TimeZone::system());
+    let view = ViewState { look, ..ViewState::default() };
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let state = Arc::clone(&input.snapshots.borrow_and_update());
     let (requests, drawn) = (input.requests, Instant::now());
@@ -210,8 +205,8 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
                 }
             }
             () = panicked.notified() => {
-                at.view.panicked = at.guard.last_panic();
-                tracing::error!("panicked: {}", at.view.panicked.as_deref().unwrap_or_default());
+                at.view.told.panicked = at.guard.last_panic();
+                tracing::error!("panicked: {}", at.view.told.panicked.as_deref().unwrap_or_default());
                 at.dirty = true;
             }
             () = tokio::time::sleep_until(deadline.into()) => at.dirty = true,
@@ -273,7 +268,7 @@ impl Loop {
             let editor = Editor::start_at(&path, line, column);
             match self.lend(editor, signals, shutdown).await? {
                 None => return Ok(true),
-                Some(problem) => self.view.message = problem,
+                Some(problem) => self.view.told.message = problem,
             }
         }
         if let Some(program) = self.program.take() {
@@ -283,7 +278,7 @@ impl Loop {
             let started = Editor::program(&program, Path::new(&root));
             match self.lend(started, signals, shutdown).await? {
                 None => return Ok(true),
-                Some(problem) => self.view.message = problem,
+                Some(problem) => self.view.told.message = problem,
             }
         }
         Ok(false)
@@ -294,7 +289,7 @@ impl Loop {
         let next = if self.dirty {
             self.drawn + self.gap
         } else {
-            let wake = self.view.wake.unwrap_or(Duration::from_secs(3600));
+            let wake = self.view.screen.wake.unwrap_or(Duration::from_secs(3600));
             self.drawn + wake + Duration::from_millis(2)
         };
         self.leave_by.map_or(next, |by| next.min(by))
@@ -307,7 +302,7 @@ impl Loop {
         self.screen.draw(|frame| draw(state, view, frame, Timestamp::now()))?;
         execute!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
         // The settings and a key may change it, and after a pause it is to be taken again.
-        self.guard.mouse(self.view.mouse)?;
+        self.guard.mouse(self.view.look.mouse)?;
         self.dirty = false;
         self.drawn = Instant::now();
         // Whatever comes in is not to be kept waiting by a screen that shows each step of it.
@@ -341,10 +336,10 @@ impl Loop {
             Taken::Light(light) => {
                 let theme = Theme::on_background(light);
                 // What the settings or the user chose stays.
-                if self.view.theme == self.view.following.terminal {
-                    self.view.theme = theme;
+                if self.view.look.theme == self.view.look.following.terminal {
+                    self.view.look.theme = theme;
                 }
-                self.view.following.terminal = theme;
+                self.view.look.following.terminal = theme;
                 (self.background, self.dirty) = (None, true);
                 None
             }
@@ -406,7 +401,7 @@ impl Loop {
             self.leave_by = Some(Instant::now() + PATIENCE);
         }
         if self.requests.try_send((id, request)).is_err() {
-            self.view.message = Some("opdev takes no requests right now; try again".to_owned());
+            self.view.told.message = Some("opdev takes no requests right now; try again".to_owned());
         }
     }
 
@@ -417,8 +412,7 @@ impl Loop {
         let values = super::detail::values::follow(&mut self.view, &self.state);
         let table = super::browse::follow(&mut self.view, &self.state);
         for request in logs.into_iter().chain(whole).chain(values).chain(table) {
-            let id = self.view.next_request;
-            self.view.next_request += 1;
+            let id = self.view.requests.number();
             self.ask(id, request);
         }
     }
@@ -433,8 +427,7 @@ impl Loop {
     ) -> anyhow::Result<bool> {
         self.guard.lend();
         let Some(problem) = self.lend(Editor::start(file), signals, shutdown).await? else { return Ok(true) };
-        let id = self.view.next_request;
-        self.view.next_request += 1;
+        let id = self.view.requests.number();
         self.ask(id, Request::Edited { draft, problem });
         Ok(false)
     }
@@ -489,7 +482,7 @@ impl Loop {
     }
 
     fn ask_to_quit(&mut self) {
-        let id = self.view.next_request;
+        let id = self.view.requests.next;
         self.ask(id, Request::Quit { by: Asker::Signal });
     }
 

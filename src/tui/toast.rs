@@ -26,17 +26,17 @@ pub(super) struct Toast {
 
 /// What to say now.
 pub(super) fn toast(view: &ViewState, state: &State, now: Timestamp) -> Option<Toast> {
-    if let Some(panic) = &view.panicked {
+    if let Some(panic) = &view.told.panicked {
         let lines = vec![
             format!("✗ a part of opdev panicked: {}", words::one_line(panic)),
             "The log has more; restart opdev.".into(),
         ];
         return Some(Toast { role: Role::Bad, lines, left: None });
     }
-    if let Some(message) = &view.message {
+    if let Some(message) = &view.told.message {
         return Some(Toast { role: Role::Busy, lines: vec![format!("⚠ {message}")], left: None });
     }
-    if let Some(lines) = view.following.told() {
+    if let Some(lines) = view.look.following.told() {
         return Some(Toast { role: Role::Bad, lines, left: None });
     }
     if let Some((_, request)) = state.requests.in_flight.iter().rev().find(|(_, request)| !request.lasting) {
@@ -61,7 +61,7 @@ pub(super) fn toast(view: &ViewState, state: &State, now: Timestamp) -> Option<T
 pub(super) fn lasting(view: &ViewState, state: &State) -> Option<Timestamp> {
     let failed =
         state.requests.finished.back().filter(|finished| stays(finished)).map(|finished| finished.at);
-    let failed = failed.filter(|at| view.dismissed.is_none_or(|until| *at > until));
+    let failed = failed.filter(|at| view.told.dismissed.is_none_or(|until| *at > until));
     failed.max(warning(view, state).map(|notice| notice.at)).max(missing(view, state).map(|rule| rule.at))
 }
 
@@ -76,17 +76,18 @@ fn stays(finished: &RequestFinished) -> bool {
 fn warning<'a>(view: &ViewState, state: &'a State) -> Option<&'a Arc<Notice>> {
     let loud = |notice: &&Arc<Notice>| matches!(notice.level, Level::Error | Level::Warn);
     let newest = state.notices.iter().rev().find(loud)?;
-    view.dismissed.is_none_or(|until| newest.at > until).then_some(newest)
+    view.told.dismissed.is_none_or(|until| newest.at > until).then_some(newest)
 }
 
 /// The rule that was missed last.
 fn missing<'a>(view: &ViewState, state: &'a State) -> Option<&'a MissingRule> {
     let newest = state.missing_rules.iter().max_by_key(|rule| rule.at)?;
-    view.dismissed.is_none_or(|until| newest.at > until).then_some(newest)
+    view.told.dismissed.is_none_or(|until| newest.at > until).then_some(newest)
 }
 
 fn from_missing(rule: &MissingRule, view: &ViewState, state: &State) -> Toast {
-    let key = view.keymap.keys(Do::AddRules).first().map_or_else(|| ":rbac".to_owned(), ToString::to_string);
+    let key =
+        view.keys.map.keys(Do::AddRules).first().map_or_else(|| ":rbac".to_owned(), ToString::to_string);
     let all = match state.missing_rules.len() {
         1 => String::new(),
         all => format!("; {all} rules are missing in all"),
@@ -117,7 +118,7 @@ fn good_for(finished: &RequestFinished, now: Timestamp) -> Option<Duration> {
 
 fn from_request(view: &ViewState, finished: &RequestFinished, now: Timestamp) -> Option<Toast> {
     let took = words::took(finished.took);
-    if stays(finished) && view.dismissed.is_some_and(|until| finished.at <= until) {
+    if stays(finished) && view.told.dismissed.is_some_and(|until| finished.at <= until) {
         return None;
     }
     match &finished.outcome {

@@ -53,19 +53,19 @@ pub fn update(view: &mut ViewState, input: Input, state: &State) -> Vec<Command>
 /// delivers them together: where alt and the key mean nothing, the two are what was typed.
 fn comes_after_esc(view: &ViewState, key: Key) -> bool {
     let ambiguous = matches!(key.code, KeyCode::Char(_) | KeyCode::Enter | KeyCode::Tab | KeyCode::Backspace);
-    let mut typed = view.typed.clone();
+    let mut typed = view.keys.typed.clone();
     typed.push(key);
     let means = |keys: &[Key]| {
-        own_command(view, keys).is_some() || !matches!(view.keymap.find(keys, true), Found::Nothing)
+        own_command(view, keys).is_some() || !matches!(view.keys.map.find(keys, true), Found::Nothing)
     };
     key.alt && ambiguous && !means(&typed) && !means(&[key])
 }
 
 fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
-    view.message = None;
-    let mut typed = std::mem::take(&mut view.typed);
-    view.typed_at = None;
-    if let Found::Action(action) = view.keymap.find(&[key], false)
+    view.told.message = None;
+    let mut typed = std::mem::take(&mut view.keys.typed);
+    view.keys.typed_at = None;
+    if let Found::Action(action) = view.keys.map.find(&[key], false)
         && matches!(action.does, Do::Stop | Do::Redraw | Do::Suspend)
     {
         return perform(view, action.does, state);
@@ -80,29 +80,29 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
     match own_command(view, &typed) {
         Some(Own::Start(at)) => return start_own(view, at, state),
         Some(Own::Prefix) => {
-            view.typed = typed;
+            view.keys.typed = typed;
             return Vec::new();
         }
         None => {}
     }
-    let finding = view.focus == Pane::Detail && !view.search.text.is_empty();
-    let action = match view.keymap.find(&typed, finding) {
+    let finding = view.focus == Pane::Detail && !view.detail.search.text.is_empty();
+    let action = match view.keys.map.find(&typed, finding) {
         Found::Action(action) => action,
         Found::Prefix => {
-            view.typed = typed;
+            view.keys.typed = typed;
             return Vec::new();
         }
         Found::Nothing => {
             if key != Key::plain(KeyCode::Esc) {
-                let keys = view.keymap.keys(Do::Help);
+                let keys = view.keys.map.keys(Do::Help);
                 let help = keys.first().map_or_else(|| ":help".to_owned(), ToString::to_string);
-                view.message = Some(format!("{} does nothing; {help} shows all keys", Chord(typed)));
+                view.told.message = Some(format!("{} does nothing; {help} shows all keys", Chord(typed)));
             }
             return Vec::new();
         }
     };
     if let Err(why) = enabled(action.does, view, state) {
-        view.message = Some(format!("{}: {why}", action.title));
+        view.told.message = Some(format!("{}: {why}", action.title));
         return Vec::new();
     }
     perform(view, action.does, state)
@@ -118,7 +118,7 @@ enum Own {
 
 /// The command of the user that these keys start. They come first: a key of one's own is taken from the action that has it.
 fn own_command(view: &ViewState, typed: &[Key]) -> Option<Own> {
-    let keys = || view.own_commands.iter().map(|own| own.key.as_ref().map_or(&[][..], |key| &key.0));
+    let keys = || view.keys.own.iter().map(|own| own.key.as_ref().map_or(&[][..], |key| &key.0));
     let longer = |key: &[Key]| key.len() > typed.len() && key.starts_with(typed);
     match keys().position(|key| key == typed) {
         Some(at) => Some(Own::Start(at)),
@@ -130,7 +130,7 @@ fn start_own(view: &mut ViewState, at: usize, state: &State) -> Vec<Command> {
     match programs::start(at, view, state) {
         Ok(programs::Start::Ask(request)) => return ask(view, request),
         Ok(programs::Start::Confirm(confirm)) => view.open(confirm),
-        Err(why) => view.message = Some(why),
+        Err(why) => view.told.message = Some(why),
     }
     Vec::new()
 }
@@ -149,10 +149,10 @@ fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: 
         }
         Answer::Copy(what, text) => {
             if text.len() > MOST_COPIED {
-                view.message = Some(format!("the {what} is too long for the clipboard of a terminal"));
+                view.told.message = Some(format!("the {what} is too long for the clipboard of a terminal"));
                 return Vec::new();
             }
-            view.message = Some(format!("copied: {what}"));
+            view.told.message = Some(format!("copied: {what}"));
             vec![Command::Copy(text)]
         }
         Answer::AskOn(request) => {
@@ -169,7 +169,7 @@ fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: 
 }
 
 fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
-    let page = view.heights[view.focus.index()].max(1);
+    let page = view.screen.heights[view.focus.index()].max(1);
     let at = view.at();
     match does {
         Do::Up => view.go(at.saturating_sub(1)),
@@ -231,7 +231,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::Border(side) => return view.move_border(side),
         Do::OpenFile => return super::opening::open(view, state),
         Do::Scope => view.all = !view.all,
-        Do::Wrap => view.wrap = !view.wrap,
+        Do::Wrap => view.detail.wrap = !view.detail.wrap,
         Do::Filter => view.open(FilterLine::of(view)),
         Do::Seek(seek) => finding::perform(view, seek, state),
         Do::Help => view.open(Help::default()),
@@ -261,7 +261,7 @@ fn beside(view: &ViewState, steps: usize) -> Pane {
 }
 
 fn sideways(view: &mut ViewState, right: bool) {
-    if view.focus == Pane::Detail && (right || view.tab != Tab::Status) {
+    if view.focus == Pane::Detail && (right || view.detail.tab != Tab::Status) {
         return tab(view, right);
     }
     if view.focus == Pane::Reconciles && seeing::fold_pass(view, right) {
@@ -272,11 +272,11 @@ fn sideways(view: &mut ViewState, right: bool) {
     }
     let to = match (view.focus, right) {
         (Pane::Resources, true) => Pane::Reconciles,
-        (Pane::Owned, true) if view.shape == Shape::Three => Pane::Reconciles,
+        (Pane::Owned, true) if view.screen.shape == Shape::Three => Pane::Reconciles,
         (Pane::Owned, true) => Pane::Detail,
-        (Pane::Reconciles, true) if view.shape == Shape::Three => Pane::Detail,
+        (Pane::Reconciles, true) if view.screen.shape == Shape::Three => Pane::Detail,
         (Pane::Reconciles, false) => Pane::Resources,
-        (Pane::Detail, false) if view.shape == Shape::Three => Pane::Reconciles,
+        (Pane::Detail, false) if view.screen.shape == Shape::Three => Pane::Reconciles,
         (Pane::Detail, false) => Pane::Owned,
         (pane, _) => pane,
     };
@@ -284,9 +284,9 @@ fn sideways(view: &mut ViewState, right: bool) {
 }
 
 fn tab(view: &mut ViewState, next: bool) {
-    let at = Tab::ALL.iter().position(|tab| *tab == view.tab).unwrap_or(0);
+    let at = Tab::ALL.iter().position(|tab| *tab == view.detail.tab).unwrap_or(0);
     let to = if next { at + 1 } else { at + Tab::ALL.len() - 1 };
-    view.set_tab(Tab::ALL[to % Tab::ALL.len()]);
+    view.detail.open(Tab::ALL[to % Tab::ALL.len()]);
 }
 
 fn show(view: &mut ViewState, tab: Tab) {
@@ -300,7 +300,7 @@ fn open(view: &mut ViewState, state: &State) {
                 show(view, Tab::Yaml);
             }
         }
-        Pane::Resources if view.lists.resources.is_empty() => {
+        Pane::Resources if view.resources.rows.is_empty() => {
             if enabled(Do::Apply, view, state).is_ok() {
                 view.open(Samples::default());
             }
@@ -314,20 +314,20 @@ fn open(view: &mut ViewState, state: &State) {
 
 /// The first of these that there is: a dismissable message, a filter, the zoom, a pane to go back to.
 fn back(view: &mut ViewState, state: &State) {
-    let panicked = view.panicked.take().is_some() || view.following.dismiss();
+    let panicked = view.told.panicked.take().is_some() || view.look.following.dismiss();
     let lasting = toast::lasting(view, state);
-    view.dismissed = lasting.max(view.dismissed);
+    view.told.dismissed = lasting.max(view.told.dismissed);
     if panicked || lasting.is_some() {
         return;
     }
     if view.marks.clear() {
         return;
     }
-    if view.focus == Pane::Detail && !view.search.text.is_empty() {
-        view.search.set(String::new());
-    } else if !view.filters[view.focus.index()].is_empty() {
-        view.filters[view.focus.index()].clear();
-    } else if view.focus == Pane::Reconciles && seeing::close_selected(view) {
+    if view.focus == Pane::Detail && !view.detail.search.text.is_empty() {
+        view.detail.search.set(String::new());
+    } else if !view.filter(view.focus).is_empty() {
+        view.part_mut(view.focus).filter_mut().clear();
+    } else if view.focus == Pane::Reconciles && view.passes.fold_selected() {
     } else if view.zoom {
         view.zoom = false;
     } else if view.browse.is_some() && view.focus == Pane::Resources {
@@ -335,7 +335,7 @@ fn back(view: &mut ViewState, state: &State) {
     } else if view.browse.is_some() {
         view.look_at(Pane::Resources);
     } else if view.focus == Pane::Detail {
-        let to = if view.chosen_in == Pane::Owned && view.tab == Tab::Yaml {
+        let to = if view.chosen_in == Pane::Owned && view.detail.tab == Tab::Yaml {
             Pane::Owned
         } else {
             Pane::Reconciles

@@ -41,7 +41,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     let label = longest.min((cells / 3).max(8));
     let bar = cells.saturating_sub(label + 4).max(4);
     let mut rows = yaml::gone(view, state, seen);
-    let (start, end) = (clock(from, &view.zone), clock(to, &view.zone));
+    let (start, end) = (clock(from, &view.look.zone), clock(to, &view.look.zone));
     let gap = bar.saturating_sub(width(&start) + width(&end));
     rows.push(Row::new(Role::Dim, format!(" {} {start}{}{end}", " ".repeat(label), " ".repeat(gap))));
     for line in lines {
@@ -109,7 +109,7 @@ fn transitions(
         let lasted = if newest { format!("for {lasted} now") } else { format!("for {lasted}") };
         let (sign, role) = look(*truth);
         rows.push(
-            Row::new(Role::Dim, format!("   {} ", clock(*from, &view.zone)))
+            Row::new(Role::Dim, format!("   {} ", clock(*from, &view.look.zone)))
                 .and(role, format!("{sign} {} ", left(truth.word(), 7)))
                 .and(Role::Text, format!(" {} ", left(reason, reasons)))
                 .and(Role::Dim, format!(" {lasted}")),

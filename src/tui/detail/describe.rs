@@ -67,7 +67,7 @@ fn waits(view: &ViewState, state: &State, seen: &Seen, cells: usize) -> Vec<Row>
             rows.extend(more(why, cells));
         }
         if let Some(until) = until {
-            rows.extend(more(&format!("tried again at {}", clock(*until, &view.zone)), cells));
+            rows.extend(more(&format!("tried again at {}", clock(*until, &view.look.zone)), cells));
         }
     }
     if all.is_empty() {
@@ -78,7 +78,7 @@ fn waits(view: &ViewState, state: &State, seen: &Seen, cells: usize) -> Vec<Row>
         let next = next.map_or_else(String::new, |(at, requeue)| {
             format!(
                 "; it is reconciled again at {} ({})",
-                clock(at, &view.zone),
+                clock(at, &view.look.zone),
                 words::one_line(&requeue.why)
             )
         });
@@ -89,8 +89,9 @@ fn waits(view: &ViewState, state: &State, seen: &Seen, cells: usize) -> Vec<Row>
 
 fn leaving(view: &ViewState, state: &State, seen: &Seen, cells: usize) -> Vec<Row> {
     let Some(deletion) = deletion::of(state, seen) else { return Vec::new() };
-    let since =
-        deletion.since.map_or_else(String::new, |at| format!(", asked for at {}", clock(at, &view.zone)));
+    let since = deletion
+        .since
+        .map_or_else(String::new, |at| format!(", asked for at {}", clock(at, &view.look.zone)));
     let mut rows = vec![Row::new(Role::Bad, format!(" Why it is not deleted yet{since}"))];
     for finalizer in &deletion.finalizers {
         rows.extend(item(Role::Busy, "◐", &format!("finalizer {}", finalizer.name), cells));
@@ -131,7 +132,7 @@ fn about(view: &ViewState, seen: &Seen, cells: usize) -> Vec<Row> {
     };
     line("apiVersion", meta::Gvk::of(object).map(|gvk| gvk.api_version()).unwrap_or_default());
     let created =
-        seen.created.map(|at| at.to_zoned(view.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string());
+        seen.created.map(|at| at.to_zoned(view.look.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string());
     line("created", created.unwrap_or_default());
     let observed = object.pointer("/status/observedGeneration").and_then(Value::as_i64);
     let generation = meta::generation(object);

@@ -38,7 +38,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
         }
         return nothing("No version of this object was seen yet.", cells);
     };
-    let number = view.seeing.version(&seen.key).unwrap_or(versions.newest());
+    let number = view.detail.how.version_of(&seen.key).unwrap_or(versions.newest());
     let number = number.clamp(versions.oldest(), versions.newest());
     let Some((version, before)) = versions.pair(number) else { return Vec::new() };
     let mut rows = yaml::gone(view, state, seen);
@@ -47,13 +47,13 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     rows.push(Row::default());
     match &before {
         Some(before) => {
-            let managed = view.seeing.how.managed;
+            let managed = view.detail.how.managed;
             let mut changes = diff(&before.object, &version.object);
             changes.retain(|change| managed || !is_bookkeeping(change));
             rows.push(Row::new(Role::Title, format!(" Changed since version {}", before.number)));
             if changes.is_empty() {
                 let does = Do::See(See::ManagedFields);
-                let key = view.keymap.keys(does).first().map(ToString::to_string).unwrap_or_default();
+                let key = view.keys.map.keys(does).first().map(ToString::to_string).unwrap_or_default();
                 let text = format!(
                     "   Only bookkeeping: resourceVersion, generation or managedFields. {key} shows it."
                 );
@@ -70,7 +70,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     }
     rows.push(Row::default());
     rows.push(Row::new(Role::Title, " As it was"));
-    rows.extend(yaml::plain(&version.object, view.seeing.how.managed));
+    rows.extend(yaml::plain(&version.object, view.detail.how.managed));
     rows
 }
 
@@ -103,7 +103,7 @@ fn headline(
     before: Option<&Version>,
     cells: usize,
 ) -> Vec<Row> {
-    let mut text = format!("seen {}", clock_millis(version.at, &view.zone));
+    let mut text = format!("seen {}", clock_millis(version.at, &view.look.zone));
     let first = version.number > 1 && before.is_none();
     // Of the oldest one that is kept nobody can tell which of its writers was the last.
     let writer =

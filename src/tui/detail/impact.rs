@@ -84,10 +84,10 @@ pub(super) fn rows(view: &ViewState, state: &State, width: usize) -> Vec<Row> {
 }
 
 fn held(held: &Held, view: &ViewState, width: usize) -> Vec<Row> {
-    let key = view.keymap.keys(super::super::action::Do::Held);
+    let key = view.keys.map.keys(super::super::action::Do::Held);
     let key = key.first().map(ToString::to_string).unwrap_or_default();
     let mut rows = vec![
-        Row::new(Role::Bad, format!(" ⚠ Held since {}", clock(held.at, &view.zone)))
+        Row::new(Role::Bad, format!(" ⚠ Held since {}", clock(held.at, &view.look.zone)))
             .and(Role::Dim, format!("  {key} answers")),
     ];
     rows.extend(
@@ -106,7 +106,7 @@ fn type_changed(changed: &TypeChanged, view: &ViewState, width: usize) -> Vec<Ro
     let mut rows = vec![
         Row::new(Role::Title, format!(" Type {}", changed.name))
             .and(Role::Good, format!("  {what} in {}", words::took(changed.took)))
-            .and(Role::Dim, format!("  {files}, {}", clock(changed.at, &view.zone))),
+            .and(Role::Dim, format!("  {files}, {}", clock(changed.at, &view.look.zone))),
     ];
     if changed.findings.is_empty() {
         rows.push(Row::new(Role::Dim, "   Nothing that objects or clients would notice."));
@@ -128,7 +128,7 @@ fn shadow(run: &ShadowRun, view: &ViewState, width: usize) -> Vec<Row> {
     let mut rows = vec![
         Row::new(Role::Title, format!(" Shadow run of {}", words::files(&run.files)))
             .and(sign, format!("  {decision}"))
-            .and(Role::Dim, format!("  {}, {}", words::took(run.took), clock(run.at, &view.zone))),
+            .and(Role::Dim, format!("  {}, {}", words::took(run.took), clock(run.at, &view.look.zone))),
         Row::new(Role::Text, format!("   {}", words::shadow(run))),
     ];
     for object in &run.objects {

@@ -1,9 +1,10 @@
 //! The log tab: newest lines at the bottom, missing ones counted. New lines are added to the ones already made.
 
+use super::super::detail_pane::Lines;
 use super::super::filter::Filter;
 use super::super::text::Row;
 use super::super::theme::Role;
-use super::super::view::{Lines, ViewState};
+use super::super::view::ViewState;
 use crate::event::{Level, LogLine, words};
 use crate::state::State;
 use crate::tui::detail::{made_of::MadeOf, parts::clock_millis};
@@ -31,7 +32,7 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf, old: Lines
         ));
     }
     let filter = Filter::new(&made_of.filter);
-    for line in lines.iter().skip(skip).filter(|line| line.level <= view.log_level) {
+    for line in lines.iter().skip(skip).filter(|line| line.level <= view.detail.log_level) {
         if !view.all && made_of.pass.is_some() && line.reconcile.is_some() && line.reconcile != made_of.pass {
             continue;
         }
@@ -56,7 +57,7 @@ pub(super) fn row(line: &LogLine, view: &ViewState, numbered: bool) -> Row {
         Level::Debug | Level::Trace => Role::Dim,
     };
     let pass = line.reconcile.filter(|_| numbered).map_or_else(String::new, |id| format!("#{id} "));
-    Row::new(Role::Dim, format!("{} ", clock_millis(line.at, &view.zone)))
+    Row::new(Role::Dim, format!("{} ", clock_millis(line.at, &view.look.zone)))
         .and(role, format!("{:5} ", words::level(line.level)))
         .and(Role::Dim, pass)
         .and(Role::Text, words::one_line(&line.message))

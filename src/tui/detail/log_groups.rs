@@ -28,7 +28,7 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf) -> (Vec<Ro
     });
     let filter = Filter::new(&made_of.filter);
     let groups = groups(state, mine.as_ref());
-    let folded = view.seeing.grouping(view.all) == Grouping::Folded;
+    let folded = view.detail.how.grouping(view.all) == Grouping::Folded;
     let mut rows = Vec::new();
     let mut anchor = None;
     let dropped = state.log.dropped;
@@ -128,7 +128,7 @@ fn heading(
     match pass {
         Some(pass) => {
             let what = if view.all { format!("{} ", words::short_ref(&pass.object)) } else { String::new() };
-            row.and(Role::Dim, format!("{} ", clock(pass.at, &view.zone)))
+            row.and(Role::Dim, format!("{} ", clock(pass.at, &view.look.zone)))
                 .and(Role::Text, what)
                 .and(outcome_role(pass.outcome), words::outcome(pass.outcome))
                 .and(Role::Dim, format!(" {} · {many} · ", words::took(pass.took)))

@@ -60,7 +60,7 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
     }
     for line in waterfall::lines(pass, waterfall::MANY) {
         if matches!(line, Line::Cause(_) | Line::Field(..) | Line::MoreFields(..)) {
-            rows.extend(waterfall::row(line, pass, &view.zone, width).wrapped(width.max(20)));
+            rows.extend(waterfall::row(line, pass, &view.look.zone, width).wrapped(width.max(20)));
         }
     }
     if !pass.releases.is_empty() {
@@ -106,7 +106,7 @@ fn timeline(pass: &Reconcile, view: &ViewState, width: usize) -> Vec<Row> {
     let lines = waterfall::lines(pass, waterfall::MANY).into_iter();
     lines
         .filter(|line| matches!(line, Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_)))
-        .map(|line| waterfall::row(line, pass, &view.zone, width))
+        .map(|line| waterfall::row(line, pass, &view.look.zone, width))
         .collect()
 }
 
@@ -301,7 +301,7 @@ fn whole(view: &ViewState, state: &State, pass: &Reconcile, change: &ObjectChang
         text.lines().take(WHOLE).map(|line| Row::new(role, format!("{sign}     {}", clean(line)))).collect();
     let more = text.lines().count().saturating_sub(WHOLE);
     if more > 0 {
-        let key = view.keymap.keys(Do::ShowYaml).first().map(ToString::to_string).unwrap_or_default();
+        let key = view.keys.map.keys(Do::ShowYaml).first().map(ToString::to_string).unwrap_or_default();
         rows.push(Row::new(
             Role::Dim,
             format!("      … {more} more lines; {key} shows the whole of a selected object"),

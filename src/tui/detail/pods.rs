@@ -23,14 +23,14 @@ const LINES: usize = 2_000;
 pub(in crate::tui) fn sources(view: &ViewState, state: &State) -> Vec<LogSource> {
     let Some(seen) = view.subject(state) else { return Vec::new() };
     if seen.key.kind == "Pod" && seen.key.group.is_empty() {
-        return containers(seen, view.seeing.how.previous);
+        return containers(seen, view.detail.how.previous);
     }
     let nodes = tree::owned(state, &seen.key);
     let pods = nodes
         .iter()
         .map(|node| &node.seen)
         .filter(|seen| seen.key.kind == "Pod" && seen.key.group.is_empty());
-    pods.flat_map(|pod| containers(pod, view.seeing.how.previous)).collect()
+    pods.flat_map(|pod| containers(pod, view.detail.how.previous)).collect()
 }
 
 /// The containers of a pod that have something to say: those that run, or have ended.
@@ -63,7 +63,7 @@ fn containers(pod: &Arc<Seen>, previous: bool) -> Vec<LogSource> {
 /// The containers that are shown: the chosen one, else the first ones.
 pub(in crate::tui) fn shown(view: &ViewState, state: &State) -> Vec<LogSource> {
     let all = sources(view, state);
-    let chosen = view.seeing.container.as_ref();
+    let chosen = view.detail.container.as_ref();
     let one = chosen.and_then(|(pod, container)| {
         all.iter().find(|source| source.pod == *pod && source.container == *container)
     });
@@ -75,8 +75,8 @@ pub(in crate::tui) fn shown(view: &ViewState, state: &State) -> Vec<LogSource> {
 
 /// The containers that should be followed right now: none unless the tab is in sight and there are logs to read.
 pub(in crate::tui) fn wanted(view: &ViewState, state: &State) -> Vec<LogSource> {
-    let hidden = (view.zoom || view.compact) && view.focus != crate::tui::pane::Pane::Detail;
-    if view.tab != Tab::Pods || hidden || view.leaving || simulated(state) {
+    let hidden = (view.zoom || view.screen.compact) && view.focus != crate::tui::pane::Pane::Detail;
+    if view.detail.tab != Tab::Pods || hidden || view.leaving || simulated(state) {
         return Vec::new();
     }
     shown(view, state)
@@ -104,7 +104,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     let shown = shown(view, state);
     if shown.is_empty() {
         let (kind, name) = (&seen.key.kind, &seen.key.name);
-        let text = match view.seeing.how.previous {
+        let text = match view.detail.how.previous {
             true => format!(
                 "No container of {kind} {name} was restarted. Logs of runs before a restart show here; {} goes back to \
                  those of now.",
@@ -133,7 +133,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     lines.sort_by_key(|(_, line)| line.at);
     let hidden = lines.len().saturating_sub(LINES);
     for (source, line) in &lines[hidden..] {
-        let row = Row::new(Role::Dim, format!("{} ", clock_millis(line.at, &view.zone)));
+        let row = Row::new(Role::Dim, format!("{} ", clock_millis(line.at, &view.look.zone)));
         let row = if shown.len() > 1 { row.and(Role::Key, format!("{} ", name(source, &all))) } else { row };
         rows.push(row.and(Role::Text, super::super::text::clean(&line.text)));
     }
@@ -162,12 +162,12 @@ fn heading(view: &ViewState, all: &[LogSource], shown: &[LogSource]) -> Row {
         _ => format!("  {key} for one alone"),
     };
     let row = Row::new(Role::Title, what);
-    let row = if view.seeing.how.previous { row.and(Role::Changed, "  before the restart") } else { row };
+    let row = if view.detail.how.previous { row.and(Role::Changed, "  before the restart") } else { row };
     row.and(Role::Dim, rest)
 }
 
 fn key_of(view: &ViewState, see: See) -> String {
-    view.keymap.keys(Do::See(see)).first().map(ToString::to_string).unwrap_or_default()
+    view.keys.map.keys(Do::See(see)).first().map(ToString::to_string).unwrap_or_default()
 }
 
 /// The end of the pod's name, by which the pods of one owner differ, and the container where pods have several.

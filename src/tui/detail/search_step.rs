@@ -5,10 +5,10 @@ use super::super::view::ViewState;
 
 /// Goes to the next match after the one gone to last, or from the first visible line; round and round.
 pub(in crate::tui) fn step(view: &mut ViewState, forward: bool) {
-    let height = view.heights[Pane::Detail.index()];
-    let visible = view.scroll..view.scroll + height;
-    let at = view.search.line.filter(|line| visible.contains(line));
-    let found = view.search.lines(&view.lines.rows);
+    let height = view.screen.heights[Pane::Detail.index()];
+    let visible = view.detail.scroll..view.detail.scroll + height;
+    let at = view.detail.search.line.filter(|line| visible.contains(line));
+    let found = view.detail.search.lines(&view.detail.lines.rows);
     let next = match (at, forward) {
         (Some(at), true) => found.iter().find(|line| **line > at),
         (Some(at), false) => found.iter().rev().find(|line| **line < at),
@@ -16,15 +16,15 @@ pub(in crate::tui) fn step(view: &mut ViewState, forward: bool) {
         (None, false) => found.iter().rev().find(|line| **line < visible.end),
     };
     let to = next.or(if forward { found.first() } else { found.last() }).copied();
-    view.search.line = to;
+    view.detail.search.line = to;
     let Some(to) = to else {
-        view.message = Some(format!("{} is not in these lines", view.search.text));
+        view.told.message = Some(format!("{} is not in these lines", view.detail.search.text));
         return;
     };
     if !visible.contains(&to) {
-        let end = view.lines.rows.len().saturating_sub(height);
-        view.scroll = to.saturating_sub(height / 3).min(end);
+        let end = view.detail.lines.rows.len().saturating_sub(height);
+        view.detail.scroll = to.saturating_sub(height / 3).min(end);
     }
     // A log that runs on would run away from the match.
-    view.stick = false;
+    view.detail.stick = false;
 }

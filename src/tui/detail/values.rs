@@ -1,7 +1,7 @@
 //! The effective values of the selected custom resource's release, each with who gives it. They are asked for as long
 //! as they are in sight, and again when the object or the sources have changed.
 
-use super::super::looks::Asked;
+use super::super::asked::ValuesOf;
 use super::super::text::{Row, clean, cut, left, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
@@ -13,16 +13,16 @@ use std::sync::Arc;
 
 /// What to ask for so that the values in sight are those of now, where that has changed.
 pub(in crate::tui) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {
-    let hidden = (view.zoom || view.compact) && view.focus != Pane::Detail;
+    let hidden = (view.zoom || view.screen.compact) && view.focus != Pane::Detail;
     let wanted = view.root(state).filter(|seen| {
-        view.tab == Tab::Values && !hidden && !view.leaving && state.gone_at(&seen.key).is_none()
+        view.detail.tab == Tab::Values && !hidden && !view.leaving && state.gone_at(&seen.key).is_none()
     });
     let sources = state.reload.live.as_ref().map_or(0, |live| live.sources);
-    let wanted = wanted.map(|seen| Asked { seen: Arc::clone(seen), sources });
-    if wanted == view.seeing.values_asked {
+    let wanted = wanted.map(|seen| ValuesOf { seen: Arc::clone(seen), sources });
+    if wanted == view.asked.values {
         return None;
     }
-    view.seeing.values_asked.clone_from(&wanted);
+    view.asked.values.clone_from(&wanted);
     wanted.map(|asked| Request::ExplainValues { object: asked.seen.object_ref.clone() })
 }
 

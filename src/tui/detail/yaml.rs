@@ -16,7 +16,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
         return vec![Row::new(Role::Dim, text)];
     };
     let mut rows = gone(view, state, seen);
-    let how = &view.seeing.how;
+    let how = &view.detail.how;
     if how.owners {
         rows.extend(owned(view, &seen.object, cells));
     } else {
@@ -37,7 +37,7 @@ pub(super) fn gone(view: &ViewState, state: &State, seen: &Seen) -> Vec<Row> {
     } else {
         "this is how it was last"
     };
-    vec![Row::new(Role::Busy, format!(" † deleted {}; {how}", clock(at, &view.zone)))]
+    vec![Row::new(Role::Busy, format!(" † deleted {}; {how}", clock(at, &view.look.zone)))]
 }
 
 /// An object as YAML, with or without `managedFields`.
@@ -87,7 +87,7 @@ fn owned(view: &ViewState, object: &Value, cells: usize) -> Vec<Row> {
     let mut rows: Vec<Row> = all
         .iter()
         .map(|manager| {
-            let at = manager.at.map_or_else(String::new, |at| format!(" {}", clock(at, &view.zone)));
+            let at = manager.at.map_or_else(String::new, |at| format!(" {}", clock(at, &view.look.zone)));
             Row::new(Role::Dim, "# ")
                 .and(Role::Key, manager.label())
                 .and(Role::Dim, format!(" {}{at}", manager.operation))

@@ -35,10 +35,10 @@ fn copies(view: &ViewState, state: &State) -> Vec<(char, &'static str, String)> 
         all.push(('y', what, yaml::to_string(&plain)));
         all.push(('k', "kubectl that shows it", kubectl::get(object, state)));
     }
-    if !view.lines.rows.is_empty() {
+    if !view.detail.lines.rows.is_empty() {
         let mut last: Vec<String> = Vec::new();
         let mut bytes = 0;
-        for line in view.lines.texts().rev() {
+        for line in view.detail.lines.texts().rev() {
             bytes += line.len() + 1;
             if bytes > MOST_LINES {
                 break;
@@ -46,11 +46,14 @@ fn copies(view: &ViewState, state: &State) -> Vec<(char, &'static str, String)> 
             last.push(line);
         }
         last.reverse();
-        let what =
-            if last.len() < view.lines.rows.len() { "last lines of the tab" } else { "lines of the tab" };
+        let what = if last.len() < view.detail.lines.rows.len() {
+            "last lines of the tab"
+        } else {
+            "lines of the tab"
+        };
         all.push(('o', what, last.join("\n")));
     }
-    if let Some(command) = view.did.as_ref().and_then(|request| kubectl::of(request, state)) {
+    if let Some(command) = view.requests.last.as_ref().and_then(|request| kubectl::of(request, state)) {
         all.push(('l', "last action as kubectl", command));
     }
     all

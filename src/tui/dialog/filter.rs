@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use crate::state::State;
+use crate::tui::filter::Filter;
 use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
 use crate::tui::pane::Pane;
@@ -28,7 +29,7 @@ impl FilterLine {
 
 impl Layer for FilterLine {
     fn key(&mut self, key: Key, view: &mut ViewState, _state: &State) -> Answer {
-        let text = &mut view.filters[self.pane.index()];
+        let text = view.part_mut(self.pane).filter_mut();
         match (key.code, key.typed()) {
             (KeyCode::Enter, _) => return Answer::Close,
             (KeyCode::Esc, _) => {
@@ -48,14 +49,14 @@ impl Layer for FilterLine {
     fn draw(&self, _state: &State, _view: &mut ViewState, _canvas: &mut Canvas<'_>) {}
 
     fn paste(&mut self, text: &str, view: &mut ViewState) {
-        view.filters[self.pane.index()].push_str(text);
+        view.part_mut(self.pane).filter_mut().push_str(text);
     }
 
     fn footer(&self, view: &ViewState) -> Option<Row> {
         let row = Row::new(Role::Key, format!(" filter {}: ", self.pane.title().to_lowercase()))
             .and(Role::Text, format!("{}▏", view.filter(self.pane)))
             .and(Role::Dim, "   enter keeps, esc drops");
-        let wrong = view.filter_problem(self.pane).map(|why| format!("   {why}"));
+        let wrong = Filter::new(view.filter(self.pane)).problem.map(|why| format!("   {why}"));
         Some(row.and(Role::Bad, wrong.unwrap_or_default()))
     }
 }

@@ -158,11 +158,11 @@ impl ViewState {
     /// Opens the dialog about a change that has come to be held, unless something else is open.
     pub(in crate::tui) fn open_held(&mut self, state: &State) {
         let held = &state.impact.held;
-        self.asked.retain(|id| held.iter().any(|held| held.id == *id));
+        self.questions.held.retain(|id| held.iter().any(|held| held.id == *id));
         if self.layers.is_empty() && !self.leaving {
-            let new = held.iter().find(|held| !self.asked.contains(&held.id));
+            let new = held.iter().find(|held| !self.questions.held.contains(&held.id));
             if let Some(held) = new {
-                self.asked.push(held.id.clone());
+                self.questions.held.push(held.id.clone());
                 self.open(HeldDialog::news(held));
             }
         }

@@ -124,7 +124,7 @@ fn actions(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {
     for section in Section::ALL {
         let mut lines = Vec::new();
         for action in ACTIONS.iter().filter(|action| action.section == section) {
-            let keys = view.keymap.text(action.does);
+            let keys = view.keys.map.text(action.does);
             let names = action.aliases.iter().map(|name| format!(":{name}")).collect::<Vec<_>>().join(" ");
             let text = format!("{keys} {} {} {} {names}", action.title, action.id, action.about);
             if !filter.text(&text) {
@@ -147,7 +147,7 @@ fn actions(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {
 /// The commands of the user's own.
 fn own(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {
     let mut rows = Vec::new();
-    for own in &view.own_commands {
+    for own in &view.keys.own {
         let keys = own.key.as_ref().map_or_else(String::new, ToString::to_string);
         let text = format!("{}: {}", own.command.name, own.command.run.join(" "));
         if !filter.text(&format!("{keys} {text}")) {

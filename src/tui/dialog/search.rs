@@ -21,7 +21,7 @@ pub(in crate::tui) struct SearchLine {
 impl SearchLine {
     /// Goes on from what is searched for now.
     pub(in crate::tui) fn of(view: &ViewState) -> Self {
-        SearchLine { before: view.search.text.clone() }
+        SearchLine { before: view.detail.search.text.clone() }
     }
 }
 
@@ -31,22 +31,22 @@ impl Layer for SearchLine {
         match (key.code, key.typed()) {
             (KeyCode::Enter, _) => {
                 view.look_at(Pane::Detail);
-                if !view.search.text.is_empty() {
+                if !view.detail.search.text.is_empty() {
                     step(view, true);
                 }
                 return Answer::Close;
             }
             (KeyCode::Esc, _) => {
-                view.search.set(self.before.clone());
+                view.detail.search.set(self.before.clone());
                 return Answer::Close;
             }
             (KeyCode::Backspace, _) => {
-                let mut text = view.search.text.clone();
+                let mut text = view.detail.search.text.clone();
                 text.pop();
-                view.search.set(text);
+                view.detail.search.set(text);
             }
-            (KeyCode::Char('u' | 'w'), None) if key.ctrl => view.search.set(String::new()),
-            (_, Some(c)) => view.search.type_text(c.encode_utf8(&mut [0; 4])),
+            (KeyCode::Char('u' | 'w'), None) if key.ctrl => view.detail.search.set(String::new()),
+            (_, Some(c)) => view.detail.search.type_text(c.encode_utf8(&mut [0; 4])),
             _ => {}
         }
         Answer::Stay
@@ -55,12 +55,12 @@ impl Layer for SearchLine {
     fn draw(&self, _state: &State, _view: &mut ViewState, _canvas: &mut Canvas<'_>) {}
 
     fn paste(&mut self, text: &str, view: &mut ViewState) {
-        view.search.type_text(text);
+        view.detail.search.type_text(text);
     }
 
     fn footer(&self, view: &ViewState) -> Option<Row> {
         let row = Row::new(Role::Key, " find: ")
-            .and(Role::Text, format!("{}▏", view.search.text))
+            .and(Role::Text, format!("{}▏", view.detail.search.text))
             .and(Role::Dim, "   words or /regex/; enter goes there, esc drops");
         Some(row)
     }

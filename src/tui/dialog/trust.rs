@@ -90,14 +90,14 @@ impl ViewState {
         let asked = state.trust.as_ref();
         if self.layers.is_empty()
             && !self.leaving
-            && self.trust_asked != state.trust
+            && self.questions.trust != state.trust
             && let Some(asked) = asked
         {
-            self.trust_asked.clone_from(&state.trust);
+            self.questions.trust.clone_from(&state.trust);
             self.open(TrustDialog::news(asked));
         }
         if asked.is_none() {
-            self.trust_asked = None;
+            self.questions.trust = None;
         }
     }
 }

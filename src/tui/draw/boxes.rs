@@ -36,7 +36,7 @@ pub(in crate::tui) fn boxed(
     let skip = if selected.is_some() { skip.min(selected.unwrap_or(0)) } else { skip };
     for (i, row) in rows.iter().enumerate().skip(skip).take(inner.height as usize) {
         let at = (inner.x + 1, inner.y + (i - skip) as u16);
-        row.draw(buffer, view.theme, at, (inner.width as usize).saturating_sub(2), selected == Some(i));
+        row.draw(buffer, view.look.theme, at, (inner.width as usize).saturating_sub(2), selected == Some(i));
     }
 }
 

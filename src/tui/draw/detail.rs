@@ -14,50 +14,56 @@ use ratatui::layout::Rect;
 pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
     let (cells, height) = (area.width as usize, area.height as usize);
     detail::refresh(view, state, cells);
-    let last = view.lines.rows.len().saturating_sub(height);
-    view.heights[Pane::Detail.index()] = height.max(1);
-    if view.tab != Tab::Log || view.stick {
-        view.log_followed = state.log.total;
+    let last = view.detail.lines.rows.len().saturating_sub(height);
+    view.screen.heights[Pane::Detail.index()] = height.max(1);
+    if view.detail.tab != Tab::Log || view.detail.stick {
+        view.detail.log_followed = state.log.total;
     }
-    let sticks = matches!(view.tab, Tab::Log | Tab::Pods) && view.stick;
-    view.scroll = if sticks { last } else { view.scroll.min(last) };
-    for (i, row) in view.lines.rows.iter().skip(view.scroll).take(height).enumerate() {
+    let sticks = matches!(view.detail.tab, Tab::Log | Tab::Pods) && view.detail.stick;
+    view.detail.scroll = if sticks { last } else { view.detail.scroll.min(last) };
+    for (i, row) in view.detail.lines.rows.iter().skip(view.detail.scroll).take(height).enumerate() {
         let at = (area.x, area.y + i as u16);
-        if view.search.filter.is_empty() {
-            row.draw(buffer, view.theme, at, cells, false);
+        if view.detail.search.filter.is_empty() {
+            row.draw(buffer, view.look.theme, at, cells, false);
         } else {
-            search::highlight(row, &view.search.filter).draw(buffer, view.theme, at, cells, false);
+            search::highlight(row, &view.detail.search.filter).draw(
+                buffer,
+                view.look.theme,
+                at,
+                cells,
+                false,
+            );
         }
     }
     let text = below(state, view, height, last);
     if width(&text.text()) > 0 {
         let size = width(&text.text()).min(cells);
         let at = (area.right().saturating_sub(size as u16 + 1).max(area.x), area.bottom());
-        text.draw(buffer, view.theme, at, size, false);
+        text.draw(buffer, view.look.theme, at, size, false);
     }
 }
 
 /// What stands in the lower border: the search, what is held back, which lines are seen.
 fn below(state: &State, view: &mut ViewState, height: usize, last: usize) -> Row {
     let mut row = Row::default();
-    if !view.search.text.is_empty() {
-        let (at, all) = view.search.count(&view.lines.rows);
+    if !view.detail.search.text.is_empty() {
+        let (at, all) = view.detail.search.count(&view.detail.lines.rows);
         let text = match (at, all) {
-            (_, 0) => format!(" {} not found ", view.search.text),
-            (0, all) => format!(" {}: {all} lines ", view.search.text),
-            (at, all) => format!(" {}: {at} of {all} ", view.search.text),
+            (_, 0) => format!(" {} not found ", view.detail.search.text),
+            (0, all) => format!(" {}: {all} lines ", view.detail.search.text),
+            (at, all) => format!(" {}: {at} of {all} ", view.detail.search.text),
         };
         row = row.and(if all > 0 { Role::Match } else { Role::Bad }, text);
     }
-    if view.tab == Tab::Log {
-        if view.log_level != crate::event::Level::Trace {
-            row = row.and(Role::Changed, format!(" {} and worse ", words::level(view.log_level)));
+    if view.detail.tab == Tab::Log {
+        if view.detail.log_level != crate::event::Level::Trace {
+            row = row.and(Role::Changed, format!(" {} and worse ", words::level(view.detail.log_level)));
         }
-        let new = state.log.total.saturating_sub(view.log_followed);
-        if !view.stick && new > 0 {
+        let new = state.log.total.saturating_sub(view.detail.log_followed);
+        if !view.detail.stick && new > 0 {
             let s = if new == 1 { "" } else { "s" };
             row = row.and(Role::Busy, format!(" held, {new} new line{s} "));
-        } else if !view.stick {
+        } else if !view.detail.stick {
             row = row.and(Role::Busy, " held ");
         }
         if state.log.dropped > 0 {
@@ -65,9 +71,11 @@ fn below(state: &State, view: &mut ViewState, height: usize, last: usize) -> Row
         }
     }
     if last > 0 {
-        let all = view.lines.rows.len();
-        row =
-            row.and(Role::Dim, format!(" {}-{} of {all} ", view.scroll + 1, (view.scroll + height).min(all)));
+        let all = view.detail.lines.rows.len();
+        row = row.and(
+            Role::Dim,
+            format!(" {}-{} of {all} ", view.detail.scroll + 1, (view.detail.scroll + height).min(all)),
+        );
     }
     row
 }

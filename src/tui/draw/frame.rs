@@ -25,7 +25,7 @@ pub(super) fn border(
     area: Rect,
 ) -> Rect {
     let focused = which == view.focus;
-    let style = view.theme.style(if focused { Role::Focus } else { protection(state) });
+    let style = view.look.theme.style(if focused { Role::Focus } else { protection(state) });
     let block = Block::bordered().merge_borders(MergeStrategy::Exact).border_style(style);
     let inner = block.inner(area);
     block.render(area, buffer);
@@ -39,7 +39,7 @@ pub(super) fn border(
             for (role, text, tab) in tabs {
                 let to = at + width(&text) as u16;
                 if let Some(tab) = tab {
-                    view.spots.tabs.push(Spot { y: area.y, from: at, to, what: Shown::Tab(tab) });
+                    view.screen.spots.tabs.push(Spot { y: area.y, from: at, to, what: Shown::Tab(tab) });
                 }
                 at = to;
                 row = row.and(role, text);
@@ -68,7 +68,7 @@ pub(super) fn border(
     }
     row.0.extend(tail.0);
     let taken = width(&row.text()).min(cells);
-    row.draw(buffer, view.theme, (area.x + 2, area.y), taken, false);
+    row.draw(buffer, view.look.theme, (area.x + 2, area.y), taken, false);
     inner
 }
 
@@ -78,7 +78,10 @@ fn narrowed(which: Pane, view: &ViewState) -> Vec<String> {
         return Vec::new();
     }
     let namespace = view.namespace.as_ref().map(|namespace| format!("n:{namespace}"));
-    namespace.into_iter().chain((view.faults && view.browse.is_none()).then(|| "faults".to_owned())).collect()
+    namespace
+        .into_iter()
+        .chain((view.resources.faults && view.browse.is_none()).then(|| "faults".to_owned()))
+        .collect()
 }
 
 /// The border's role: how far the cluster is protected shows all around.
@@ -98,7 +101,7 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
             kind_table::title(view, state).map(|(_, about)| about).filter(|about| !about.is_empty())
         }
         Pane::Resources => {
-            let (shown, all) = (view.lists.resources.len(), state.objects.custom_len());
+            let (shown, all) = (view.resources.rows.len(), state.objects.custom_len());
             match all {
                 0 => None,
                 _ if shown == all => Some(all.to_string()),
@@ -107,10 +110,10 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
         }
         Pane::Owned => {
             let root = view.root(state)?;
-            let gone = if view.seeing.gone { 0 } else { tree::gone_below(state, &root.key).len() };
-            let key = view.keymap.keys(Do::See(See::Deleted)).first().map(ToString::to_string);
+            let gone = if view.gone { 0 } else { tree::gone_below(state, &root.key).len() };
+            let key = view.keys.map.keys(Do::See(See::Deleted)).first().map(ToString::to_string);
             let mut about = root.key.name.clone();
-            if view.lists.owned.len() >= tree::MOST {
+            if view.owned.nodes.len() >= tree::MOST {
                 about = format!("the first {} of {about}", tree::MOST);
             }
             if let (1.., Some(key)) = (gone, key) {
@@ -121,7 +124,7 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
         }
         Pane::Reconciles if view.all => Some("all objects".to_owned()),
         Pane::Reconciles => name(view.root(state)),
-        Pane::Detail => match view.tab {
+        Pane::Detail => match view.detail.tab {
             Tab::Yaml | Tab::Events | Tab::Describe | Tab::Conditions | Tab::History | Tab::Pods => {
                 view.subject(state).map(|seen| format!("{} {}", seen.key.kind, seen.key.name))
             }
@@ -138,11 +141,11 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
 /// An empty box over whatever was there.
 pub(in crate::tui) fn plain_box(buffer: &mut Buffer, view: &ViewState, area: Rect, title: &str) -> Rect {
     crate::tui::draw::pieces::clear(buffer, area);
-    let block = Block::bordered().border_style(view.theme.style(Role::Focus));
+    let block = Block::bordered().border_style(view.look.theme.style(Role::Focus));
     let inner = block.inner(area);
     block.render(area, buffer);
     let text = format!(" {title} ");
     let cells = (area.width as usize).saturating_sub(4);
-    buffer.set_stringn(area.x + 2, area.y, cut(&text, cells), cells, view.theme.style(Role::Title));
+    buffer.set_stringn(area.x + 2, area.y, cut(&text, cells), cells, view.look.theme.style(Role::Title));
     inner
 }

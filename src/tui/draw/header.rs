@@ -150,7 +150,7 @@ fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Save {
         return Save { role: Role::Bad, sources, text: format!("✗ {what} broken") };
     }
     if let Some(held) = state.impact.held.last() {
-        let keys = view.keymap.keys(Do::Held);
+        let keys = view.keys.map.keys(Do::Held);
         let key = keys.first().map_or_else(|| ":held".to_owned(), ToString::to_string);
         let what = if held.files.is_empty() { held.kind.kind.clone() } else { words::files(&held.files) };
         return Save { role: Role::Busy, sources, text: format!("{what} saved → held, {key} answers") };
@@ -232,7 +232,7 @@ fn connection(state: &State, view: &mut ViewState, now: Timestamp) -> Option<(Ro
         TroubleKind::Slow => (Role::Busy, "waiting for the API server"),
         TroubleKind::Busy => (Role::Busy, "the API server is busy"),
     };
-    let since = trouble.since.to_zoned(view.zone.clone()).strftime("%H:%M:%S");
+    let since = trouble.since.to_zoned(view.look.zone.clone()).strftime("%H:%M:%S");
     let past = now.duration_since(told.at).unsigned_abs();
     let left = trouble.retry.map_or(0, |retry| retry.saturating_sub(past).as_millis().div_ceil(1000));
     let retry = if left == 0 { ", trying".to_owned() } else { format!(", retrying in {left} s") };

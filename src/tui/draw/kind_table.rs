@@ -81,7 +81,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         list.y += rows.len() as u16;
         list.height -= rows.len() as u16;
     }
-    view.heights[Pane::Resources.index()] = (list.height as usize).saturating_sub(1).max(1);
+    view.screen.heights[Pane::Resources.index()] = (list.height as usize).saturating_sub(1).max(1);
     let Some(table) = table.filter(|table| !table.rows.is_empty()) else {
         let rows = empty(view, state, list);
         return put(&rows, view, buffer, list);
@@ -94,7 +94,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     let mut selection = browse.selection.clone();
     let window = selection.window(browse.shown.len(), height);
     let visible: Vec<Arc<TableRow>> =
-        window.clone().filter_map(|at| browse.at(&table, at).cloned()).collect();
+        window.clone().filter_map(|at| browse.row_at(&table, at).cloned()).collect();
     let cells = list.width as usize;
     let slots = slots(view, &table, &visible, cells);
     headings(view, &slots, browse.sort.as_ref(), buffer, list);
@@ -122,7 +122,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
             drawn = drawn.and(role, format!("{}{fitted}", if i > 0 { "  " } else { "" }));
         }
         let place = (list.x, list.y + 1 + line as u16);
-        drawn.draw(buffer, view.theme, place, cells, selected && view.focus == Pane::Resources);
+        drawn.draw(buffer, view.look.theme, place, cells, selected && view.focus == Pane::Resources);
     }
     if let Some(open) = &mut view.browse {
         open.selection = selection;
@@ -179,7 +179,7 @@ fn slots(view: &ViewState, table: &KindTable, visible: &[Arc<TableRow>], cells: 
     slots.extend((0..table.columns.len()).filter(|at| !table.columns[*at].wide).map(slot));
     for at in (0..table.columns.len()).filter(|at| table.columns[*at].wide) {
         let wide = slot(at);
-        if view.wide || needs(&slots) + wide.size + 2 <= cells {
+        if view.resources.wide || needs(&slots) + wide.size + 2 <= cells {
             slots.push(wide);
         }
     }
@@ -216,7 +216,7 @@ fn headings(view: &mut ViewState, slots: &[Slot], sort: Option<&TableSort>, buff
         text.push_str(&if slot.number { right(&heading, slot.size) } else { left(&heading, slot.size) });
         let column = PrinterColumn { name: slot.name.clone(), path: String::new(), date: false };
         let to = area.x + width(&text) as u16;
-        view.spots.headings.push(Spot { y: area.y, from, to, what: Column::Printer(column) });
+        view.screen.spots.headings.push(Spot { y: area.y, from, to, what: Column::Printer(column) });
     }
     put(&[Row::new(Role::Dim, text)], view, buffer, area);
 }

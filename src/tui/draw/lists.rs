@@ -32,7 +32,7 @@ pub(super) fn sign(level: Level) -> (&'static str, Role) {
 
 pub(super) fn put(rows: &[Row], view: &ViewState, buffer: &mut Buffer, area: Rect) {
     for (i, row) in rows.iter().take(area.height as usize).enumerate() {
-        row.draw(buffer, view.theme, (area.x, area.y + i as u16), area.width as usize, false);
+        row.draw(buffer, view.look.theme, (area.x, area.y + i as u16), area.width as usize, false);
     }
 }
 
@@ -73,8 +73,8 @@ pub(super) fn owned(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
         put(&rows, view, buffer, area);
         list = Rect { y: area.y + rows.len() as u16, height: area.height - rows.len() as u16, ..area };
     }
-    view.heights[Pane::Owned.index()] = (list.height as usize).max(1);
-    if view.lists.owned.is_empty() {
+    view.screen.heights[Pane::Owned.index()] = (list.height as usize).max(1);
+    if view.owned.nodes.is_empty() {
         let text = match view.root(state) {
             _ if !view.filter(Pane::Owned).is_empty() => "No owned object passes the filter. esc clears it.",
             Some(_) => "Nothing is owned yet. What a reconcile creates shows here, with its pods.",
@@ -82,13 +82,13 @@ pub(super) fn owned(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
         };
         return put(&words_of(&[text.to_owned()], list), view, buffer, list);
     }
-    let window = view.owned.window(view.lists.owned.len(), list.height as usize);
+    let window = view.owned.selection.window(view.owned.nodes.len(), list.height as usize);
     for (line, i) in window.enumerate().take(list.height as usize) {
-        let node = view.lists.owned[i].clone();
-        let selected = i == view.owned.index;
+        let node = view.owned.nodes[i].clone();
+        let selected = i == view.owned.selection.index;
         let row = node_row(&node, selected, view, list.width as usize, now);
         let at = (list.x, list.y + line as u16);
-        row.draw(buffer, view.theme, at, list.width as usize, selected && view.focus == Pane::Owned);
+        row.draw(buffer, view.look.theme, at, list.width as usize, selected && view.focus == Pane::Owned);
     }
 }
 
@@ -103,7 +103,7 @@ fn node_row(node: &Node, selected: bool, view: &mut ViewState, cells: usize, now
     let (symbol, role) = if node.gone.is_some() { ("†", Role::Dim) } else { sign(node.seen.health.level) };
     let older = if node.older > 0 { format!(" (+{} older)", node.older) } else { String::new() };
     let age = match node.gone {
-        Some(at) => format!("deleted {}", clock(at, &view.zone)),
+        Some(at) => format!("deleted {}", clock(at, &view.look.zone)),
         None => age(view, node.seen.created, now),
     };
     let word = if node.gone.is_some() { String::new() } else { words::one_line(&node.seen.health.word) };
@@ -153,7 +153,7 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
         Some(root) if !all => state.running.get(root.as_ref()).into_iter().cloned().collect(),
         _ => state.running.values().take(3).cloned().collect(),
     };
-    if view.lists.passes.is_empty() && running.is_empty() {
+    if view.passes.list.is_empty() && running.is_empty() {
         let text = if view.filter(Pane::Reconciles).is_empty() && state.history.forgotten() > 0 {
             "No reconcile is kept. Older ones are forgotten; :memory says why."
         } else if view.filter(Pane::Reconciles).is_empty() {
@@ -166,15 +166,15 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
     let cells = area.width as usize;
     let top = 1 + running.len().min((area.height as usize).saturating_sub(2)) as u16;
     let height = (area.height.saturating_sub(top) as usize).max(1);
-    view.heights[Pane::Reconciles.index()] = height;
-    let window = view.passes.window(view.lists.pass_rows.len(), height);
+    view.screen.heights[Pane::Reconciles.index()] = height;
+    let window = view.passes.selection.window(view.passes.rows.len(), height);
     let columns = PassColumns::of(state, view, all, (&running, window.clone()), cells);
     let heading = columns.row(["TIME", "OBJECT", "CAUSES", "RESULT", "TOOK", "CHANGED"].map(str::to_owned));
     put(&[Row::new(Role::Dim, format!("  {}", heading.concat()))], view, buffer, area);
     let mut y = area.y + 1;
     for pass in running.iter().take((area.height as usize).saturating_sub(2)) {
         let causes = words::causes_of(&pass.object, &pass.causes);
-        let time = clock(pass.at, &view.zone);
+        let time = clock(pass.at, &view.look.zone);
         let cells_of = [
             time,
             columns.called(&pass.object),
@@ -184,30 +184,30 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
             String::new(),
         ];
         let text = columns.row(cells_of).concat();
-        Row::new(Role::Busy, format!("  {text}")).draw(buffer, view.theme, (area.x, y), cells, false);
+        Row::new(Role::Busy, format!("  {text}")).draw(buffer, view.look.theme, (area.x, y), cells, false);
         y += 1;
     }
     for i in window {
         if y >= area.bottom() {
             break;
         }
-        let PassRow { pass, line, times, .. } = view.lists.pass_rows[i];
-        let pass = &view.lists.passes[pass];
-        let selected = i == view.passes.index;
+        let PassRow { pass, line, times, .. } = view.passes.rows[i];
+        let pass = &view.passes.list[pass];
+        let selected = i == view.passes.selection.index;
         let focused = selected && view.focus == Pane::Reconciles;
         if let Some(line) = line {
             let mut row = Row::new(Role::Text, mark(selected));
-            row.0.extend(waterfall::row(line, pass, &view.zone, cells.saturating_sub(1)).0);
-            row.draw(buffer, view.theme, (area.x, y), cells, focused);
+            row.0.extend(waterfall::row(line, pass, &view.look.zone, cells.saturating_sub(1)).0);
+            row.draw(buffer, view.look.theme, (area.x, y), cells, focused);
             y += 1;
             continue;
         }
-        let fold = if view.seeing.open.contains(&pass.id) { "▾" } else { " " };
+        let fold = if view.passes.open.contains(&pass.id) { "▾" } else { " " };
         let took = words::took(pass.took).replace(' ', "");
         let (symbol, role) = result(pass);
         let why = if times > 1 { format!("×{times} {}", why(pass)) } else { why(pass) };
         let [time, what, why, result, took, changed] = columns.row([
-            clock(pass.at, &view.zone),
+            clock(pass.at, &view.look.zone),
             columns.called(&pass.object),
             why,
             format!("{symbol}{}", words::result(pass)),
@@ -217,13 +217,13 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
         let row = Row::new(Role::Text, format!("{}{fold}{time}{what}{why}", mark(selected)))
             .and(role, result)
             .and(Role::Text, format!("{took}{changed}"));
-        row.draw(buffer, view.theme, (area.x, y), cells, focused);
+        row.draw(buffer, view.look.theme, (area.x, y), cells, focused);
         y += 1;
     }
     let forgotten = state.history.forgotten();
     if forgotten > 0 && y < area.bottom() {
         let text = format!("  {forgotten} older ones of all objects are forgotten; :memory says why");
-        Row::new(Role::Dim, text).draw(buffer, view.theme, (area.x, y), cells, false);
+        Row::new(Role::Dim, text).draw(buffer, view.look.theme, (area.x, y), cells, false);
     }
 }
 
@@ -247,7 +247,7 @@ impl PassColumns {
         (running, window): (&[Arc<ReconcileStarted>], std::ops::Range<usize>),
         cells: usize,
     ) -> Self {
-        let namespace = view.lists.namespaces_differ;
+        let namespace = view.resources.namespaces_differ;
         let mut columns = PassColumns {
             time: 9,
             object: 0,
@@ -258,7 +258,7 @@ impl PassColumns {
             namespace,
         };
         if all {
-            let shown = window.map(|row| &view.lists.passes[view.lists.pass_rows[row].pass].object);
+            let shown = window.map(|row| &view.passes.list[view.passes.rows[row].pass].object);
             let objects = shown.chain(running.iter().map(|pass| &pass.object));
             let longest = objects.map(|object| width(&columns.called(object))).max().unwrap_or(0).max(6);
             columns.object = longest.min((cells / 3).max(8)) + 1;

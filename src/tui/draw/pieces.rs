@@ -33,7 +33,7 @@ pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
 /// The title of the detail pane: its tabs, as many as fit around the open one; marks say where more are.
 pub(super) fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String, Option<Tab>)> {
     let one = |tab: Tab| {
-        let open = tab == view.tab;
+        let open = tab == view.detail.tab;
         let text = if open { format!("[{}]", tab.title()) } else { format!(" {} ", tab.title()) };
         (if open { Role::Focus } else { Role::Dim }, text, Some(tab))
     };
@@ -42,7 +42,7 @@ pub(super) fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String, Option<
     if sizes.iter().sum::<usize>() <= cells {
         return all;
     }
-    let open = Tab::ALL.iter().position(|tab| *tab == view.tab).unwrap_or(0);
+    let open = Tab::ALL.iter().position(|tab| *tab == view.detail.tab).unwrap_or(0);
     let (mut from, mut to) = (open, open + 1);
     let room = cells.saturating_sub(2);
     let mut used = sizes[open];

@@ -39,7 +39,7 @@ impl Slot {
 /// The columns that the list shows, in their order.
 pub(in crate::tui) fn shown_columns(view: &ViewState, state: &State) -> Vec<Column> {
     let mut all = vec![Column::Kind];
-    if view.lists.namespaces_differ || view.namespace_shown {
+    if view.resources.namespaces_differ || view.resources.namespace_shown {
         all.push(Column::Namespace);
     }
     all.push(Column::Name);
@@ -50,7 +50,7 @@ pub(in crate::tui) fn shown_columns(view: &ViewState, state: &State) -> Vec<Colu
 
 /// The printer columns of the selected kind, where they are wanted.
 fn printer_columns(view: &ViewState, state: &State) -> Vec<PrinterColumn> {
-    let kind = view.root(state).filter(|_| view.wide).and_then(|root| {
+    let kind = view.root(state).filter(|_| view.resources.wide).and_then(|root| {
         state.kinds().iter().find(|kind| kind.gvk.group == root.key.group && kind.gvk.kind == root.key.kind)
     });
     kind.map(|kind| kind.columns.clone()).unwrap_or_default()
@@ -65,7 +65,7 @@ struct Needs {
 
 impl Needs {
     fn of(view: &ViewState, namespaces: bool) -> Needs {
-        let longest = &view.lists.longest;
+        let longest = &view.resources.longest;
         Needs {
             // A mark behind the heading takes room, too.
             kind: longest.kind.max(5),
@@ -85,11 +85,11 @@ const MARKS: usize = 2;
 /// How many columns the list asks for, its border included. STATUS is no reason for a wider pane beside reconciles,
 /// which have the room.
 pub(super) fn asked(view: &ViewState, state: &State, status: bool) -> u16 {
-    if view.lists.resources.is_empty() {
+    if view.resources.rows.is_empty() {
         return 46;
     }
     let all = state.started.as_ref().is_some_and(|started| started.all_namespaces);
-    let needs = Needs::of(view, view.lists.namespaces_differ || (status && all));
+    let needs = Needs::of(view, view.resources.namespaces_differ || (status && all));
     let namespace = if needs.namespace > 0 { needs.namespace + 1 } else { 0 };
     let status = if status { STATUS + 1 } else { 0 };
     let cells = MARKS + needs.kind + 1 + namespace + needs.name + 1 + status + READY + 1 + AGE;
@@ -106,7 +106,7 @@ fn slots(
     status: usize,
 ) -> Vec<Slot> {
     let all = cells >= 70 && state.started.as_ref().is_some_and(|started| started.all_namespaces);
-    let needs = Needs::of(view, view.lists.namespaces_differ || all);
+    let needs = Needs::of(view, view.resources.namespaces_differ || all);
     let namespace = if needs.namespace > 0 { needs.namespace + 1 } else { 0 };
     let fixed = MARKS + 1 + namespace + 1 + READY;
     let base = fixed + needs.kind + needs.name;
@@ -164,16 +164,16 @@ fn look(state: &State, seen: &Seen, info: &tree::Row) -> (&'static str, String, 
 
 /// The custom resources.
 pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
-    if view.lists.resources.is_empty() {
+    if view.resources.rows.is_empty() {
         let rows = empty(state, view, area);
         return put(&rows, view, buffer, area);
     }
     let cells = area.width as usize;
     let list = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     let height = (list.height as usize).max(1);
-    view.heights[Pane::Resources.index()] = height;
-    let window = view.resources.window(view.lists.resources.len(), height);
-    let visible: Vec<Arc<Seen>> = view.lists.resources[window.clone()].to_vec();
+    view.screen.heights[Pane::Resources.index()] = height;
+    let window = view.resources.selection.window(view.resources.rows.len(), height);
+    let visible: Vec<Arc<Seen>> = view.resources.rows[window.clone()].to_vec();
     let infos: Vec<tree::Row> = visible.iter().map(|seen| view.row(state, seen)).collect();
     let looks: Vec<_> = visible.iter().zip(&infos).map(|(seen, info)| look(state, seen, info)).collect();
     let status = looks.iter().map(|(_, word, _)| width(word)).max().unwrap_or(0).clamp(7, STATUS + 4);
@@ -183,7 +183,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         (column, size)
     });
     let slots = slots(view, state, cells, printer.collect(), status);
-    view.namespace_shown = slots.iter().any(|slot| slot.column == Column::Namespace);
+    view.resources.namespace_shown = slots.iter().any(|slot| slot.column == Column::Namespace);
     headings(view, &slots, buffer, area);
     let size_of =
         |column: &Column| slots.iter().find(|slot| slot.column == *column).map_or(0, |slot| slot.size);
@@ -192,7 +192,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     let kinds = cut_apart(&kinds, size_of(&Column::Kind));
     let names = cut_apart(&names, size_of(&Column::Name));
     for ((line, i), seen) in window.enumerate().take(list.height as usize).zip(&visible) {
-        let selected = i == view.resources.index;
+        let selected = i == view.resources.selection.index;
         let (symbol, word, role) = &looks[line];
         let gone = *symbol == "†";
         let ready = infos[line].ready.filter(|_| !gone);
@@ -213,7 +213,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
             row = row.and(role, format!("{gap}{}", slot.fit(&text)));
         }
         let at = (list.x, list.y + line as u16);
-        row.draw(buffer, view.theme, at, cells, selected && view.focus == Pane::Resources);
+        row.draw(buffer, view.look.theme, at, cells, selected && view.focus == Pane::Resources);
     }
 }
 
@@ -230,7 +230,7 @@ fn headings(view: &mut ViewState, slots: &[Slot], buffer: &mut Buffer, area: Rec
             Column::Ready => "READY".to_owned(),
             Column::Age => "AGE".to_owned(),
         };
-        let sort = &view.sort;
+        let sort = &view.resources.sort;
         let is_default = sort.by == Column::Kind && !sort.down;
         let mark = match (sort.by == slot.column && !is_default, sort.down) {
             (false, _) => "",
@@ -243,14 +243,14 @@ fn headings(view: &mut ViewState, slots: &[Slot], buffer: &mut Buffer, area: Rec
         let from = area.x + width(&text) as u16;
         text.push_str(&slot.fit(&format!("{name}{mark}")));
         let to = area.x + width(&text) as u16;
-        view.spots.headings.push(Spot { y: area.y, from, to, what: slot.column.clone() });
+        view.screen.spots.headings.push(Spot { y: area.y, from, to, what: slot.column.clone() });
     }
     put(&[Row::new(Role::Dim, text)], view, buffer, area);
 }
 
 /// The first start explains itself.
 fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
-    let key = |does| view.keymap.keys(does).first().map(ToString::to_string).unwrap_or_default();
+    let key = |does| view.keys.map.keys(does).first().map(ToString::to_string).unwrap_or_default();
     if state.objects.custom_len() > 0 {
         let mut why = Vec::new();
         if !view.filter(Pane::Resources).is_empty() {
@@ -262,7 +262,7 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
                 key(Do::Seek(Seek::Namespace))
             ));
         }
-        if view.faults {
+        if view.resources.faults {
             why.push(format!("has a fault ({} shows all)", key(Do::Seek(Seek::Faults))));
         }
         return words_of(&[format!("No custom resource {}.", why.join(" and "))], area);

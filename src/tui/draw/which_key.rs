@@ -18,10 +18,10 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Draws the box, or asks to be woken when it is due.
 pub(super) fn draw(view: &mut ViewState, state: &State, buffer: &mut Buffer, body: Rect, now: Timestamp) {
-    if view.typed.is_empty() {
+    if view.keys.typed.is_empty() {
         return;
     }
-    let since = *view.typed_at.get_or_insert(now);
+    let since = *view.keys.typed_at.get_or_insert(now);
     let waited = now.duration_since(since).unsigned_abs();
     if let Some(left) = PAUSE.checked_sub(waited).filter(|left| !left.is_zero()) {
         return view.wake_in(left);
@@ -34,7 +34,7 @@ pub(super) fn draw(view: &mut ViewState, state: &State, buffer: &mut Buffer, bod
     let lines = follow_ups.len().div_ceil(columns).min((body.height as usize).saturating_sub(2));
     let height = (lines + 2).min(body.height as usize) as u16;
     let area = Rect { y: body.bottom() - height, height, ..body };
-    let title = format!("{} … · esc leaves", Chord(view.typed.clone()));
+    let title = format!("{} … · esc leaves", Chord(view.keys.typed.clone()));
     let inner = plain_box(buffer, view, area, &title);
     for line in 0..lines {
         let mut row = Row::default();
@@ -47,19 +47,20 @@ pub(super) fn draw(view: &mut ViewState, state: &State, buffer: &mut Buffer, bod
         let cells = inner.width as usize;
         let row =
             if width(&row.text()) > cells { Row::new(Role::Text, cut(&row.text(), cells)) } else { row };
-        row.draw(buffer, view.theme, (inner.x, inner.y + line as u16), cells, false);
+        row.draw(buffer, view.look.theme, (inner.x, inner.y + line as u16), cells, false);
     }
 }
 
 /// What may follow: the keys, what they do, and whether that is possible now. The user's own commands come last.
 fn follow_ups(view: &ViewState, state: &State) -> Vec<(String, String, bool)> {
     let actions = view
-        .keymap
-        .follow_ups(&view.typed)
+        .keys
+        .map
+        .follow_ups(&view.keys.typed)
         .into_iter()
         .map(|(keys, action)| (keys, action.title.to_owned(), enabled(action.does, view, state).is_ok()));
-    let own = view.own_commands.iter().filter_map(|own| {
-        let rest = own.key.as_ref()?.0.strip_prefix(view.typed.as_slice())?.to_vec();
+    let own = view.keys.own.iter().filter_map(|own| {
+        let rest = own.key.as_ref()?.0.strip_prefix(view.keys.typed.as_slice())?.to_vec();
         let possible = programs::possible(own, view, state).is_ok();
         (!rest.is_empty()).then(|| (Chord(rest).to_string(), own.command.name.clone(), possible))
     });

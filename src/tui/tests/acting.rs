@@ -98,7 +98,7 @@ fn p_pauses_and_resumes_an_object_or_its_kind_and_a_dot_steps() {
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &state, "j r"), []);
     assert_eq!(
-        view.message.as_deref(),
+        view.told.message.as_deref(),
         Some("reconcile: memcached-sample is paused; resume it, or step once")
     );
     check("paused-120x36", &paused(sample()), "j", SIZE);
@@ -111,27 +111,27 @@ fn borders_are_moved_by_keys_remembered_and_put_back() {
     for (keys, wide) in [("alt-right", 3), ("2 alt-left alt-left", -6), ("3 alt-right", 3)] {
         let mut view = ViewState::default();
         screen(&state, &mut view, "", SIZE);
-        let before = i32::from(view.places[0].width);
+        let before = i32::from(view.screen.places[0].width);
         let asked = commands(&mut view, &state, keys);
         screen(&state, &mut view, "", SIZE);
-        assert_eq!(i32::from(view.places[0].width) - before, wide, "{keys}");
+        assert_eq!(i32::from(view.screen.places[0].width) - before, wide, "{keys}");
         let Some(Command::Request(_, Request::Remember { borders })) = asked.last() else {
             panic!("{asked:?}")
         };
-        assert_eq!(*borders, view.borders);
+        assert_eq!(*borders, view.screen.borders);
         // The next start takes them up again.
         let kept =
             crate::event::Preferences { borders: Some(*borders), ..crate::event::Preferences::default() };
         let again = of(events().into_iter().chain([Event::PreferencesChanged(kept.into())]).collect());
         let mut fresh = ViewState::default();
         screen(&again, &mut fresh, "", SIZE);
-        assert_eq!(fresh.places, view.places);
+        assert_eq!(fresh.screen.places, view.screen.places);
         commands(&mut view, &state, "alt-0");
         screen(&state, &mut view, "", SIZE);
-        assert_eq!(i32::from(view.places[0].width), before);
+        assert_eq!(i32::from(view.screen.places[0].width), before);
     }
     let mut view = ViewState::default();
-    let heights = |view: &ViewState| (view.places[0].height, view.places[2].height);
+    let heights = |view: &ViewState| (view.screen.places[0].height, view.screen.places[2].height);
     screen(&state, &mut view, "", SIZE);
     let before = heights(&view);
     commands(&mut view, &state, "alt-down 3 alt-up");
@@ -139,7 +139,7 @@ fn borders_are_moved_by_keys_remembered_and_put_back() {
     assert_eq!(heights(&view), (before.0 + 1, before.1 - 1));
     let mut view = ViewState::default();
     screen(&state, &mut view, "alt-right", SMALL);
-    assert!(view.message.as_deref().is_some_and(|why| why.contains("one pane has the whole screen")));
+    assert!(view.told.message.as_deref().is_some_and(|why| why.contains("one pane has the whole screen")));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn an_exclamation_mark_makes_a_pod_fail() {
     let state = busy();
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &state, "j !"), []);
-    assert_eq!(view.message.as_deref(), Some("fail: no pod is selected"));
+    assert_eq!(view.told.message.as_deref(), Some("fail: no pod is selected"));
     let asked = |keys: &str| match requests(&state, keys).pop() {
         Some(Request::FailPod { pod, how }) => (pod.gvk.kind, how.map(PodFailure::word)),
         other => panic!("{other:?}"),
@@ -414,7 +414,7 @@ fn undo_lists_what_was_done_and_says_what_cannot_be_undone() {
     check("undo-40x10", &state, "u j", SMALL);
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &busy(), "u"), []);
-    assert!(view.message.is_some_and(|message| message.contains("nothing was applied")));
+    assert!(view.told.message.is_some_and(|message| message.contains("nothing was applied")));
 }
 
 /// The busy state on a cluster that lives on.
@@ -530,9 +530,9 @@ fn the_calls_of_a_program_are_disturbed_from_a_list_and_by_a_typed_rule() {
     let mut view = ViewState::default();
     commands(&mut view, &calm, "g d x y z z y enter");
     assert!(
-        view.message.as_deref().unwrap().starts_with("disturb: there is no fault `xyzzy`"),
+        view.told.message.as_deref().unwrap().starts_with("disturb: there is no fault `xyzzy`"),
         "{:?}",
-        view.message
+        view.told.message
     );
 
     // What is chosen again is taken away; holding with p goes the same way.
@@ -548,12 +548,20 @@ fn the_calls_of_a_program_are_disturbed_from_a_list_and_by_a_typed_rule() {
     assert_eq!(requests(&held, "j ="), [Request::Check { object }]);
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &calm, "j ."), []);
-    assert!(view.message.as_deref().unwrap().ends_with("p holds its watches"), "{:?}", view.message);
+    assert!(
+        view.told.message.as_deref().unwrap().ends_with("p holds its watches"),
+        "{:?}",
+        view.told.message
+    );
     let shown = text(&screen(&held, &mut ViewState::default(), "", (160, 45)));
     assert!(shown.contains("disturbed: hold +1"), "{shown}");
 
     // Without a program of its own there is nothing to disturb.
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &busy(), "g d"), []);
-    assert!(view.message.as_deref().unwrap().contains("no program of its own"), "{:?}", view.message);
+    assert!(
+        view.told.message.as_deref().unwrap().contains("no program of its own"),
+        "{:?}",
+        view.told.message
+    );
 }

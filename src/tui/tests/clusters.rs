@@ -94,7 +94,7 @@ fn the_header_says_what_opdev_waits_for() {
         let first = shown.lines().next().unwrap();
         assert!(first.contains(said), "{first}");
         assert!(shown.contains("nothing listens there"), "{shown}");
-        assert!(view.wake.is_some(), "the countdown is drawn anew");
+        assert!(view.screen.wake.is_some(), "the countdown is drawn anew");
         all.push(Event::ConnectionChanged(ConnectionChanged { at: now(), trouble: None }));
         let shown = text(&screen(&of(all), &mut ViewState::default(), "", SIZE));
         assert!(!shown.contains(said) && !shown.contains("nothing listens there"), "{shown}");

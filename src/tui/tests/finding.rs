@@ -27,7 +27,7 @@ fn type_in(view: &mut ViewState, state: &State, keys: &str, typed: &str) -> Vec<
 }
 
 fn names(view: &ViewState) -> Vec<&str> {
-    view.lists.resources.iter().map(|seen| seen.key.name.as_str()).collect()
+    view.resources.rows.iter().map(|seen| seen.key.name.as_str()).collect()
 }
 
 #[test]
@@ -61,15 +61,15 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     type_in(&mut view, &state, ":", "held");
     assert!(text(&screen(&state, &mut view, "", SIZE)).contains("not now: no change waits for your word"));
     assert_eq!(commands(&mut view, &state, "enter"), []);
-    assert_eq!(view.message.as_deref(), Some("held: no change waits for your word"));
+    assert_eq!(view.told.message.as_deref(), Some("held: no change waits for your word"));
     type_in(&mut view, &state, ":", "theme light");
     commands(&mut view, &state, "enter");
-    assert_eq!(Some(view.theme), crate::tui::Theme::named("light"));
+    assert_eq!(Some(view.look.theme), crate::tui::Theme::named("light"));
     // A theme shows while it is selected, and goes with esc.
     type_in(&mut view, &state, ":", "theme dark");
-    assert_eq!(Some(view.theme), crate::tui::Theme::named("dark"));
+    assert_eq!(Some(view.look.theme), crate::tui::Theme::named("dark"));
     commands(&mut view, &state, "esc");
-    assert_eq!(Some(view.theme), crate::tui::Theme::named("light"));
+    assert_eq!(Some(view.look.theme), crate::tui::Theme::named("light"));
     type_in(&mut view, &state, ":", "ctx prod");
     let to = Destination::Context { name: "production".to_owned() };
     let switch = Request::Switch { to, how: OnExit::Leave };
@@ -77,7 +77,7 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     view.layers.clear();
     type_in(&mut view, &state, ":", "ctx embedded");
     assert_eq!(commands(&mut view, &state, "enter"), []);
-    let message = view.message.as_deref();
+    let message = view.told.message.as_deref();
     assert_eq!(message, Some("opdev runs on the embedded control plane already"));
     type_in(&mut view, &state, ":", "zzzz");
     assert!(text(&screen(&state, &mut view, "", SIZE)).contains("Nothing matches."));
@@ -95,13 +95,13 @@ fn the_palette_takes_arguments_and_brings_back_what_was_typed() {
     assert_eq!(commands(&mut view, &state, "enter"), [Command::Request(1, scale)]);
     type_in(&mut view, &state, ":", "scale many");
     assert_eq!(commands(&mut view, &state, "enter"), []);
-    assert_eq!(view.message.as_deref(), Some("scale: many is no number of replicas"));
+    assert_eq!(view.told.message.as_deref(), Some("scale: many is no number of replicas"));
     type_in(&mut view, &state, ":", "ns elsewhere");
     commands(&mut view, &state, "enter");
     assert_eq!((view.namespace.as_deref(), view.layers.len()), (Some("elsewhere"), 0));
     type_in(&mut view, &state, ":", "events");
     commands(&mut view, &state, "enter");
-    assert_eq!(view.tab, crate::tui::pane::Tab::Events);
+    assert_eq!(view.detail.tab, crate::tui::pane::Tab::Events);
     let typed = |view: &ViewState| match view.top::<Picker>() {
         Some(picker) => picker.typed.clone(),
         _ => String::new(),
@@ -124,7 +124,7 @@ fn a_broken_file_opens_at_its_line() {
     };
     assert_eq!(commands(&mut view, &state, "3 ctrl-o"), place(14, 20), "of the selected failure");
     assert_eq!(commands(&mut view, &state, "1 j ctrl-o"), []);
-    assert!(view.message.as_deref().is_some_and(|why| why.starts_with("open file: no file is broken")));
+    assert!(view.told.message.as_deref().is_some_and(|why| why.starts_with("open file: no file is broken")));
     state.reduce(super::fixture::broken());
     assert_eq!(commands(&mut view, &state, "ctrl-o"), place(14, 20));
 }
@@ -154,7 +154,7 @@ fn what_belongs_to_no_custom_resource_is_found_by_name() {
     type_in(&mut view, &state, "ctrl-p", "pod elsewhere/lonely-2");
     assert_eq!(found(&view).as_deref(), Some("Pod elsewhere/lonely-2"));
     commands(&mut view, &state, "enter");
-    let message = view.message.as_deref().unwrap_or_default();
+    let message = view.told.message.as_deref().unwrap_or_default();
     assert_eq!(
         message,
         "Pod lonely-2 belongs to no custom resource of the project; this is the table of its kind"
@@ -278,7 +278,7 @@ fn wide_shows_what_the_crd_asks_for() {
     check("wide-80x24", &state, "j W", (80, 24));
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &busy(), "W"), []);
-    assert!(view.message.as_ref().unwrap().contains("no CRD asks for columns"));
+    assert!(view.told.message.as_ref().unwrap().contains("no CRD asks for columns"));
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn the_log_is_searched_held_and_thinned_out() {
         "{shown}"
     );
     commands(&mut view, &state, "-");
-    assert_eq!(view.message.as_deref(), Some("less log: only errors are shown"));
+    assert_eq!(view.told.message.as_deref(), Some("less log: only errors are shown"));
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn help_is_searched() {
 fn what_may_follow_a_key_is_shown() {
     let (state, mut view) = (busy(), ViewState::default());
     commands(&mut view, &state, "g");
-    assert!(view.wake.is_none_or(|wake| wake.as_millis() > 0));
+    assert!(view.screen.wake.is_none_or(|wake| wake.as_millis() > 0));
     let area = ratatui::layout::Rect::new(0, 0, SIZE.0, SIZE.1);
     let paint = |view: &mut ViewState, at| {
         let mut buffer = ratatui::buffer::Buffer::empty(area);
@@ -343,14 +343,14 @@ fn what_may_follow_a_key_is_shown() {
     let shown = paint(&mut view, later);
     assert!(shown.contains("g … · esc leaves") && shown.contains("n namespace"), "{shown}");
     commands(&mut view, &busy(), "y");
-    assert_eq!(view.message.as_deref(), Some("g y does nothing; ? shows all keys"));
+    assert_eq!(view.told.message.as_deref(), Some("g y does nothing; ? shows all keys"));
     // A slow terminal sends escape and the next key together, as it sends alt and that key.
     commands(&mut view, &busy(), "/ x alt-2");
-    assert_eq!((view.focus, view.layers.len()), (Pane::Owned, 0), "{:?}", view.message);
+    assert_eq!((view.focus, view.layers.len()), (Pane::Owned, 0), "{:?}", view.told.message);
     commands(&mut view, &busy(), "alt-m");
     assert_eq!(view.layers.len(), 0, "alt-m has a meaning of its own");
     commands(&mut view, &busy(), "g esc");
-    assert_eq!((view.message.as_deref(), view.typed.len()), (None, 0));
+    assert_eq!((view.told.message.as_deref(), view.keys.typed.len()), (None, 0));
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn rows_that_follow_are_rows_made_anew() {
         let mut view = ViewState::default();
         commands(&mut view, &state, keys);
         if setting % 2 == 1 {
-            view.filters[0] = "!cr-1 /cr-[0-9]/".to_owned();
+            *view.part_mut(Pane::Resources).filter_mut() = "!cr-1 /cr-[0-9]/".to_owned();
         }
         let mut dice = setting as u64 + 7;
         for step in 0..300_u64 {
@@ -417,12 +417,13 @@ fn rows_that_follow_are_rows_made_anew() {
             }
             if step % 3 == 0 {
                 view.refresh(&state);
-                let (mut anew, wanted) = (Vec::new(), view.wanted());
+                let (mut anew, wanted) =
+                    (Vec::new(), view.resources.wanted(view.namespace.as_ref(), view.gone));
                 Table::default().refresh(&mut anew, &state, &wanted);
                 let keys = |rows: &[Arc<crate::state::Seen>]| {
                     rows.iter().map(|s| s.key.to_string()).collect::<Vec<_>>()
                 };
-                assert_eq!(keys(&view.lists.resources), keys(&anew), "after {step} steps with {wanted:?}");
+                assert_eq!(keys(&view.resources.rows), keys(&anew), "after {step} steps with {wanted:?}");
             }
         }
     }

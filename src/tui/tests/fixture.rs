@@ -576,3 +576,11 @@ pub(in crate::tui) fn of(events: Vec<Event>) -> State {
     }
     state
 }
+
+/// A view with another theme than that of the terminal.
+pub(in crate::tui) fn in_theme(theme: crate::tui::Theme) -> crate::tui::ViewState {
+    crate::tui::ViewState {
+        look: crate::tui::look::Look { theme, ..crate::tui::look::Look::default() },
+        ..crate::tui::ViewState::default()
+    }
+}

@@ -2,8 +2,8 @@
 //! `UPDATE_GOLDEN=1 cargo test` writes them anew.
 
 use super::fixture::{
-    broken, busy, events, finished, held_type, logged, now, of, shadow_run, sources, started, trust_asked,
-    type_changed,
+    broken, busy, events, finished, held_type, in_theme, logged, now, of, shadow_run, sources, started,
+    trust_asked, type_changed,
 };
 use crate::event::{Event, Level, RequestOutcome};
 use crate::state::State;
@@ -138,8 +138,7 @@ fn the_screen_in_both_themes_at_every_size() {
     let state = busy();
     for theme in ["dark", "light"] {
         for (width, height) in [(80, 24), (100, 30), (120, 36), (160, 45), (200, 50)] {
-            let mut view =
-                ViewState { theme: crate::tui::Theme::named(theme).unwrap(), ..ViewState::default() };
+            let mut view = in_theme(crate::tui::Theme::named(theme).unwrap());
             golden(
                 &format!("screen-{theme}-{width}x{height}"),
                 &screen(&state, &mut view, "j", (width, height)),
@@ -312,7 +311,7 @@ fn held_changes_and_what_saves_change() {
 
 #[test]
 fn without_colours_nothing_is_coloured() {
-    let mut view = ViewState { theme: crate::tui::Theme::plain(), ..ViewState::default() };
+    let mut view = in_theme(crate::tui::Theme::plain());
     let buffer = screen(&busy(), &mut view, "", HOME);
     let styles = styles(&buffer);
     for colour in ["red", "green", "yellow", "cyan", "on "] {
@@ -342,20 +341,20 @@ fn a_frame_of_ten_thousand_resources_looks_at_few_of_them() {
     let mut view = ViewState::default();
     let shown = text(&screen(&state, &mut view, "G", HOME));
     assert!(shown.contains("m-09999") && !shown.contains("m-00000"), "{shown}");
-    let made = view.lists.table.rows_made();
+    let made = view.resources.table.rows_made();
     // Those on the screen, and as many ahead as each refresh makes.
     assert!((1..=3_000).contains(&made), "{made} rows were made of 10,000 for a few frames");
     let mut rest = 0;
-    while view.lists.table.rows_made() < 10_000 && rest < 30 {
+    while view.resources.table.rows_made() < 10_000 && rest < 30 {
         screen(&state, &mut view, "", HOME);
         rest += 1;
     }
     let changed = serde_json::json!({"spec": {"replicaCount": 2}});
     let object = super::fixture::object("Memcached", "m-04000", None, "17:00:00", &changed);
     state.reduce(super::fixture::seen(object));
-    let before = view.lists.table.rows_made();
+    let before = view.resources.table.rows_made();
     screen(&state, &mut view, "", HOME);
-    let anew = view.lists.table.rows_made() - before;
+    let anew = view.resources.table.rows_made() - before;
     assert!(anew <= 1, "one change makes {anew} rows anew");
 }
 
@@ -363,10 +362,10 @@ fn a_frame_of_ten_thousand_resources_looks_at_few_of_them() {
 fn ages_wake_the_screen_when_they_read_differently() {
     let mut view = ViewState::default();
     screen(&busy(), &mut view, "", HOME);
-    assert_eq!(view.wake, Some(std::time::Duration::from_secs(1)));
+    assert_eq!(view.screen.wake, Some(std::time::Duration::from_secs(1)));
     let mut view = ViewState::default();
     screen(&of(vec![started(), sources(1, &[])]), &mut view, "", HOME);
-    assert_eq!(view.wake, None, "an idle screen sleeps");
+    assert_eq!(view.screen.wake, None, "an idle screen sleeps");
     let mut all = events();
     all.push(logged(Level::Info, "x", None));
     all.push(Event::LogDropped { lines: 12 });

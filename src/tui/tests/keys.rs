@@ -56,7 +56,7 @@ fn scale_starts_from_what_is_and_goes_to_the_selected_object() {
     assert_eq!(requests(&state, "j s backspace enter esc"), []);
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &state, "j 2 j j s"), []);
-    assert_eq!(view.message.as_deref(), Some("scale: a Pod has no replicas"));
+    assert_eq!(view.told.message.as_deref(), Some("scale: a Pod has no replicas"));
 }
 
 #[test]
@@ -198,14 +198,14 @@ fn what_is_not_possible_says_why() {
         assert_eq!(commands(&mut view, &state, keys), []);
         assert!(view.layers.is_empty(), "{keys}");
         assert_eq!(
-            view.message,
+            view.told.message,
             Some(format!("{why}: writes are held back on context production; U unlocks it"))
         );
     }
     assert!(text(&screen(&state, &mut view, "?", SIZE)).contains("not now: writes are held back"));
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &of(vec![started(), sources(1, &[])]), "r"), []);
-    assert_eq!(view.message.as_deref(), Some("reconcile: no custom resource is selected"));
+    assert_eq!(view.told.message.as_deref(), Some("reconcile: no custom resource is selected"));
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn the_tree_starts_at_its_first_line_until_one_moves() {
     let child = |kind: &str| seen(object(kind, "a", Some(("Memcached", "a")), "17:00:00", &json!({})));
     let mut state = of(vec![started(), sources(1, &[]), seen(cr), child("ConfigMap")]);
     let mut view = ViewState::default();
-    let selected = |view: &ViewState| view.owned.key.as_ref().unwrap().kind.clone();
+    let selected = |view: &ViewState| view.owned.selection.key.as_ref().unwrap().kind.clone();
     commands(&mut view, &state, "2");
     assert_eq!(selected(&view), "ConfigMap");
     state.reduce(child("Deployment"));
@@ -240,7 +240,7 @@ fn the_tree_starts_at_its_first_line_until_one_moves() {
     commands(&mut view, &state, "2 j");
     state.reduce(child("Service"));
     screen(&state, &mut view, "", SIZE);
-    assert_eq!((selected(&view), view.owned.index), ("ConfigMap".to_owned(), 2));
+    assert_eq!((selected(&view), view.owned.selection.index), ("ConfigMap".to_owned(), 2));
 }
 
 #[test]
@@ -270,15 +270,15 @@ fn filters_narrow_and_esc_undoes() {
     let state = busy();
     let mut view = ViewState::default();
     commands(&mut view, &state, "/ m e m c a c h e d space ! b i g enter");
-    let names: Vec<_> = view.lists.resources.iter().map(|seen| seen.key.name.as_str()).collect();
+    let names: Vec<_> = view.resources.rows.iter().map(|seen| seen.key.name.as_str()).collect();
     assert_eq!(names, ["memcached-sample", "nightly"]);
     commands(&mut view, &state, "/ z z z esc");
     assert_eq!(view.filter(Pane::Resources), "memcached !big");
     commands(&mut view, &state, "esc");
-    assert_eq!((view.filter(Pane::Resources), view.lists.resources.len()), ("", 3));
+    assert_eq!((view.filter(Pane::Resources), view.resources.rows.len()), ("", 3));
     // In the tree the way to a match stays.
     commands(&mut view, &state, "home j 2 / 7 d q d r enter");
-    let kinds: Vec<_> = view.lists.owned.iter().map(|node| node.seen.key.kind.as_str()).collect();
+    let kinds: Vec<_> = view.owned.nodes.iter().map(|node| node.seen.key.kind.as_str()).collect();
     assert_eq!(kinds, ["Deployment", "ReplicaSet", "Pod"]);
 }
 
@@ -305,7 +305,7 @@ fn focus_moves_by_tab_arrows_letters_and_numbers() {
         ("esc esc", Pane::Resources, Tab::Status),
     ] {
         commands(&mut view, &state, keys);
-        assert_eq!((view.focus, view.tab), (focus, tab), "after {keys}");
+        assert_eq!((view.focus, view.detail.tab), (focus, tab), "after {keys}");
     }
     commands(&mut view, &state, "z");
     assert!(view.zoom);
@@ -388,7 +388,7 @@ fn no_sequence_of_keys_and_events_breaks_anything() {
             crate::tui::draw::paint(&state, &mut view, &mut buffer, area, now());
             assert!(!text(&buffer).contains('\u{1b}'));
             if size.0 >= 30 && size.1 >= 8 {
-                assert_eq!(view.lists.resources.is_empty(), view.root(&state).is_none());
+                assert_eq!(view.resources.rows.is_empty(), view.root(&state).is_none());
             }
         }
     }

@@ -1,10 +1,9 @@
 //! The picture in the README: a frame of a busy state as SVG. `UPDATE_GOLDEN=1 cargo test -p opdev --lib` draws it
 //! anew, so that what the README shows is what the program shows.
 
-use super::fixture::busy;
+use super::fixture::{busy, in_theme};
 use super::frames::screen;
 use crate::tui::theme::Theme;
-use crate::tui::view::ViewState;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use std::fmt::Write as _;
@@ -92,7 +91,7 @@ fn svg(buffer: &Buffer) -> String {
 
 #[test]
 fn the_picture_in_the_readme_is_the_screen() {
-    let mut view = ViewState { theme: Theme::named("dark").unwrap(), ..ViewState::default() };
+    let mut view = in_theme(Theme::named("dark").unwrap());
     let got = svg(&screen(&busy(), &mut view, "j", (120, 36)));
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/screen.svg");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -85,7 +85,7 @@ fn what_is_selected_is_put_into_the_words() {
     assert_eq!(run(&asked).command, ["echo", of.as_str(), "opdev"]);
     // What begins with the same key still works.
     screen(&state, &mut view, "g g", SIZE);
-    assert_eq!(view.resources.index, 0);
+    assert_eq!(view.resources.selection.index, 0);
     // By name, too.
     commands(&mut view, &state, ":");
     "list".chars().for_each(|c| drop(update(&mut view, Input::Key(Key::char(c)), &state)));
@@ -102,7 +102,7 @@ fn a_command_says_why_it_does_not_start_and_asks_where_it_is_to() {
     let mut view = ViewState::default();
     screen(&state, &mut view, "", SIZE);
     assert_eq!(commands(&mut view, &state, "ctrl-t"), []);
-    assert_eq!(view.message.as_deref(), Some("logs: it is for pod, and none is selected"));
+    assert_eq!(view.told.message.as_deref(), Some("logs: it is for pod, and none is selected"));
     assert_eq!(commands(&mut view, &state, "ctrl-y"), []);
     assert!(text(&screen(&state, &mut view, "", SIZE)).contains("Run kubectl rollout restart Memcached/"));
     assert_eq!(commands(&mut view, &state, "enter"), [], "the focus is on Cancel");
@@ -117,9 +117,9 @@ fn a_command_says_why_it_does_not_start_and_asks_where_it_is_to() {
     state.reduce(Event::ProtectionChanged(ProtectionChanged { at, protection: Protection::ReadOnly }));
     assert_eq!(commands(&mut view, &state, "ctrl-y"), []);
     assert!(
-        view.message.as_deref().unwrap().starts_with("restart: writes are held back"),
+        view.told.message.as_deref().unwrap().starts_with("restart: writes are held back"),
         "{:?}",
-        view.message
+        view.told.message
     );
     // The help names it, and two keys of which one begins the other are told.
     commands(&mut view, &state, "? / r e s t a r t");
@@ -128,19 +128,19 @@ fn a_command_says_why_it_does_not_start_and_asks_where_it_is_to() {
     let clash = [command("one", Some("g e"), &["a"]), command("two", Some("g"), &["b"])];
     let mut view = ViewState::default();
     view.refresh(&with(clash.to_vec()));
-    assert!(view.following.told().unwrap()[0].contains("cannot both be typed"));
+    assert!(view.look.following.told().unwrap()[0].contains("cannot both be typed"));
     let mut view = ViewState::default();
     view.refresh(&with(vec![command("out", Some("ctrl-c"), &["a"])]));
-    assert!(view.following.told().unwrap()[0].contains("works whatever is open"));
+    assert!(view.look.following.told().unwrap()[0].contains("works whatever is open"));
     // A key that is none is told with its place.
     let state = with(vec![command("odd", Some("hyper-x"), &["a"])]);
     let mut view = ViewState::default();
     view.refresh(&state);
-    let told = view.following.told().unwrap();
+    let told = view.look.following.told().unwrap();
     assert!(told[0].contains("config.yaml:2:3: `hyper-x` of the command odd is no key"), "{told:?}");
-    assert!(view.own_commands.is_empty());
+    assert!(view.keys.own.is_empty());
     commands(&mut view, &state, "g x");
-    assert!(view.message.as_deref().unwrap().contains("config.yaml has no commands"));
+    assert!(view.told.message.as_deref().unwrap().contains("config.yaml has no commands"));
 }
 
 /// What a line for `sh` makes of a name, whatever the user's quotes and the name are.
@@ -189,9 +189,13 @@ fn a_shell_and_ports_need_containers() {
     let mut view = ViewState::default();
     screen(&state, &mut view, "j 2", SIZE);
     assert_eq!(commands(&mut view, &state, "g s"), []);
-    assert!(view.message.as_deref().unwrap().contains("runs no containers"), "{:?}", view.message);
+    assert!(view.told.message.as_deref().unwrap().contains("runs no containers"), "{:?}", view.told.message);
     assert_eq!(commands(&mut view, &state, "g f"), []);
-    assert!(view.message.as_deref().unwrap().contains("nothing listens on its pods"), "{:?}", view.message);
+    assert!(
+        view.told.message.as_deref().unwrap().contains("nothing listens on its pods"),
+        "{:?}",
+        view.told.message
+    );
 
     let state = real(events());
     let mut view = ViewState::default();
@@ -219,7 +223,7 @@ fn a_shell_and_ports_need_containers() {
     commands(&mut view, &state, ":");
     "forward 80:x".chars().for_each(|c| drop(update(&mut view, Input::Key(Key::char(c)), &state)));
     assert_eq!(commands(&mut view, &state, "enter"), []);
-    assert_eq!(view.message.as_deref(), Some("forward: 80:x is no port such as 8080 or 8080:80"));
+    assert_eq!(view.told.message.as_deref(), Some("forward: 80:x is no port such as 8080 or 8080:80"));
 }
 
 #[test]
@@ -227,7 +231,7 @@ fn the_lines_of_the_detail_pane_are_saved_and_copied() {
     let state = busy();
     let mut view = ViewState::default();
     screen(&state, &mut view, "j y", SIZE);
-    assert_eq!((view.focus, view.tab), (Pane::Detail, Tab::Yaml));
+    assert_eq!((view.focus, view.detail.tab), (Pane::Detail, Tab::Yaml));
     let asked = commands(&mut view, &state, "g w");
     let [Command::Request(_, Request::SaveText { path: None, name, text: saved })] = asked.as_slice() else {
         panic!("{asked:?}")

@@ -24,6 +24,13 @@ fn at_all_sizes(name: &str, keys: &str) {
     }
 }
 
+/// A view with another tab open.
+fn on_tab(tab: Tab) -> ViewState {
+    let mut view = ViewState::default();
+    view.detail.open(tab);
+    view
+}
+
 #[test]
 fn a_reconcile_opens_in_place() {
     at_all_sizes("waterfall", "j 3 enter");
@@ -57,7 +64,7 @@ fn with_logs() -> State {
         (elsewhere.cluster.embedded, elsewhere.cluster.name) = (false, "kind-dev".to_owned());
         state.started = Some(Arc::new(elsewhere));
     }
-    let mut view = ViewState { tab: Tab::Pods, ..ViewState::default() };
+    let mut view = on_tab(Tab::Pods);
     screen(&state, &mut view, "j", (120, 36));
     let sources = pods::sources(&view, &state);
     let line = |time: &str, text: &str| PodLine { at: at(time), text: text.to_owned() };
@@ -237,7 +244,7 @@ fn empty_tabs_say_what_fills_them() {
     let state = of(vec![started(), sources(1, &[])]);
     let mut shown = String::new();
     for tab in Tab::ALL {
-        let mut view = ViewState { tab, focus: Pane::Detail, zoom: true, ..ViewState::default() };
+        let mut view = ViewState { focus: Pane::Detail, zoom: true, ..on_tab(tab) };
         let screen = text(&screen(&state, &mut view, "", (60, 12)));
         let inside: Vec<&str> =
             screen.lines().skip(2).take(3).map(|line| line.trim_matches(['│', ' '])).collect();
@@ -253,7 +260,7 @@ fn every_tab_fits_and_is_named_at_every_width() {
     let state = busy();
     for width in [30, 40, 60, 80, 99, 100, 120, 200] {
         for tab in Tab::ALL {
-            let mut view = ViewState { tab, focus: Pane::Detail, zoom: true, ..ViewState::default() };
+            let mut view = ViewState { focus: Pane::Detail, zoom: true, ..on_tab(tab) };
             let screen = text(&screen(&state, &mut view, "j", (width, 20)));
             let named = format!("[{}]", tab.title());
             assert!(screen.contains(&named), "{named} at {width}:\n{screen}");
@@ -267,8 +274,8 @@ fn an_open_reconcile_is_walked_line_by_line_and_closed_again() {
     let mut view = ViewState::default();
     let keys = |keys: &str, view: &mut ViewState, state: &State| {
         screen(state, view, keys, (120, 36));
-        let (pass, line) = view.selected_line().unwrap();
-        (pass.id, line.is_some(), view.seeing.open.len())
+        let (pass, line) = view.passes.selected_line().unwrap();
+        (pass.id, line.is_some(), view.passes.open.len())
     };
     assert_eq!(keys("j 3", &mut view, &state), (4, false, 0));
     assert_eq!(keys("right", &mut view, &state), (4, false, 1));
@@ -276,9 +283,9 @@ fn an_open_reconcile_is_walked_line_by_line_and_closed_again() {
     // A newer reconcile moves nothing from under the eyes.
     let newer = pass(10, "memcached-sample", "17:02:12", vec![], Outcome::Unchanged, 1);
     state.reduce(Event::Reconciled(Arc::new(newer)));
-    let before = view.selected_line().map(|(_, line)| line);
+    let before = view.passes.selected_line().map(|(_, line)| line);
     assert_eq!(keys("", &mut view, &state), (4, true, 1));
-    assert_eq!(view.selected_line().map(|(_, line)| line), before);
+    assert_eq!(view.passes.selected_line().map(|(_, line)| line), before);
     assert_eq!(keys("left", &mut view, &state), (4, false, 0), "back at its heading");
     assert_eq!(keys("enter enter", &mut view, &state), (4, false, 0));
     assert_eq!(keys("enter j esc", &mut view, &state), (4, false, 0));
@@ -297,7 +304,7 @@ fn versions_are_stepped_through_and_the_newest_is_followed() {
     assert_eq!(version("j V", &mut view, &state), "version 6 of 6");
     assert_eq!(version("<", &mut view, &state), "version 5 of 6");
     assert_eq!(version("< < < < <", &mut view, &state), "version 1 of 6");
-    assert_eq!(view.message.as_deref(), Some("older: no older version is kept"));
+    assert_eq!(view.told.message.as_deref(), Some("older: no older version is kept"));
     assert_eq!(version("> > > > >", &mut view, &state), "version 6 of 6");
     let mut next =
         state.objects.get(&reference("Memcached", "memcached-sample").key()).unwrap().object.as_ref().clone();
@@ -319,7 +326,7 @@ fn what_is_deleted_cannot_be_acted_on() {
     for (key, what) in [("D", "delete"), ("s", "scale"), ("r", "reconcile")] {
         screen(&state, &mut view, key, (120, 36));
         assert!(view.layers.is_empty());
-        let message = view.message.clone().unwrap_or_default();
+        let message = view.told.message.clone().unwrap_or_default();
         assert!(message.starts_with(what) && message.contains("is deleted"), "{message}");
     }
 }

@@ -112,7 +112,7 @@ fn choose(view: &mut ViewState, state: &State, typed: &str) {
 fn names(view: &ViewState, state: &State) -> Vec<String> {
     let table = state.table.as_ref().unwrap();
     let open = view.browse.as_ref().unwrap();
-    (0..open.shown.len()).map(|at| open.at(table, at).unwrap().object_ref.name.clone()).collect()
+    (0..open.shown.len()).map(|at| open.row_at(table, at).unwrap().object_ref.name.clone()).collect()
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn rows_are_filtered_and_sorted() {
     let state = with(pods("pods", some()));
     let mut view = ViewState::default();
     let filtered = |view: &mut ViewState, filter: &str| {
-        filter.clone_into(&mut view.filters[Pane::Resources.index()]);
+        filter.clone_into(view.part_mut(Pane::Resources).filter_mut());
         view.refresh(&state);
         names(view, &state).len()
     };
@@ -236,7 +236,7 @@ fn rows_are_filtered_and_sorted() {
 fn keys_act_on_the_row_and_esc_leaves() {
     let state = with(pods("pods", some()));
     let mut view = ViewState::default();
-    view.filters[Pane::Resources.index()] = "k:Memcached".to_owned();
+    view.resources.filter = "k:Memcached".to_owned();
     choose(&mut view, &state, "pods");
     commands(&mut view, &state, "j j");
     assert_eq!(view.subject(&state).unwrap().key.name, "etcd-0");
@@ -256,16 +256,16 @@ fn keys_act_on_the_row_and_esc_leaves() {
         matches!(asked.as_slice(), [Command::Request(_, Request::Each { requests })] if requests.len() == 2)
     );
     commands(&mut view, &state, "L");
-    assert_eq!((view.focus, view.tab), (Pane::Detail, Tab::Pods));
+    assert_eq!((view.focus, view.detail.tab), (Pane::Detail, Tab::Pods));
     assert_eq!(commands(&mut view, &state, "esc r"), []);
-    assert_eq!(view.message.as_deref(), Some("reconcile: no custom resource is selected"));
+    assert_eq!(view.told.message.as_deref(), Some("reconcile: no custom resource is selected"));
     commands(&mut view, &state, "f");
-    assert!(view.message.as_deref().unwrap().contains("/ filters its rows"));
+    assert!(view.told.message.as_deref().unwrap().contains("/ filters its rows"));
     commands(&mut view, &state, "tab tab tab 3 shift-tab");
     assert_eq!(view.focus, Pane::Owned, "there are no reconciles beside a table");
     commands(&mut view, &state, "1 esc");
     assert!(view.browse.is_none());
-    assert_eq!((view.filter(Pane::Resources), view.tab), ("k:Memcached", Tab::Status));
+    assert_eq!((view.filter(Pane::Resources), view.detail.tab), ("k:Memcached", Tab::Status));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn another_operator_is_named_where_the_project_reconciles_nothing() {
     };
     let says = |state: &State| {
         let mut view = ViewState::default();
-        view.resources.key = Some(reference("Memcached", "fresh").key());
+        view.resources.selection.key = Some(reference("Memcached", "fresh").key());
         text(&screen(state, &mut view, "", (200, 50))).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let with = |managed: Value| {

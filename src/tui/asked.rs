@@ -1,0 +1,71 @@
+//! What the terminal has asked for, and what it was asked: so that each is asked once.
+
+use crate::event::{DraftId, LogSource, Request, RequestId, TableQuery, TrustAsked};
+use crate::state::Seen;
+use jiff::Timestamp;
+use opdev_object::meta::ObjectRef;
+use std::sync::Arc;
+
+/// What was asked for because it is in sight.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// Containers whose logs are followed.
+    pub(super) logs: Vec<LogSource>,
+    /// The object that is read whole.
+    pub(super) whole: Option<ObjectRef>,
+    /// The object whose effective values are shown.
+    pub(super) values: Option<ValuesOf>,
+    /// The table of one kind, and the object of its selected row.
+    pub(super) table: Option<TableQuery>,
+    pub(super) row: Option<ObjectRef>,
+    /// Whether the kinds that the API server lists were asked for.
+    pub(super) kinds: bool,
+}
+
+/// What values were asked for: an object as it was seen, under a set of sources.
+#[derive(Clone, Debug)]
+pub(super) struct ValuesOf {
+    pub(super) seen: Arc<Seen>,
+    pub(super) sources: u64,
+}
+
+impl PartialEq for ValuesOf {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.seen, &other.seen) && self.sources == other.sources
+    }
+}
+
+/// What the user was asked already.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    /// What the project wants.
+    pub(super) trust: Option<Arc<TrustAsked>>,
+    /// Held changes.
+    pub(super) held: Vec<String>,
+    /// Rounds of drafts that the editor was opened for.
+    pub(super) edited: Vec<(DraftId, u32)>,
+    /// Stages of drafts.
+    pub(super) reviewed: Vec<(DraftId, Timestamp)>,
+}
+
+/// What keys have asked for.
+#[derive(Debug)]
+pub(super) struct Requests {
+    pub(super) last: Option<Request>,
+    pub(super) next: RequestId,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Requests { last: None, next: 1 }
+    }
+}
+
+impl Requests {
+    /// The number of a request that is made now.
+    pub(super) fn number(&mut self) -> RequestId {
+        let id = self.next;
+        self.next += 1;
+        id
+    }
+}

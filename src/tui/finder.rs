@@ -1,0 +1,16 @@
+//! What is remembered for the next search: what was typed into the lists to choose from, and what they were gathered from.
+
+use super::candidates::{Census, Remembered};
+use std::sync::Arc;
+
+/// What is remembered.
+#[derive(Default)]
+pub(super) struct Finder {
+    /// What was typed into the jump last, and the row.
+    pub(super) last_jump: (String, usize),
+    pub(super) jump_index: Option<Remembered>,
+    /// What was typed into the palette, the newest last.
+    pub(super) commands: Vec<String>,
+    /// The kinds and namespaces of all objects, as they were counted last.
+    pub(super) census: Option<Arc<Census>>,
+}

@@ -1,0 +1,29 @@
+//! Colours, mouse and time zone, as the terminal and the settings ask for them.
+
+use super::following::Following;
+use super::theme::Theme;
+use jiff::tz::TimeZone;
+
+/// How the screen looks.
+pub(super) struct Look {
+    pub(super) theme: Theme,
+    /// Whether the mouse selects and scrolls.
+    pub(super) mouse: bool,
+    /// For times of day.
+    pub(super) zone: TimeZone,
+    /// What came of the settings.
+    pub(super) following: Following,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Look { theme: Theme::default(), mouse: false, zone: TimeZone::UTC, following: Following::default() }
+    }
+}
+
+impl Look {
+    /// As a terminal asks for it.
+    pub(super) fn on(terminal: Theme, zone: TimeZone) -> Self {
+        Look { theme: terminal, mouse: false, zone, following: Following::on(terminal) }
+    }
+}

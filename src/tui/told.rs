@@ -1,0 +1,14 @@
+//! What is said to the user beside the panes, and what of it was dismissed. What it looks like is in `toast`.
+
+use jiff::Timestamp;
+
+/// What is said.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// What to say next to the footer until the next key.
+    pub(super) message: Option<String>,
+    /// A panic somewhere else in the process.
+    pub(super) panicked: Option<String>,
+    /// Messages up to this time were dismissed.
+    pub(super) dismissed: Option<Timestamp>,
+}
