@@ -91,25 +91,31 @@ struct Said<'a> {
     limit: Option<String>,
 }
 
-/// Everything that is too little or too much in a pod or a claim.
-pub(crate) fn wrong(resource: &str, object: &Value, range: &Value) -> Vec<String> {
+fn owned(value: Option<&Value>) -> Option<String> {
+    value.and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Everything that is too little or too much in a claim.
+pub(crate) fn claim_violations(claim: &Value, range: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    if resource == "persistentvolumeclaims" {
-        for limit in of_type(range, "PersistentVolumeClaim") {
-            check(limit, &mut wrong, |name| Said {
-                kind: "PersistentVolumeClaim",
-                request: text(object.pointer("/spec/resources/requests").and_then(|list| list.get(name))),
-                limit: None,
-            });
-        }
-        return wrong;
+    for limit in of_type(range, "PersistentVolumeClaim") {
+        check(limit, &mut wrong, |name| Said {
+            kind: "PersistentVolumeClaim",
+            request: owned(claim.pointer("/spec/resources/requests").and_then(|list| list.get(name))),
+            limit: None,
+        });
     }
+    wrong
+}
+
+/// Everything that is too little or too much in a pod.
+pub(crate) fn pod_violations(object: &Value, range: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
     let containers = items(object, "/spec/containers").iter().chain(items(object, "/spec/initContainers"));
     for container in containers {
         for limit in of_type(range, "Container") {
             let of = |list: &str, name: &str| {
-                text(container.pointer(&format!("/resources/{list}")).and_then(|found| found.get(name)))
+                owned(container.pointer(&format!("/resources/{list}")).and_then(|found| found.get(name)))
             };
             check(limit, &mut wrong, |name| Said {
                 kind: "Container",
@@ -205,7 +211,7 @@ mod tests {
             pod["metadata"]["annotations"][ANNOTATION],
             "LimitRanger plugin set: cpu, memory request for container a; cpu limit for container a"
         );
-        assert_eq!(wrong("pods", &pod, &range), ["maximum cpu usage per Container is 1, but limit is 2"]);
+        assert_eq!(pod_violations(&pod, &range), ["maximum cpu usage per Container is 1, but limit is 2"]);
     }
 
     #[test]
@@ -215,7 +221,7 @@ mod tests {
             {"name": "b", "resources": {"requests": {"memory": "64Mi"}}}]}});
         let bounds = range(&json!({"type": "Pod", "min": {"memory": "1Gi"}, "max": {"cpu": "1"}}));
         assert_eq!(
-            wrong("pods", &pod, &bounds),
+            pod_violations(&pod, &bounds),
             [
                 "minimum memory usage per Pod is 1Gi, but request is 128Mi",
                 "maximum cpu usage per Pod is 1.  No limit is specified"
@@ -223,7 +229,7 @@ mod tests {
         );
         let ratio = range(&json!({"type": "Container", "maxLimitRequestRatio": {"memory": "2"}}));
         assert_eq!(
-            wrong("pods", &pod, &ratio),
+            pod_violations(&pod, &ratio),
             [
                 "memory max limit to request ratio per Container is 2, but provided ratio is 4.000000",
                 "memory max limit to request ratio per Container is 2, but no limit is specified or limit is 0"
@@ -232,7 +238,7 @@ mod tests {
         let claim = json!({"spec": {"resources": {"requests": {"storage": "3Gi"}}}});
         let storage = range(&json!({"type": "PersistentVolumeClaim", "max": {"storage": "2Gi"}}));
         assert_eq!(
-            wrong("persistentvolumeclaims", &claim, &storage),
+            claim_violations(&claim, &storage),
             ["maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi"]
         );
     }

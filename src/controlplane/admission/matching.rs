@@ -26,8 +26,7 @@ pub(super) struct Seen {
 impl Rule {
     fn fits(&self, asked: &Attributes<'_>, resource: &Resource) -> bool {
         let any = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
-        let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
-        let cluster = is_namespace || asked.namespace.is_empty();
+        let cluster = resource.rules.is_namespace || asked.namespace.is_empty();
         let scope = match self.scope.as_str() {
             "" | "*" => true,
             "Namespaced" => !cluster,

@@ -38,11 +38,6 @@ pub(crate) const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookc
 /// The same of webhooks that only look.
 pub(crate) const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
-/// Whether objects of a resource configure webhooks or policies.
-pub(crate) fn configured_by(id: &str) -> bool {
-    [MUTATING, VALIDATING].contains(&id) || policies::RESOURCES.contains(&id)
-}
-
 /// All webhooks and policies of a plane, as they are configured now.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {

@@ -84,7 +84,7 @@ fn main(resource: &Resource) -> Value {
         entry.insert("categories".into(), resource.categories.clone().into());
     }
     // Reviews and the like are not stored, and nobody stores how the parts of the server are.
-    if resource.has_verb("get") && resource.id() != "componentstatuses" {
+    if resource.has_verb("get") && !resource.rules.unstored {
         entry.insert("storageVersionHash".into(), storage_version_hash(resource).into());
     }
     Value::Object(entry)

@@ -22,7 +22,7 @@ use crate::body::Body;
 use crate::error::Status;
 use crate::identity::User;
 use crate::negotiation::{self, Agreed, Binary, Encoding, Forms, NotAcceptable};
-use crate::registry::{Part, Registry};
+use crate::registry::{Part, Post, Registry, strategy_of};
 use crate::resource::Resource;
 use crate::storage::Key;
 use crate::table::Tables;
@@ -229,13 +229,7 @@ fn deprecation(resource: &Resource) -> Option<String> {
     if let Some(custom) = &resource.custom {
         return custom.deprecation_warning.clone();
     }
-    match resource.id() {
-        "endpoints" => {
-            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned())
-        }
-        "componentstatuses" => Some("v1 ComponentStatus is deprecated in v1.19+".to_owned()),
-        _ => None,
-    }
+    resource.rules.deprecation_warning.map(str::to_owned)
 }
 
 fn dispatch(method: &Method, call: &Call<'_>) -> Answer {
@@ -265,9 +259,11 @@ fn dispatch(method: &Method, call: &Call<'_>) -> Answer {
             let selection = Selection::parse(resource, call.query, target.name.as_deref())?;
             watch::watch(call.shape.clone(), target.namespace.as_deref(), call.query, selection).map(quiet)
         }
-        "create" if reviews::is_review(&resource.group, &resource.plural) => call.review(),
-        "create" if resource.id() == "bindings" => call.bind(),
-        "create" => call.create(),
+        "create" => match strategy_of(resource).post {
+            Post::Object => call.create(),
+            Post::Review => call.review(),
+            Post::Binding => call.bind(),
+        },
         "update" => call.update(Part::Main),
         "patch" => call.patch(Part::Main),
         "delete" => call.delete(),

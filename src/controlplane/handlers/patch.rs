@@ -175,8 +175,7 @@ impl Call<'_> {
         kind::of_applied(&resource, &applied)?;
         let force = self.query.flag("force") == Some(true);
         let live = self.shape.registry.store.get(&resource.table, &key);
-        // A service's status makes the service, too.
-        if live.is_none() && (part == Part::Main || resource.id() == "services") {
+        if live.is_none() && (part == Part::Main || resource.rules.create_on_status_update) {
             return self.apply_create(ctx, &applied, force);
         }
         let change = Change { resource: &resource, key: &key, part, way: Way::Apply };

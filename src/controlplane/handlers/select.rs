@@ -2,8 +2,8 @@
 
 use super::path::Query;
 use super::respond::Shape;
-use crate::attributes::PodField;
 use crate::error::Status;
+use crate::registry::strategy_of;
 use crate::resource::Resource;
 use crate::storage::Stored;
 use opdev_object::selector::{FieldSelector, LabelSelector};
@@ -14,62 +14,6 @@ use serde_json::Value;
 pub(crate) struct Selection {
     labels: LabelSelector,
     fields: FieldSelector,
-}
-
-const POD_FIELDS: [&str; 9] = [
-    "spec.nodeName",
-    "spec.restartPolicy",
-    "spec.schedulerName",
-    "spec.serviceAccountName",
-    "spec.hostNetwork",
-    "status.phase",
-    "status.podIP",
-    "status.podIPs",
-    "status.nominatedNodeName",
-];
-const EVENT_FIELDS: [&str; 13] = [
-    "involvedObject.kind",
-    "involvedObject.namespace",
-    "involvedObject.name",
-    "involvedObject.uid",
-    "involvedObject.apiVersion",
-    "involvedObject.resourceVersion",
-    "involvedObject.fieldPath",
-    "reason",
-    "reportingComponent",
-    "source",
-    "type",
-    "count",
-    "message",
-];
-const NEW_EVENT_FIELDS: [&str; 10] = [
-    "regarding.kind",
-    "regarding.namespace",
-    "regarding.name",
-    "regarding.uid",
-    "regarding.apiVersion",
-    "regarding.resourceVersion",
-    "regarding.fieldPath",
-    "reason",
-    "reportingController",
-    "type",
-];
-
-/// The fields of a built-in kind, beside name and namespace; `None` where it has no more than those two.
-fn fields_of(id: &str) -> Option<&'static [&'static str]> {
-    Some(match id {
-        "pods" => &POD_FIELDS,
-        "events" => &EVENT_FIELDS[..11],
-        "events.k8s.io/events" => &NEW_EVENT_FIELDS,
-        "nodes" => &["spec.unschedulable"],
-        "namespaces" => &["status.phase"],
-        "secrets" => &["type"],
-        "services" => &["spec.clusterIP", "spec.type"],
-        "replicationcontrollers" => &["status.replicas"],
-        "batch/jobs" => &["status.successful"],
-        "certificates.k8s.io/certificatesigningrequests" => &["spec.signerName"],
-        _ => return None,
-    })
 }
 
 /// The text of a field, as selectors compare it.
@@ -139,19 +83,19 @@ impl Selection {
         if !self.labels.matches(known.labels()) {
             return false;
         }
-        let pods = shape.resource.id() == "pods";
+        let selectable = &strategy_of(&shape.resource).selectable;
         let mut unknown = false;
         for term in &self.fields.terms {
             let value = match term.field.as_str() {
                 "metadata.name" => &*stored.key().name,
                 "metadata.namespace" => &*stored.key().namespace,
-                "spec.nodeName" if pods => known.pod(PodField::Node),
-                "status.phase" if pods => known.pod(PodField::Phase),
-                "status.podIP" | "status.podIPs" if pods => known.pod(PodField::Address),
-                _ => {
-                    unknown = true;
-                    continue;
-                }
+                field => match (selectable.known)(known, field) {
+                    Some(value) => value,
+                    None => {
+                        unknown = true;
+                        continue;
+                    }
+                },
             };
             if (value == term.value) != term.equal {
                 return false;
@@ -176,13 +120,14 @@ fn check(resource: &Resource, field: &str) -> Result<(), Status> {
         let known = custom.selectable_fields.iter().any(|path| path.trim_start_matches('.') == field);
         return if known { Ok(()) } else { unsupported() };
     }
-    match fields_of(resource.id()) {
-        Some(known) if known.contains(&field) => Ok(()),
-        Some(_) if resource.id() == "batch/jobs" => {
-            Err(Status::bad_request(format!("field label {field:?} not supported for Job")))
+    let selectable = &strategy_of(resource).selectable;
+    match (selectable.fields, selectable.named_in_errors) {
+        (Some(known), _) if known.contains(&field) => Ok(()),
+        (Some(_), Some(kind)) => {
+            Err(Status::bad_request(format!("field label {field:?} not supported for {kind}")))
         }
-        Some(_) => unsupported(),
-        None => Err(Status::bad_request(format!(
+        (Some(_), None) => unsupported(),
+        (None, _) => Err(Status::bad_request(format!(
             "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
         ))),
     }

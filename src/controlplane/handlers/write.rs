@@ -98,8 +98,8 @@ impl Call<'_> {
         match made {
             Err(status)
                 if status.is_not_found()
-                    && (part == Part::Main || resource.id() == "services")
-                    && resource.habits.create_on_update =>
+                    && (part == Part::Main || resource.rules.create_on_status_update)
+                    && resource.rules.create_on_update =>
             {
                 self.may_create()?;
                 let mut object = object;
@@ -167,11 +167,8 @@ impl Call<'_> {
         ctx.validation = FieldValidation::Ignore;
         ctx.dry_run = dry;
         let silent = options.propagation.is_none() && options.orphan_dependents.is_none();
-        if silent && self.resource().id() == "batch/jobs" {
-            ctx.warn(
-                "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
-                 remove them or set propagationPolicy=Orphan to suppress this warning",
-            );
+        if let Some(text) = self.resource().rules.silent_delete_warning.filter(|_| silent) {
+            ctx.warn(text);
         }
         Ok((options, ctx))
     }
@@ -187,7 +184,7 @@ impl Call<'_> {
             .map_err(|status| status.warned(&ctx.warnings))?;
         let accepted = !deleted.gone && options.orphan_dependents == Some(false);
         let code = if accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
-        if !deleted.gone || resource.habits.returns_deleted {
+        if !deleted.gone || resource.rules.returns_deleted {
             return Ok((self.shape.answer(code, &deleted.object)?, ctx.warnings));
         }
         let mut details = Map::new();

@@ -1,7 +1,8 @@
 //! From a parsed body to an object of its kind: types, unknown fields, pruning, defaults. Never looks at the store.
 
 use super::context::{Context, FieldValidation};
-use super::{decode, defaults};
+use super::decode;
+use super::strategy::strategy_of;
 use crate::error::Status;
 use crate::resource::Resource;
 use opdev_object::schema::{self, SchemaRef};
@@ -38,8 +39,9 @@ fn note_labels(ctx: &mut Context, resource: &Resource, object: &Value) {
     let empty = |path: &str| object.pointer(path).and_then(Value::as_object).map(Map::is_empty);
     let of_pods = empty("/spec/template/metadata/labels");
     ctx.emptied_labels = of_pods == Some(true);
-    ctx.shares_labels =
-        resource.id() == "batch/jobs" && of_pods == Some(false) && empty("/metadata/labels") != Some(false);
+    ctx.shares_labels = strategy_of(resource).takes_template_labels
+        && of_pods == Some(false)
+        && empty("/metadata/labels") != Some(false);
 }
 
 /// Reads `object` as the resource's kind: drops (or refuses) what the schema does not know and fills in defaults.
@@ -102,6 +104,6 @@ fn complete(resource: &Resource, object: &mut Value) {
     if resource.custom.is_some() {
         schema::default(object, resource.schema());
     } else {
-        defaults::apply(resource, object);
+        (strategy_of(resource).set_defaults)(resource, object);
     }
 }

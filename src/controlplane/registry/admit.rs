@@ -2,7 +2,8 @@
 
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
-use super::{Part, Registry, convert, delete, scale};
+use super::strategy::strategy_of;
+use super::{Part, Registry, convert, scale};
 use crate::admission::Surroundings;
 use crate::admission::{Asking, Attributes, Operation, Webhooks};
 use crate::authorization::{self, Decision};
@@ -85,14 +86,13 @@ impl<'a> Subject<'a> {
             head(&mut map, kind, ctx.dry_run);
             options = Value::Object(map);
         }
-        let namespaces = self.resource.group.is_empty() && self.resource.plural == "namespaces";
         Attributes {
             operation: self.operation,
             resource: self.resource,
             subresource: self.subresource,
             kind: self.kind.clone(),
             // A namespace is in itself.
-            namespace: if namespaces { self.name } else { self.namespace },
+            namespace: if self.resource.rules.is_namespace { self.name } else { self.namespace },
             name: self.name,
             options,
             dry_run: ctx.dry_run,
@@ -147,6 +147,11 @@ impl Registry {
         self
     }
 
+    /// Takes in the webhooks and policies that are configured now.
+    pub(super) fn configure_admission(&self) {
+        self.admission.configure(self);
+    }
+
     /// Whether there is any webhook or policy to ask.
     pub(crate) fn asks_anybody(&self) -> bool {
         self.admission.any()
@@ -165,21 +170,12 @@ impl Registry {
 
     /// Whether webhooks or policies are asked about a write: never about policies.
     pub(super) fn asks(&self, ctx: &Context, resource: &Resource) -> bool {
-        const EXEMPT: [&str; 4] = [
-            "validatingadmissionpolicies",
-            "validatingadmissionpolicybindings",
-            "mutatingadmissionpolicies",
-            "mutatingadmissionpolicybindings",
-        ];
-        self.admission.any()
-            && !ctx.unasked
-            && !(resource.group == "admissionregistration.k8s.io"
-                && EXEMPT.contains(&resource.plural.as_str()))
+        self.admission.any() && !ctx.unasked && !resource.rules.exempt_from_admission
     }
 
     /// Whether what is allocated for an object has to be looked at again after webhooks were asked.
     pub(super) fn reserved(&self, resource: &Resource) -> bool {
-        self.admission.any() && resource.id() == "services"
+        self.admission.any() && strategy_of(resource).allocation.is_some()
     }
 
     pub(super) fn asking(&self) -> Asking<'_> {
@@ -299,11 +295,11 @@ impl Registry {
         let name = if options.selected { "" } else { &*key.name };
         let subject =
             Subject { operation: Operation::Delete, ..Subject::create(resource, &key.namespace, name) };
-        // A namespace goes only where it is still the same.
-        let uid = (resource.id() == "namespaces").then(|| metadata::text(&old, "uid"));
-        // A pod that goes at once is marked first, and removed then: the real server asks twice.
+        let strategy = strategy_of(resource);
+        let uid = strategy.delete_names_uid.then(|| metadata::text(&old, "uid"));
+        // An object that goes at once although it is marked first: the real server asks twice.
         let over = old["metadata"]["deletionGracePeriodSeconds"].as_i64() == Some(0);
-        let twice = resource.id() == "pods" && !over && delete::grace(resource, options, &old) == 0;
+        let twice = strategy.marked_before_removal && !over && (strategy.grace_period)(options, &old) == 0;
         let mut warnings = Vec::new();
         let mut done = Ok(());
         for _ in 0..=i32::from(twice) {

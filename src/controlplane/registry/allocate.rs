@@ -1,5 +1,6 @@
 //! Cluster IPs and node ports of services. What is taken is read off the stored services, under one lock.
 
+use super::Registry;
 use super::defaults::{each, put};
 use crate::attributes::{Attributes, ServiceField};
 use crate::error::{Cause, Status};
@@ -13,14 +14,14 @@ const PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
 /// What the stored services hold.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+struct Taken {
     addresses: HashSet<String>,
     ports: HashSet<i64>,
 }
 
 impl Taken {
     /// What is known of all services but one (the one that is being written).
-    pub(crate) fn of<'a>(services: impl Iterator<Item = &'a Attributes>, except_uid: &str) -> Self {
+    fn of<'a>(services: impl Iterator<Item = &'a Attributes>, except_uid: &str) -> Self {
         let mut taken = Taken::default();
         for service in services.filter(|service| service.uid() != except_uid) {
             let address = service.service(ServiceField::Address);
@@ -66,7 +67,7 @@ fn invalid(service: &Value, causes: Vec<Cause>) -> Status {
 }
 
 /// Gives a service what it lacks; the error says what it asks for that it cannot have. `current` is what it was.
-pub(crate) fn service(service: &mut Value, current: Option<&Value>, mut taken: Taken) -> Result<(), Status> {
+fn service(service: &mut Value, current: Option<&Value>, mut taken: Taken) -> Result<(), Status> {
     let kind = service["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
     let spec = &mut service["spec"];
     if kind == "ExternalName" {
@@ -190,14 +191,37 @@ fn full() -> Status {
     Status::internal("failed to allocate a nodePort: range is full")
 }
 
+/// Gives a service its addresses and ports, beside those of all others. The caller holds the lock of allocations.
+pub(super) fn from_registry(
+    registry: &Registry,
+    object: &mut Value,
+    current: Option<&Value>,
+) -> Result<(), Status> {
+    let services = registry.store.list("services", None).items;
+    let known = services.iter().map(|service| service.attributes());
+    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+    let taken = Taken::of(known, uid);
+    service(object, current, taken)
+}
+
+/// Refuses a new service that has no name to note its address under.
+pub(super) fn check_new(service: &Value, dry_run: bool) -> Result<(), Status> {
+    let named = !service["metadata"]["name"].as_str().unwrap_or_default().is_empty();
+    if dry_run || named || !needs_address(service) {
+        return Ok(());
+    }
+    readable(service)?;
+    Err(nameless())
+}
+
 /// Whether a service is given an address of the cluster.
-pub(crate) fn needs_address(service: &Value) -> bool {
+fn needs_address(service: &Value) -> bool {
     let spec = &service["spec"];
     spec["type"] != "ExternalName" && spec["clusterIP"] != "None"
 }
 
 /// What is wrong with the families of a service that is changed. Only one without a selector may ask for two.
-pub(crate) fn families(service: &Value) -> Result<(), Status> {
+pub(super) fn families(service: &Value) -> Result<(), Status> {
     let spec = &service["spec"];
     let open =
         spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
@@ -220,14 +244,14 @@ pub(crate) fn families(service: &Value) -> Result<(), Status> {
 }
 
 /// Refuses the address of a service that is none.
-pub(crate) fn readable(service: &Value) -> Result<(), Status> {
+fn readable(service: &Value) -> Result<(), Status> {
     let asked = service["spec"]["clusterIP"].as_str().filter(|text| !["", "None"].contains(text));
     let wrong = asked.and_then(|text| parsed(text).err());
     wrong.map_or(Ok(()), |cause| Err(invalid(service, vec![cause])))
 }
 
 /// What the real server says of a service that has no name: it cannot note whose address it is.
-pub(crate) fn nameless() -> Status {
+fn nameless() -> Status {
     let why = "failed to allocate IP: IPAddress.networking.k8s.io \"10.96.0.1\" is invalid: spec.parentRef.name: \
                Required value";
     invalid(&Value::Null, vec![Cause::invalid("spec.clusterIPs", &json!([""]), why)])
@@ -274,7 +298,7 @@ fn address(spec: &mut Value, taken: &mut Taken) -> Result<(), Cause> {
 }
 
 /// Keeps what was allocated before where the new service does not say anything else.
-pub(crate) fn keep(service: &mut Value, current: &Value) {
+pub(super) fn keep(service: &mut Value, current: &Value) {
     let (spec, old) = (&mut service["spec"], &current["spec"]);
     let needs_address = spec["type"] != "ExternalName" && old["type"] != "ExternalName";
     if needs_address {

@@ -2,12 +2,13 @@
 
 use super::admit::Subject;
 use super::context::Context;
-use super::strategy::Part;
-use super::{Registry, allocate, definitions, fields, strategy, validate, warnings};
+use super::part::Part;
+use super::strategy::strategy_of;
+use super::{Registry, definitions, fields, prepare, validate, warnings};
 use crate::error::{Cause, Status};
+use crate::quota;
 use crate::resource::{Resource, metadata};
 use crate::storage::{Expected, Key, Stored};
-use crate::{limits, quota};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -66,11 +67,11 @@ impl Registry {
         }
         let subject = Subject::create(resource, namespace, &asked);
         self.fill_limits(resource, namespace, &mut object);
-        self.complete_created(resource, &mut object)?;
+        (strategy_of(resource).admit_create)(self, resource, &mut object)?;
         self.mutated(ctx, &subject, &mut object, None)?;
         metadata::set_namespace(resource, &mut object, namespace)?;
         self.check_limits(resource, namespace, &object)?;
-        self.check_escalation(ctx, resource, namespace, &object, None)?;
+        (strategy_of(resource).check_escalation)(self, ctx, resource, namespace, &object, None)?;
         metadata::stamp(&mut object, self.now());
         let asked = metadata::text(&object, "name").to_owned();
         let base = metadata::text(&object, "generateName").to_owned();
@@ -108,28 +109,25 @@ impl Registry {
         mut object: Value,
         creation: Creation,
     ) -> Result<Arc<Stored>, Status> {
-        strategy::prepare_create(resource, &mut object);
-        strategy::phase_moved(resource, &mut object, None, self.now());
-        strategy::signed_by(resource, &mut object, &ctx.user);
+        let strategy = strategy_of(resource);
+        prepare::prepare_create(resource, &mut object);
+        (strategy.set_transition_time)(&mut object, None, self.now());
+        (strategy.set_requester)(&mut object, &ctx.user);
         if ctx.shares_labels {
             let labels = object["spec"]["template"]["metadata"]["labels"].clone();
             metadata::of(&mut object).insert("labels".to_owned(), labels);
         }
         let name = metadata::text(&object, "name").to_owned();
         let before = self.reserved(resource).then(|| object.clone());
-        let mut services = self.lock_services(resource);
-        // What cannot be allocated is told before anything else is looked at.
-        if resource.id() == "services" {
-            if !ctx.dry_run && name.is_empty() && allocate::needs_address(&object) {
-                allocate::readable(&object)?;
-                return Err(allocate::nameless());
-            }
-            self.allocate_service(&mut object, None)?;
+        let mut allocating = self.lock_allocation(resource);
+        // What cannot be allocated is reported before anything else is looked at.
+        if let Some(allocation) = &strategy.allocation {
+            (allocation.check_new)(&object, ctx.dry_run)?;
+            (allocation.allocate)(self, &mut object, None)?;
         }
         let mut causes = metadata::validate(resource, &object);
         let found = self.validate_create(resource, &mut object, validate::blocks(&causes));
-        // Of a budget's metadata the real server speaks once all else is well.
-        if resource.id() == "policy/poddisruptionbudgets" && !found.is_empty() {
+        if strategy.metadata_last && !found.is_empty() {
             causes.clear();
         }
         causes.extend(found);
@@ -142,18 +140,17 @@ impl Registry {
         warnings::warn(ctx, resource, &object, None);
         self.check_plugins(ctx, (resource, Part::Main), &object, None)?;
         if self.asks(ctx, resource) {
-            drop(services);
+            drop(allocating);
             let subject = Subject::create(resource, metadata::text(&object, "namespace"), &name);
             self.validated(ctx, &subject, Some(&object), None)?;
-            services = self.lock_services(resource);
+            allocating = self.lock_allocation(resource);
             // Somebody else may have got the same address meanwhile.
-            if let Some(before) = before.filter(|_| self.allocate_service(&mut object.clone(), None).is_err())
-            {
-                drop(services);
+            if let Some(before) = before.filter(|_| !self.still_allocatable(resource, &object, None)) {
+                drop(allocating);
                 return self.create_named(ctx, resource, before, creation);
             }
         }
-        strategy::complete(resource, &mut object);
+        (strategy.complete)(&mut object);
         let key = Key::new(metadata::text(&object, "namespace"), &name);
         let object = self.stored_form(resource, object)?;
         // Held to the end, and so only once nobody has to be asked any more.
@@ -171,39 +168,32 @@ impl Registry {
         if creation.versioned.is_some() {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
-        self.announce(resource, &object);
+        (strategy.before_write)(self, &object);
         match self.store.put(&resource.table, &key, Expected::Absent, object) {
             Ok(stored) => {
-                self.written(resource, &stored.value());
+                (strategy.after_write)(self, &stored.value());
                 Ok(stored)
             }
             Err(_) => {
-                self.recall(resource, &key);
+                (strategy.after_failed_write)(self, &key);
                 Err(self.name_taken(resource, &key))
             }
         }
     }
 
-    fn limit_ranges(&self, resource: &Resource, namespace: &str) -> Vec<Arc<Stored>> {
-        match resource.id() {
-            "pods" | "persistentvolumeclaims" => self.store.list("limitranges", Some(namespace)).items,
-            _ => Vec::new(),
-        }
-    }
-
     /// Gives a pod's containers what the namespace's LimitRanges have for those that name nothing.
     fn fill_limits(&self, resource: &Resource, namespace: &str, object: &mut Value) {
-        if resource.id() == "pods" {
-            for range in self.limit_ranges(resource, namespace) {
-                limits::fill(object, &range.value());
-            }
+        let Some(limits) = &strategy_of(resource).limit_range else { return };
+        for range in self.store.list("limitranges", Some(namespace)).items {
+            (limits.fill)(object, &range.value());
         }
     }
 
     /// Refuses what is outside of the bounds of the namespace's LimitRanges.
     fn check_limits(&self, resource: &Resource, namespace: &str, object: &Value) -> Result<(), Status> {
-        for range in self.limit_ranges(resource, namespace) {
-            let wrong = limits::wrong(resource.id(), object, &range.value());
+        let Some(limits) = &strategy_of(resource).limit_range else { return Ok(()) };
+        for range in self.store.list("limitranges", Some(namespace)).items {
+            let wrong = (limits.violations)(object, &range.value());
             let why = match wrong.as_slice() {
                 [] => continue,
                 [one] => one.clone(),
@@ -272,21 +262,8 @@ impl Registry {
             return validate::by_schema(resource, object, None, blocked);
         }
         let mut causes = validate::create(resource, object);
-        if resource.id() == definitions::ID {
-            causes.extend(definitions::validate(object, None));
-            if causes.is_empty() {
-                self.accept_names(object, None);
-            }
-        }
+        (strategy_of(resource).validate_in_registry)(self, object, None, &mut causes);
         causes
-    }
-
-    /// Gives a service its addresses and ports. The caller holds the lock of services.
-    pub(super) fn allocate_service(&self, object: &mut Value, current: Option<&Value>) -> Result<(), Status> {
-        let services = self.store.list("services", None).items;
-        let known = services.iter().map(|service| service.attributes());
-        let taken = allocate::Taken::of(known, metadata::text(object, "uid"));
-        allocate::service(object, current, taken)
     }
 
     /// Refuses to create custom resources whose definition is going away.

@@ -3,8 +3,9 @@
 
 use super::context::Context;
 use super::options::{DeleteOptions, Deleted};
+use super::strategy::strategy_of;
 use super::update::finished;
-use super::{Registry, convert, definitions};
+use super::{Registry, convert};
 use crate::contract::Propagation;
 use crate::error::Status;
 use crate::resource::{Resource, metadata};
@@ -26,9 +27,7 @@ impl Registry {
                 return Err(Status::not_found(&resource.group, &resource.plural, &key.name));
             };
             preconditions(resource, key, options, &current.value())?;
-            if resource.id() == "namespaces" {
-                admit_namespace_delete(key, &current.value())?;
-            }
+            (strategy_of(resource).admit_delete)(key, &current.value())?;
             self.admit_delete(ctx, resource, key, options, &current)?;
             match self.try_delete(ctx, resource, key, options, &current) {
                 Err(Refused::Missing) => {
@@ -50,11 +49,12 @@ impl Registry {
     ) -> Result<Deleted, Refused> {
         let mut object = Value::clone(&current.value());
         let marked = current.attributes().deleting();
-        if resource.id() == definitions::ID && !marked {
-            definitions::terminate(&mut object, self.now());
+        let strategy = strategy_of(resource);
+        if let Some(mark) = strategy.mark_deleted.filter(|_| !marked) {
+            mark(&mut object, self.now());
         } else {
             dependents(resource, options, &mut object);
-            let grace = grace(resource, options, &object);
+            let grace = (strategy.grace_period)(options, &object);
             let before = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
             if !marked || grace < before.unwrap_or(0) {
                 mark(&mut object, self.now(), grace, marked);
@@ -62,16 +62,15 @@ impl Registry {
                 metadata::of(&mut object).insert("deletionGracePeriodSeconds".to_owned(), Value::from(0));
             }
         }
-        if resource.id() == "namespaces" {
-            object["status"]["phase"] = Value::from("Terminating");
-        }
+        (strategy.set_deleted_status)(&mut object);
         if finished(resource, &object) {
-            let object = match resource.id() {
-                // Pods go in two steps, even where nothing keeps them: marked, then gone.
-                "pods" => self.delete_pod(ctx, resource, key, current, marked)?,
-                _ if ctx.dry_run => current.clone(),
+            let object = if strategy.marked_before_removal {
+                self.mark_and_remove(ctx, resource, key, current, marked)?
+            } else if ctx.dry_run {
+                current.clone()
+            } else {
                 // What is answered, and what watchers see, is the object as it was.
-                _ => self.remove(resource, key, current.revision, Some(Value::clone(&current.value())))?,
+                self.remove(resource, key, current.revision, Some(Value::clone(&current.value())))?
             };
             return Ok(Deleted { object, gone: true });
         }
@@ -82,12 +81,12 @@ impl Registry {
             return Ok(Deleted { object: current.clone(), gone: false });
         }
         let object = self.store.put(&resource.table, key, Expected::Revision(current.revision), object)?;
-        self.written(resource, &object.value());
+        (strategy.after_write)(self, &object.value());
         Ok(Deleted { object, gone: false })
     }
 
-    /// Marks a pod that nothing keeps, unless it is marked already, and removes it.
-    fn delete_pod(
+    /// Marks an object that nothing keeps, unless it is marked already, and removes it.
+    fn mark_and_remove(
         &self,
         ctx: &Context,
         resource: &Resource,
@@ -105,7 +104,7 @@ impl Registry {
             return self.remove(resource, key, current.revision, Some(going));
         }
         let stored = self.store.put(&resource.table, key, Expected::Revision(current.revision), going)?;
-        self.written(resource, &stored.value());
+        (strategy_of(resource).after_write)(self, &stored.value());
         self.remove(resource, key, stored.revision, Some(Value::clone(&stored.value())))
     }
 
@@ -135,8 +134,8 @@ fn preconditions(
     current: &Value,
 ) -> Result<(), Status> {
     let uid = metadata::text(current, "uid");
-    if resource.id() == definitions::ID {
-        return definitions::preconditions(resource, key, options, current);
+    if let Some(check) = strategy_of(resource).check_preconditions {
+        return check(resource, key, options, current);
     }
     // Upstream names the kind here where it names the plural elsewhere.
     let conflict = |why: String| Status::conflict(&resource.group, &resource.kind, &key.name, &why);
@@ -156,19 +155,6 @@ fn preconditions(
     Ok(())
 }
 
-fn admit_namespace_delete(key: &Key, current: &Value) -> Result<(), Status> {
-    if ["default", "kube-system", "kube-public"].contains(&&*key.name) {
-        return Err(Status::forbidden("", "namespaces", &key.name, "this namespace may not be deleted"));
-    }
-    let waits = current["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
-    if current["metadata"].get("deletionTimestamp").is_some() && waits {
-        let why = "The system is ensuring all content is removed from this namespace.  Upon completion, this \
-                   namespace will automatically be purged by the system.";
-        return Err(Status::conflict("", "namespaces", &key.name, why));
-    }
-    Ok(())
-}
-
 /// Writes what happens to dependents into the finalizers.
 fn dependents(resource: &Resource, options: &DeleteOptions, object: &mut Value) {
     let has = |name: &str| opdev_object::meta::finalizers(object).contains(&name);
@@ -181,7 +167,7 @@ fn dependents(resource: &Resource, options: &DeleteOptions, object: &mut Value) 
         Some(Propagation::Background) => (false, false),
         None if has("orphan") => (true, false),
         None if has("foregroundDeletion") => (false, true),
-        None => (resource.habits.orphans_by_default, false),
+        None => (resource.rules.orphans_by_default, false),
     };
     let mut list: Vec<String> = opdev_object::meta::finalizers(object)
         .into_iter()
@@ -200,19 +186,6 @@ fn dependents(resource: &Resource, options: &DeleteOptions, object: &mut Value) 
     } else {
         meta.insert("finalizers".to_owned(), json!(list));
     }
-}
-
-/// Seconds until the object is gone: only pods that run somewhere have any.
-pub(super) fn grace(resource: &Resource, options: &DeleteOptions, object: &Value) -> i64 {
-    if resource.id() != "pods" {
-        return 0;
-    }
-    let own = object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
-    let seconds = options.grace.unwrap_or(own);
-    let seconds = if seconds < 0 { 1 } else { seconds };
-    let unscheduled = object["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
-    let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-    if unscheduled || over { 0 } else { seconds }
 }
 
 fn mark(object: &mut Value, now: jiff::Timestamp, grace: i64, marked: bool) {

@@ -3,7 +3,8 @@
 
 use super::Registry;
 use super::context::Context;
-use super::strategy::Part;
+use super::part::Part;
+use super::strategy::strategy_of;
 use crate::error::{Cause, Status};
 use crate::resource::{Resource, metadata};
 use jiff::Timestamp;
@@ -21,15 +22,7 @@ fn reset(resource: &Resource, part: Part) -> Option<FieldSet> {
     match part {
         Part::Main => Some(FieldSet::of_fields(&[&["status"]])),
         Part::Status if resource.custom.is_some() => Some(FieldSet::of_fields(&[&["metadata"], &["spec"]])),
-        Part::Status if resource.id() == "apps/deployments" => {
-            Some(FieldSet::of_fields(&[&["metadata", "labels"], &["spec"]]))
-        }
-        Part::Status if resource.id() == "pods" => Some(FieldSet::of_fields(&[
-            &["metadata", "deletionTimestamp"],
-            &["metadata", "ownerReferences"],
-            &["spec"],
-        ])),
-        Part::Status => Some(FieldSet::of_fields(&[&["spec"]])),
+        Part::Status => Some(FieldSet::of_fields(strategy_of(resource).status_reset_fields)),
         Part::Scale
         | Part::Binding
         | Part::Finalize

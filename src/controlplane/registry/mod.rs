@@ -1,5 +1,6 @@
 //! Per-resource rules over the store: what a create, an update or a delete means for each kind.
-//! Never sees a request; `handlers` does. Read `resource` and `catalog` first, then `write`.
+//! `create`, `update` and `delete` are the same for all kinds; what differs is in the `strategy` of a kind, and all
+//! strategies stand in `kinds`. Never sees a request; `handlers` does. Read `resource` and `catalog` first, then `write`.
 
 mod accept;
 mod admit;
@@ -16,11 +17,15 @@ mod definitions;
 mod delete;
 pub(crate) mod fields;
 mod gotype;
+mod kinds;
 mod options;
+mod part;
 mod plugins;
 mod pod_security;
 mod pods;
 mod policy;
+mod prepare;
+mod printers;
 pub(crate) mod scale;
 mod state;
 mod strategy;
@@ -39,7 +44,9 @@ pub(crate) use builtin::resources as builtin_resources;
 pub use catalog::{Catalog, Served};
 pub use context::{Context, FieldValidation};
 pub use options::{DeleteOptions, Deleted};
+pub use part::Part;
 pub(crate) use policy::forbidden;
+pub(crate) use printers::Printers;
 pub use state::{Clock, Registry};
-pub use strategy::Part;
+pub(crate) use strategy::{Post, strategy_of};
 pub use update::{Change, Make, Way};

@@ -4,7 +4,8 @@
 
 use super::Registry;
 use super::context::Context;
-use super::strategy::Part;
+use super::part::Part;
+use super::strategy::{Write, strategy_of};
 use crate::authorization::Attributes;
 use crate::classes::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, default_class};
 use crate::contract::View as _;
@@ -38,41 +39,35 @@ impl Registry {
         self
     }
 
-    /// Has the plugins change an object that is to be created, before webhooks do.
-    ///
-    /// # Errors
-    /// What one of them refuses.
-    pub(super) fn complete_created(&self, resource: &Resource, object: &mut Value) -> Result<(), Status> {
-        match resource.id() {
-            "pods" => {
-                self.check_account(resource, object)?;
-                self.set_priority(resource, object)?;
-                self.set_by_runtime_class(resource, object)
+    /// What plugins set on, or refuse of, a pod that is to be created.
+    pub(super) fn admit_new_pod(&self, resource: &Resource, pod: &mut Value) -> Result<(), Status> {
+        self.check_account(resource, pod)?;
+        self.set_priority(resource, pod)?;
+        self.set_by_runtime_class(resource, pod)
+    }
+
+    /// The plugin DefaultStorageClass: a claim that names no class gets the default one.
+    pub(super) fn set_default_storage_class(&self, claim: &mut Value) {
+        let annotated = "volume.beta.kubernetes.io/storage-class";
+        if claim["spec"]["storageClassName"].is_null()
+            && claim["metadata"]["annotations"].get(annotated).is_none()
+        {
+            let classes = self.list(STORAGE_CLASSES, None);
+            if let Some(class) = default_class(classes, &DEFAULT_STORAGE_CLASS) {
+                claim["spec"]["storageClassName"] = class["metadata"]["name"].clone();
             }
-            "persistentvolumeclaims" => {
-                let annotated = "volume.beta.kubernetes.io/storage-class";
-                if object["spec"]["storageClassName"].is_null()
-                    && object["metadata"]["annotations"].get(annotated).is_none()
-                {
-                    let classes = self.list(STORAGE_CLASSES, None);
-                    if let Some(class) = default_class(classes, &DEFAULT_STORAGE_CLASS) {
-                        object["spec"]["storageClassName"] = class["metadata"]["name"].clone();
-                    }
-                }
-                Ok(())
+        }
+    }
+
+    /// The plugin DefaultIngressClass: an Ingress that names no class gets the default one.
+    pub(super) fn set_default_ingress_class(&self, ingress: &mut Value) {
+        if ingress["spec"]["ingressClassName"].is_null()
+            && ingress["metadata"]["annotations"].get("kubernetes.io/ingress.class").is_none()
+        {
+            let classes = self.list(INGRESS_CLASSES, None);
+            if let Some(class) = default_class(classes, &DEFAULT_INGRESS_CLASS) {
+                ingress["spec"]["ingressClassName"] = class["metadata"]["name"].clone();
             }
-            "networking.k8s.io/ingresses" => {
-                if object["spec"]["ingressClassName"].is_null()
-                    && object["metadata"]["annotations"].get("kubernetes.io/ingress.class").is_none()
-                {
-                    let classes = self.list(INGRESS_CLASSES, None);
-                    if let Some(class) = default_class(classes, &DEFAULT_INGRESS_CLASS) {
-                        object["spec"]["ingressClassName"] = class["metadata"]["name"].clone();
-                    }
-                }
-                Ok(())
-            }
-            _ => Ok(()),
         }
     }
 
@@ -205,26 +200,16 @@ impl Registry {
     pub(super) fn check_plugins(
         &self,
         ctx: &mut Context,
-        (resource, part): (&Resource, Part),
+        (resource, part): Write<'_>,
         object: &Value,
         old: Option<&Value>,
     ) -> Result<(), Status> {
         self.check_pod_security(ctx, (resource, part), object, old)?;
-        match (resource.id(), part) {
-            (PRIORITY_CLASSES, Part::Main) => self.check_default_priority(resource, object, old.is_some()),
-            ("persistentvolumeclaims", Part::Main) => match old {
-                Some(old) => self.check_resize(resource, object, old),
-                None => Ok(()),
-            },
-            ("certificates.k8s.io/certificatesigningrequests", Part::Approval | Part::Status) => match old {
-                Some(old) => self.check_signer(ctx, (resource, part), object, old),
-                None => Ok(()),
-            },
-            _ => Ok(()),
-        }
+        (strategy_of(resource).admit)(self, ctx, (resource, part), object, old)
     }
 
-    fn check_default_priority(
+    /// The plugin Priority: only one class is the default one.
+    pub(super) fn check_default_priority(
         &self,
         resource: &Resource,
         object: &Value,
@@ -243,7 +228,12 @@ impl Registry {
     }
 
     /// The plugin PersistentVolumeClaimResize: only claims of a class that allows it may grow.
-    fn check_resize(&self, resource: &Resource, object: &Value, old: &Value) -> Result<(), Status> {
+    pub(super) fn check_resize(
+        &self,
+        resource: &Resource,
+        object: &Value,
+        old: &Value,
+    ) -> Result<(), Status> {
         let size = |claim: &Value| {
             let said = claim.pointer("/spec/resources/requests/storage").and_then(Value::as_str);
             said.and_then(quantity::nano).unwrap_or(0)
@@ -270,7 +260,7 @@ impl Registry {
 
     /// The plugins CertificateApproval and CertificateSigning: whoever approves or signs has to have the right to do that
     /// for the signer.
-    fn check_signer(
+    pub(super) fn check_signer(
         &self,
         ctx: &Context,
         (resource, part): (&Resource, Part),

@@ -1,7 +1,7 @@
 //! Subresources of pods that are no part of the object: binding to a node, and eviction.
 
 use super::context::Context;
-use super::strategy::Part;
+use super::part::Part;
 use super::update::{Change, Way};
 use super::{Registry, defaults};
 use crate::attributes::PodField;

@@ -4,7 +4,7 @@ mod owners;
 
 use super::admit::Subject;
 use super::context::Context;
-use super::strategy::Part;
+use super::part::Part;
 use super::update::{Change, Way};
 use super::{Registry, defaults, fields};
 use crate::error::{Cause, Status};

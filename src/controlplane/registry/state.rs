@@ -1,7 +1,8 @@
 //! The registry itself: the store, the catalog of what is served, the clock, and what has to follow a write.
 
-use super::{Catalog, definitions};
-use crate::admission::{self, Admission};
+use super::Catalog;
+use super::strategy::strategy_of;
+use crate::admission::Admission;
 use crate::attributes::{Attributes, Lookup};
 use crate::contract::{self, ResourceInfo, View};
 use crate::resource::Resource;
@@ -19,7 +20,7 @@ pub struct Registry {
     /// Served resources.
     pub catalog: Catalog,
     pub(super) clock: Clock,
-    pub(super) services: Mutex<()>,
+    pub(super) allocation: Mutex<()>,
     pub(super) quotas: Mutex<()>,
     pub(super) rbac: bool,
     /// Pods are refused whose ServiceAccount is not there.
@@ -36,12 +37,12 @@ impl std::fmt::Debug for Registry {
 impl Registry {
     /// A store with these resources served.
     pub fn new(store: Store, catalog: Catalog, clock: Clock) -> Self {
-        let (services, quotas, admission) = (Mutex::new(()), Mutex::new(()), Admission::default());
+        let (allocation, quotas, admission) = (Mutex::new(()), Mutex::new(()), Admission::default());
         Registry {
             store: Arc::new(store),
             catalog,
             clock,
-            services,
+            allocation,
             quotas,
             rbac: false,
             strict_pods: false,
@@ -66,47 +67,28 @@ impl Registry {
         self.store.find(&found.table, namespace.filter(|_| found.namespaced), wanted)
     }
 
-    /// Held while a service is written, so that no two get the same address or port.
-    pub(super) fn lock_services(&self, resource: &Resource) -> Option<MutexGuard<'_, ()>> {
-        (&*resource.table == "services").then(|| self.services.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Held while an object is written that gets addresses or ports, so that no two get the same one.
+    pub(super) fn lock_allocation(&self, resource: &Resource) -> Option<MutexGuard<'_, ()>> {
+        let allocates = strategy_of(resource).allocation.is_some();
+        allocates.then(|| self.allocation.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// After an object was created or changed.
-    pub(super) fn written(&self, resource: &Resource, object: &Value) {
-        match resource.id() {
-            definitions::ID => self.definition_written(object),
-            id if admission::configured_by(id) => self.admission.configure(self),
-            _ => {}
-        }
-    }
-
-    /// Before an object is stored: whoever hears of a definition finds its kind served already.
-    pub(super) fn announce(&self, resource: &Resource, object: &Value) {
-        if resource.id() == definitions::ID {
-            self.definition_announced(object);
-        }
-    }
-
-    /// What was announced was not stored: all is as the store has it.
-    pub(super) fn recall(&self, resource: &Resource, key: &Key) {
-        if resource.id() == definitions::ID {
-            match self.store.get(&resource.table, key) {
-                Some(stored) => self.definition_written(&stored.value()),
-                None => self.catalog.set_custom(&key.name, Vec::new()),
-            }
-        }
+    /// Whether an object can have what was allocated for it. The caller holds the lock.
+    pub(super) fn still_allocatable(
+        &self,
+        resource: &Resource,
+        object: &Value,
+        current: Option<&Value>,
+    ) -> bool {
+        let allocation = &strategy_of(resource).allocation;
+        allocation.as_ref().is_none_or(|found| (found.allocate)(self, &mut object.clone(), current).is_ok())
     }
 
     /// After an object is gone.
     pub(super) fn removed(&self, resource: &Resource, object: &Value) {
-        if let Some(custom) = &resource.custom {
-            self.finish_definition(&custom.definition);
-            return;
-        }
-        match resource.id() {
-            definitions::ID => self.definition_removed(object),
-            id if admission::configured_by(id) => self.admission.configure(self),
-            _ => {}
+        match &resource.custom {
+            Some(custom) => self.finish_definition(&custom.definition),
+            None => (strategy_of(resource).after_removal)(self, object),
         }
     }
 }

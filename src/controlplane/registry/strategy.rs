@@ -1,294 +1,283 @@
-//! What the server itself sets on an object before it is written: which part of it the request may change, the
-//! status it starts with, its generation. Read `validate` for what is refused.
+//! What is special about a built-in kind, from its defaults to its printer columns: one `Strategy` for each kind, as the
+//! strategies of kube-apiserver. The strategies themselves stand in `kinds`; here is only their shape. A kind without one,
+//! and every custom resource, has [`Strategy::COMMON`].
 
-use super::defaults;
+use super::context::Context;
+use super::options::DeleteOptions;
+use super::part::Part;
+use super::state::Registry;
+use crate::attributes::Attributes;
+use crate::error::{Cause, Status};
 use crate::identity::User;
-use crate::resource::{Resource, metadata};
+use crate::resource::{Resource, ResourceRules};
+use crate::storage::Key;
+use crate::table::Printer;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-const SIGNING_REQUESTS: &str = "certificates.k8s.io/certificatesigningrequests";
+/// The rules of one built-in kind. The functions stand in the order in which a request meets them.
+pub(crate) struct Strategy {
+    /// `group/plural`, or the plural for the core group. The facts say everything else that discovery tells.
+    pub(crate) id: &'static str,
+    /// The table that objects are kept in, where it is not named as the kind.
+    pub(crate) table: Option<&'static str>,
+    /// The apiVersion that objects are kept at, where the kind has several or shares a table.
+    pub(crate) storage_api_version: Option<&'static str>,
+    /// What other rooms have to know, too.
+    pub(crate) rules: ResourceRules,
 
-/// Which part of an object a request writes.
+    // Reading.
+    /// The columns of a Table; `None` shows name and time of creation.
+    pub(crate) printer: Option<Printer>,
+    /// What field selectors may name.
+    pub(crate) selectable: Selectable,
+    /// How objects are converted between the version that is asked for and the one that is kept.
+    pub(crate) conversion: Option<Conversion>,
+
+    // From the body of a request to an object.
+    /// Fills in what the request leaves out.
+    pub(crate) set_defaults: fn(&Resource, &mut Value),
+    /// An object without labels gets those of its pod template.
+    pub(crate) takes_template_labels: bool,
+
+    // Creating.
+    /// What a POST makes.
+    pub(crate) post: Post,
+    /// What the `LimitRange`s of the namespace do to a new object.
+    pub(crate) limit_range: Option<LimitRange>,
+    /// What the admission plugins set on, or refuse of, a new object, before webhooks see it.
+    pub(crate) admit_create: fn(&Registry, &Resource, &mut Value) -> Result<(), Status>,
+    /// What the server sets on a new object after webhooks have seen it.
+    pub(crate) prepare_create: fn(&mut Value),
+    /// The status that a new object starts with; `None` leaves what the request says.
+    pub(crate) initial_status: fn(&Resource) -> Option<Value>,
+    /// Notes on a new object who has asked for it.
+    pub(crate) set_requester: fn(&mut Value, &User),
+
+    // Changing.
+    /// What a write through `status` changes.
+    pub(crate) status_fields: &'static [&'static str],
+    /// The metadata that a write through a subresource changes, besides annotations and finalizers.
+    pub(crate) status_metadata: &'static [&'static str],
+    /// The fields that a write through `status` never owns.
+    pub(crate) status_reset_fields: &'static [&'static [&'static str]],
+    /// Makes of the new object what this request may make of the current one.
+    pub(crate) prepare_update: fn(&Resource, Part, &mut Value, &Value),
+    /// A change of annotations is a new generation.
+    pub(crate) annotations_are_desired: bool,
+    /// Writes down when the object changed in a way that the kind remembers.
+    pub(crate) set_transition_time: fn(&mut Value, Option<&Value>, Timestamp),
+
+    // Validation.
+    /// Addresses and ports that are handed out, each to one object only.
+    pub(crate) allocation: Option<Allocation>,
+    /// What is wrong with what an update changes, reported before everything else.
+    pub(crate) validate_change_first: fn(&Value, &Value, &mut Vec<Cause>),
+    /// What is wrong with fields that the server generates.
+    pub(crate) validate_generated: fn(&Value, Option<&Value>, &mut Vec<Cause>),
+    /// What is wrong with an object, which may replace another.
+    pub(crate) validate: fn(&Resource, &Value, Option<&Value>, &mut Vec<Cause>),
+    /// The real server validates the spec of an update twice and reports everything twice.
+    pub(crate) validates_updates_twice: bool,
+    /// What is wrong with what an update changes.
+    pub(crate) validate_change: fn(&Value, &Value, &mut Vec<Cause>),
+    /// What is wrong with the metadata of a new object is reported only where nothing else is wrong.
+    pub(crate) metadata_last: bool,
+    /// Validation that has to look at other objects, or that writes the status once all is well.
+    pub(crate) validate_in_registry: fn(&Registry, &mut Value, Option<&Value>, &mut Vec<Cause>),
+    /// What the server warns of.
+    pub(crate) warn: fn(&mut Context, &Value, Option<&Value>),
+    /// Where the pods are whose security the namespace may restrict.
+    pub(crate) pods: Pods,
+    /// What the admission plugins refuse of a valid object, which may replace another.
+    pub(crate) admit: Admit,
+    /// Refuses a write that would give more rights than its writer has.
+    pub(crate) check_escalation: CheckEscalation,
+    /// An update may use more of a quota.
+    pub(crate) update_uses_quota: bool,
+
+    // Writing.
+    /// What the real server adds whenever it reads an object from its store.
+    pub(crate) complete: fn(&mut Value),
+    /// Before an object is stored.
+    pub(crate) before_write: fn(&Registry, &Value),
+    /// After an object was created or changed.
+    pub(crate) after_write: fn(&Registry, &Value),
+    /// After `before_write`, where the object was not stored.
+    pub(crate) after_failed_write: fn(&Registry, &Key),
+
+    // Deleting.
+    /// Refuses a delete whose preconditions do not hold; `None` does it in the common words.
+    pub(crate) check_preconditions: Option<CheckPreconditions>,
+    /// Refuses to delete an object.
+    pub(crate) admit_delete: fn(&Key, &Value) -> Result<(), Status>,
+    /// Webhooks are told the uid of the object that goes, even where the request does not name it.
+    pub(crate) delete_names_uid: bool,
+    /// Marks an object that is deleted for the first time; `None` does it in the common way.
+    pub(crate) mark_deleted: Option<fn(&mut Value, Timestamp)>,
+    /// Seconds until a deleted object may be removed.
+    pub(crate) grace_period: fn(&DeleteOptions, &Value) -> i64,
+    /// What changes in the status of an object that is deleted.
+    pub(crate) set_deleted_status: fn(&mut Value),
+    /// Even where nothing keeps an object it is marked first, and removed then.
+    pub(crate) marked_before_removal: bool,
+    /// Whether something beside its finalizers keeps a deleted object.
+    pub(crate) is_kept: fn(&Value) -> bool,
+    /// After an object was removed.
+    pub(crate) after_removal: fn(&Registry, &Value),
+
+    /// Where etcd has the objects, as error texts tell it, if not below the plural.
+    pub(crate) etcd_prefix: Option<&'static str>,
+}
+
+impl std::fmt::Debug for Strategy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Strategy").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Refuses a valid object, which may replace the last one.
+pub(crate) type Admit = fn(&Registry, &mut Context, Write<'_>, &Value, Option<&Value>) -> Result<(), Status>;
+
+/// Refuses a write in a namespace that would give more rights than its writer has.
+pub(crate) type CheckEscalation =
+    fn(&Registry, &Context, &Resource, &str, &Value, Option<&Value>) -> Result<(), Status>;
+
+/// Refuses to delete the object at the key where the options mean another one.
+pub(crate) type CheckPreconditions = fn(&Resource, &Key, &DeleteOptions, &Value) -> Result<(), Status>;
+
+/// A resource and the part of its objects that is written.
+pub(crate) type Write<'a> = (&'a Resource, Part);
+
+/// What a POST to a collection makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The object; its status stays where that is a subresource.
-    Main,
-    /// Only the status.
-    Status,
-    /// The number of replicas, through the scale subresource.
-    Scale,
-    /// A pod's node, through the binding subresource.
+pub(crate) enum Post {
+    /// An object.
+    Object,
+    /// Nothing: it is answered and forgotten.
+    Review,
+    /// Nothing: it puts a pod on a node.
     Binding,
-    /// Only `spec.finalizers` of a namespace.
-    Finalize,
-    /// Only `spec.ephemeralContainers` of a pod.
-    EphemeralContainers,
-    /// Only the resources of a pod's containers.
-    Resize,
-    /// Only the conditions of a signing request.
-    Approval,
 }
 
-impl Part {
-    /// The part a subresource path writes; `None` where the subresource is no part of the object.
-    pub fn of_subresource(name: &str) -> Option<Part> {
-        Some(match name {
-            "status" => Part::Status,
-            "finalize" => Part::Finalize,
-            "ephemeralcontainers" => Part::EphemeralContainers,
-            "resize" => Part::Resize,
-            "approval" => Part::Approval,
-            _ => return None,
-        })
-    }
+/// What field selectors may name besides name and namespace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Selectable {
+    /// The fields; `None` is a kind that knows of no others, which has an error text of its own.
+    pub(crate) fields: Option<&'static [&'static str]>,
+    /// The kind that error texts name.
+    pub(crate) named_in_errors: Option<&'static str>,
+    /// A field that is known without reading the object.
+    pub(crate) known: for<'a> fn(&'a Attributes, &str) -> Option<&'a str>,
+}
 
-    /// The name of the subresource.
-    pub fn subresource(self) -> Option<&'static str> {
-        match self {
-            Part::Main => None,
-            Part::Status => Some("status"),
-            Part::Scale => Some("scale"),
-            Part::Binding => Some("binding"),
-            Part::Finalize => Some("finalize"),
-            Part::EphemeralContainers => Some("ephemeralcontainers"),
-            Part::Resize => Some("resize"),
-            Part::Approval => Some("approval"),
-        }
+impl Selectable {
+    const COMMON: Selectable = Selectable { fields: None, named_in_errors: None, known: |_, _| None };
+
+    /// These fields.
+    pub(crate) const fn fields(fields: &'static [&'static str]) -> Self {
+        Selectable { fields: Some(fields), ..Selectable::COMMON }
     }
 }
 
-/// Before a create, with metadata stamped.
-pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
-    reset_status(resource, object);
-    if resource.habits.generation || resource.custom.is_some() {
-        metadata::of(object).insert("generation".to_owned(), Value::from(1));
-    }
-    match resource.id() {
-        "pods" => defaults::pod_created(object),
-        "batch/jobs" => {
-            defaults::job_selector(object);
-        }
-        "persistentvolumeclaims" => protect(object, "kubernetes.io/pvc-protection"),
-        "persistentvolumes" => protect(object, "kubernetes.io/pv-protection"),
-        "namespaces" => defaults::sub(object, "spec")["finalizers"] = json!(["kubernetes"]),
-        _ => {}
-    }
+/// Between two versions of a kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conversion {
+    /// From the version that is kept to the one that is asked for.
+    pub(crate) to_served: fn(&mut Value),
+    /// And back.
+    pub(crate) to_stored: fn(&mut Value),
 }
 
-/// Storage that is in use stays: whoever releases it takes the finalizer off.
-fn protect(object: &mut Value, finalizer: &str) {
-    let meta = metadata::of(object);
-    let list = meta.entry("finalizers").or_insert_with(|| json!([]));
-    if let Some(list) = list.as_array_mut().filter(|list| !list.iter().any(|name| name == finalizer)) {
-        list.push(Value::from(finalizer));
-    }
+/// What a `LimitRange` does to a new object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LimitRange {
+    /// Fills in what the object does not say.
+    pub(crate) fill: fn(&mut Value, &Value),
+    /// What is too little or too much.
+    pub(crate) violations: fn(&Value, &Value) -> Vec<String>,
 }
 
-/// What an object gets when it is read from the store, after everything was checked: a job without labels has those of
-/// its pods.
-pub(crate) fn complete(resource: &Resource, object: &mut Value) {
-    if resource.id() != "batch/jobs" {
-        return;
-    }
-    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
-    let own = object["metadata"]["labels"].as_object().is_some_and(|own| !own.is_empty());
-    if !own && labels.is_object() {
-        metadata::of(object).insert("labels".to_owned(), labels);
-    }
+/// How a kind gets addresses and ports. All writes of such kinds wait for each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocation {
+    /// Refuses a new object before anything else is looked at. The flag is whether this is a dry run.
+    pub(crate) check_new: fn(&Value, bool) -> Result<(), Status>,
+    /// What a changed object keeps of what was allocated to the current one.
+    pub(crate) keep: fn(&mut Value, &Value) -> Result<(), Status>,
+    /// Gives an object what it lacks. It may replace the second one.
+    pub(crate) allocate: fn(&Registry, &mut Value, Option<&Value>) -> Result<(), Status>,
 }
 
-fn reset_status(resource: &Resource, object: &mut Value) {
-    if !resource.has_status() {
-        return;
-    }
-    if resource.custom.is_some() {
-        if let Some(map) = object.as_object_mut() {
-            map.remove("status");
-        }
-        return;
-    }
-    object["status"] = match resource.id() {
-        // A node registers itself with its status.
-        "nodes" => return,
-        "namespaces" => json!({"phase": "Active"}),
-        "persistentvolumes" | "persistentvolumeclaims" => json!({"phase": "Pending"}),
-        "services" | "networking.k8s.io/ingresses" => json!({"loadBalancer": {}}),
-        // Counts that are written even when they are zero.
-        "apps/replicasets" | "replicationcontrollers" => json!({"replicas": 0}),
-        "apps/statefulsets" => json!({"replicas": 0, "availableReplicas": 0}),
-        "apps/daemonsets" => json!({"currentNumberScheduled": 0, "desiredNumberScheduled": 0,
-            "numberMisscheduled": 0, "numberReady": 0}),
-        "storage.k8s.io/volumeattachments" => json!({"attached": false}),
-        "policy/poddisruptionbudgets" => json!({"currentHealthy": 0, "desiredHealthy": 0,
-            "disruptionsAllowed": 0, "expectedPods": 0}),
-        "autoscaling/horizontalpodautoscalers" if resource.version == "v1" => {
-            json!({"currentReplicas": 0, "desiredReplicas": 0})
-        }
-        "autoscaling/horizontalpodautoscalers" => json!({"currentMetrics": null, "desiredReplicas": 0}),
-        _ => json!({}),
+/// Where an object has pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pods {
+    /// It has none.
+    None,
+    /// It is one.
+    Itself,
+    /// It has a template of them, at this JSON pointer.
+    Template(&'static str),
+}
+
+/// The strategy of a resource: what its kind has in `kinds`.
+pub(crate) fn strategy_of(resource: &Resource) -> &'static Strategy {
+    resource.strategy.downcast_ref().unwrap_or(&COMMON)
+}
+
+/// The strategy of custom resources, and of kinds that have none.
+pub(super) static COMMON: Strategy = Strategy::COMMON;
+
+impl Strategy {
+    /// What holds for most kinds.
+    pub(crate) const COMMON: Strategy = Strategy {
+        id: "",
+        table: None,
+        storage_api_version: None,
+        rules: ResourceRules::COMMON,
+        printer: None,
+        selectable: Selectable::COMMON,
+        conversion: None,
+        set_defaults: |_, _| {},
+        takes_template_labels: false,
+        post: Post::Object,
+        limit_range: None,
+        admit_create: |_, _, _| Ok(()),
+        prepare_create: |_| {},
+        initial_status: |_| Some(json!({})),
+        set_requester: |_, _| {},
+        status_fields: &["/status"],
+        status_metadata: &["ownerReferences", "labels"],
+        status_reset_fields: &[&["spec"]],
+        prepare_update: |_, _, _, _| {},
+        annotations_are_desired: false,
+        set_transition_time: |_, _, _| {},
+        allocation: None,
+        validate_change_first: |_, _, _| {},
+        validate_generated: |_, _, _| {},
+        validate: |_, _, _, _| {},
+        validates_updates_twice: false,
+        validate_change: |_, _, _| {},
+        metadata_last: false,
+        validate_in_registry: |_, _, _, _| {},
+        warn: |_, _, _| {},
+        pods: Pods::None,
+        admit: |_, _, _, _, _| Ok(()),
+        check_escalation: |_, _, _, _, _, _| Ok(()),
+        update_uses_quota: false,
+        complete: |_| {},
+        before_write: |_, _| {},
+        after_write: |_, _| {},
+        after_failed_write: |_, _| {},
+        check_preconditions: None,
+        admit_delete: |_, _| Ok(()),
+        delete_names_uid: false,
+        mark_deleted: None,
+        grace_period: |_, _| 0,
+        set_deleted_status: |_| {},
+        marked_before_removal: false,
+        is_kept: |_| false,
+        after_removal: |_, _| {},
+        etcd_prefix: None,
     };
-}
-
-/// A signing request says who made it, whatever it says itself.
-pub(crate) fn signed_by(resource: &Resource, object: &mut Value, user: &User) {
-    if resource.id() != SIGNING_REQUESTS {
-        return;
-    }
-    let spec = defaults::sub(object, "spec");
-    let given = |there: bool, value: Value| if there { value } else { Value::Null };
-    let fields = [
-        ("username", given(!user.name.is_empty(), json!(user.name))),
-        ("uid", given(!user.uid.is_empty(), json!(user.uid))),
-        ("groups", given(!user.groups.is_empty(), json!(user.groups))),
-        ("extra", given(!user.extra.is_empty(), json!(user.extra))),
-    ];
-    let Value::Object(spec) = spec else { return };
-    for (name, value) in fields {
-        spec.remove(name);
-        if !value.is_null() {
-            spec.insert(name.to_owned(), value);
-        }
-    }
-}
-
-/// A volume says since when it has its phase, unless the request does. The real server's storage sees to that, too.
-pub(crate) fn phase_moved(resource: &Resource, object: &mut Value, current: Option<&Value>, now: Timestamp) {
-    const SINCE: &str = "lastPhaseTransitionTime";
-    if resource.id() != "persistentvolumes" {
-        return;
-    }
-    let status = |of: &Value, field: &str| of["status"][field].clone();
-    let moved = match current {
-        None => true,
-        Some(current) => {
-            status(current, "phase") != status(object, "phase")
-                && (status(object, SINCE).is_null() || status(object, SINCE) == status(current, SINCE))
-        }
-    };
-    if moved {
-        object["status"][SINCE] = Value::from(metadata::seconds(now));
-    }
-}
-
-/// Before an update: `object` becomes what the request may make of `current`.
-pub(crate) fn prepare_update(resource: &Resource, part: Part, object: &mut Value, current: &Value) {
-    match part {
-        Part::Main | Part::Scale => {
-            if resource.has_status() {
-                take(object, current, "status");
-            }
-            // What is asked to be signed, and by whom, stays.
-            if resource.id() == SIGNING_REQUESTS {
-                take(object, current, "spec");
-            }
-            if resource.id() == "namespaces" {
-                let finalizers = current["spec"]["finalizers"].clone();
-                let spec = defaults::sub(object, "spec");
-                if finalizers.is_null() {
-                    spec.as_object_mut().into_iter().for_each(|map| {
-                        map.remove("finalizers");
-                    });
-                } else {
-                    spec["finalizers"] = finalizers;
-                }
-            }
-        }
-        Part::Binding => {}
-        // A Deployment's revision is an annotation that travels with its status and is no change of what is wanted.
-        Part::Status if resource.id() == "apps/deployments" => {
-            only(object, current, resource, &["/status", "/metadata/annotations"]);
-        }
-        Part::Status => only(object, current, resource, &["/status"]),
-        Part::Finalize => only(object, current, resource, &["/spec/finalizers"]),
-        Part::EphemeralContainers => only(object, current, resource, &["/spec/ephemeralContainers"]),
-        Part::Resize => only(object, current, resource, &["/spec/containers", "/spec/initContainers"]),
-        Part::Approval => only(object, current, resource, &["/status/conditions"]),
-    }
-    match (resource.id(), part) {
-        ("pods", Part::Main) => defaults::tolerations(defaults::sub(object, "spec")),
-        ("pods", Part::Status) => {
-            // How well a pod is served follows from its spec; nobody takes it away.
-            let class = current["status"]["qosClass"].clone();
-            defaults::put(defaults::sub(object, "status"), "qosClass", class);
-        }
-        ("autoscaling/horizontalpodautoscalers", Part::Status) if resource.version == "v2" => {
-            defaults::put(defaults::sub(object, "status"), "currentMetrics", Value::Null);
-        }
-        _ => {}
-    }
-    let counts = (resource.habits.generation || resource.custom.is_some())
-        && !matches!(part, Part::Status | Part::Binding | Part::Approval);
-    if counts && wanted_differs(resource, object, current) {
-        let next = opdev_object::meta::generation(current) + 1;
-        metadata::of(object).insert("generation".to_owned(), Value::from(next));
-    }
-}
-
-fn take(object: &mut Value, current: &Value, field: &str) {
-    let Some(map) = object.as_object_mut() else { return };
-    match current.get(field) {
-        Some(value) => map.insert(field.to_owned(), value.clone()),
-        None => map.remove(field),
-    };
-}
-
-/// Everything but these fields is as it was. Metadata that people set stays writable for built-in kinds.
-fn only(object: &mut Value, current: &Value, resource: &Resource, fields: &[&str]) {
-    let wanted: Vec<Option<Value>> = fields.iter().map(|field| object.pointer(field).cloned()).collect();
-    let new_meta = object["metadata"].clone();
-    *object = current.clone();
-    let meta = metadata::of(object);
-    let mut kept = vec!["managedFields", "resourceVersion"];
-    if resource.custom.is_none() {
-        kept.extend(["annotations", "finalizers", "generateName"]);
-        // Old kubelets lost the owners of pods.
-        if resource.id() != "pods" {
-            kept.push("ownerReferences");
-        }
-        if resource.id() != "apps/deployments" {
-            kept.push("labels");
-        }
-    }
-    for field in kept {
-        match new_meta.get(field) {
-            Some(value) => meta.insert(field.to_owned(), value.clone()),
-            None => meta.remove(field),
-        };
-    }
-    for (field, value) in fields.iter().zip(wanted) {
-        set(object, field, value);
-    }
-}
-
-fn set(object: &mut Value, pointer: &str, value: Option<Value>) {
-    let mut names: Vec<&str> = pointer.trim_start_matches('/').split('/').collect();
-    let Some(last) = names.pop() else { return };
-    let parent = names.into_iter().fold(object, |at, name| defaults::sub(at, name));
-    match (parent.as_object_mut(), value) {
-        (Some(map), Some(value)) => {
-            map.insert(last.to_owned(), value);
-        }
-        (Some(map), None) => {
-            map.remove(last);
-        }
-        (None, _) => {}
-    }
-}
-
-/// Whether anything but metadata (and a status with a path of its own) differs.
-fn wanted_differs(resource: &Resource, object: &Value, current: &Value) -> bool {
-    let (Some(new), Some(old)) = (object.as_object(), current.as_object()) else { return true };
-    let ignored = |key: &str| {
-        matches!(key, "metadata" | "apiVersion" | "kind") || (key == "status" && resource.has_status())
-    };
-    let one_way = |a: &serde_json::Map<String, Value>, b: &serde_json::Map<String, Value>| {
-        a.iter().any(|(key, value)| !ignored(key) && b.get(key) != Some(value))
-    };
-    if one_way(new, old) || one_way(old, new) {
-        return true;
-    }
-    // Upstream counts a Deployment's annotations among what is wanted.
-    resource.id() == "apps/deployments"
-        && object["metadata"]["annotations"] != current["metadata"]["annotations"]
 }

@@ -3,8 +3,9 @@
 
 use super::admit::Subject;
 use super::context::Context;
-use super::strategy::{self, Part};
-use super::{Registry, allocate, convert, definitions, fields, validate, warnings};
+use super::part::Part;
+use super::strategy::strategy_of;
+use super::{Registry, convert, fields, prepare, validate, warnings};
 use crate::error::{Cause, Status};
 use crate::resource::{Resource, metadata};
 use crate::storage::{Expected, Key, Refused, Stored};
@@ -81,15 +82,16 @@ impl Registry {
         let subject = Subject::update(resource, part, key);
         self.mutated_update(ctx, &subject, part, &mut object, &served)?;
         check_version(change, &object, &served)?;
-        self.check_escalation(ctx, resource, &key.namespace, &object, Some(&served))?;
+        let strategy = strategy_of(resource);
+        (strategy.check_escalation)(self, ctx, resource, &key.namespace, &object, Some(&served))?;
         let unconditional = metadata::text(&object, "resourceVersion").is_empty();
         let moved = metadata::moved(&object, &served);
         metadata::keep(&mut object, &served);
-        strategy::prepare_update(resource, part, &mut object, &served);
+        prepare::prepare_update(resource, part, &mut object, &served);
         if part == Part::Status {
-            strategy::phase_moved(resource, &mut object, Some(&served), self.now());
+            (strategy.set_transition_time)(&mut object, Some(&served), self.now());
         }
-        let mut services = self.lock_services(resource);
+        let mut allocating = self.lock_allocation(resource);
         let (mut causes, amid) = metadata::validate_update(resource, &object, &served, moved.as_ref());
         causes.extend(self.validate_update(change, &mut object, &served, (&causes, amid))?);
         if !causes.is_empty() {
@@ -103,20 +105,19 @@ impl Registry {
         }
         self.check_plugins(ctx, (resource, part), &object, Some(&served))?;
         if self.asks(ctx, resource) {
-            drop(services);
+            drop(allocating);
             self.validated_update(ctx, &subject, part, &object, &served)?;
-            services = self.lock_services(resource);
+            allocating = self.lock_allocation(resource);
             // Somebody else may have got the same address meanwhile.
-            if services.is_some() && self.allocate_service(&mut object.clone(), Some(&served)).is_err() {
+            if allocating.is_some() && !self.still_allocatable(resource, &object, Some(&served)) {
                 return Ok(None);
             }
         }
         let over = finished(resource, &object);
         if !over {
-            strategy::complete(resource, &mut object);
+            (strategy.complete)(&mut object);
         }
-        // Only what services and claims use grows by a change.
-        let grows = matches!(resource.id(), "services" | "persistentvolumeclaims") && part == Part::Main;
+        let grows = strategy.update_uses_quota && part == Part::Main;
         let _quotas = if grows { self.within_quotas(resource, &object, Some(&served))? } else { None };
         let object = self.stored_form(resource, object)?;
         if fields::same(&object, &current.value()) && !over {
@@ -128,14 +129,14 @@ impl Registry {
         if ctx.dry_run {
             return Ok(Some(Stored::unsaved(object)));
         }
-        self.announce(resource, &object);
+        (strategy.before_write)(self, &object);
         let put = self.store.put(&resource.table, key, Expected::Revision(current.revision), object);
         if put.is_err() {
-            self.recall(resource, key);
+            (strategy.after_failed_write)(self, key);
         }
         match put {
             Ok(stored) => {
-                self.written(resource, &stored.value());
+                (strategy.after_write)(self, &stored.value());
                 Ok(Some(stored))
             }
             Err(Refused::Missing) => Err(Status::not_found(&resource.group, &resource.plural, &key.name)),
@@ -192,20 +193,14 @@ impl Registry {
         if !matches!(part, Part::Main | Part::Scale) {
             return Ok(amid);
         }
-        if resource.id() == "services" {
-            allocate::keep(object, current);
-            // As on a create, what cannot be allocated is told before anything else is looked at.
-            allocate::families(object)?;
-            self.allocate_service(object, Some(current))?;
+        let strategy = strategy_of(resource);
+        if let Some(allocation) = &strategy.allocation {
+            // As on a create, what cannot be allocated is reported before anything else is looked at.
+            (allocation.keep)(object, current)?;
+            (allocation.allocate)(self, object, Some(current))?;
         }
         let mut causes = validate::update(resource, object, current, amid);
-        if resource.id() == definitions::ID {
-            causes.extend(definitions::validate(object, Some(current)));
-            causes.extend(definitions::validate_update(object, current));
-            if causes.is_empty() {
-                self.accept_names(object, Some(current));
-            }
-        }
+        (strategy.validate_in_registry)(self, object, Some(current), &mut causes);
         Ok(causes)
     }
 
@@ -232,7 +227,7 @@ fn check_version(change: Change<'_>, object: &Value, current: &Value) -> Result<
     let Change { resource, key, way, .. } = change;
     let version = metadata::text(object, "resourceVersion");
     if version.is_empty() || version == "0" {
-        if resource.habits.unconditional_update {
+        if resource.rules.unconditional_update {
             return Ok(());
         }
         let cause =
@@ -266,16 +261,15 @@ pub(super) fn finished(resource: &Resource, object: &Value) -> bool {
     meta.get("deletionTimestamp").is_some()
         && empty(&meta["finalizers"])
         && grace == 0
-        && (resource.id() != "namespaces" || empty(&object["spec"]["finalizers"]))
+        && !(strategy_of(resource).is_kept)(object)
 }
 
 /// Where etcd would have the object. A dry run does not get as far as the common prefix.
 fn storage_key(resource: &Resource, key: &Key, dry_run: bool) -> String {
-    let table = match (resource.custom.is_some(), resource.plural.as_str()) {
-        (true, plural) => format!("{}/{plural}", resource.group),
-        (false, "services") => "services/specs".to_owned(),
-        (false, "ingresses") => "ingress".to_owned(),
-        (false, plural) => plural.to_owned(),
+    let plural = resource.plural.as_str();
+    let table = match resource.custom {
+        Some(_) => format!("{}/{plural}", resource.group),
+        None => strategy_of(resource).etcd_prefix.unwrap_or(plural).to_owned(),
     };
     let namespace = if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
     let registry = if dry_run { "" } else { "/registry" };

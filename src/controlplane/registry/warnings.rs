@@ -1,9 +1,10 @@
 //! What a real server warns of although it accepts it: double names in a pod, fields that have no effect.
 //! Never refuses anything.
 
-use super::Context;
+use super::context::Context;
+use super::strategy::strategy_of;
 use super::validate::{absent, items};
-use crate::resource::{Resource, metadata, quantity};
+use crate::resource::{Resource, quantity};
 use serde_json::Value;
 
 /// Warns of a new object, or of one that may replace another.
@@ -12,24 +13,35 @@ pub(crate) fn warn(ctx: &mut Context, resource: &Resource, object: &Value, curre
         finalizers(ctx, object, current);
         return;
     }
-    let spec = &object["spec"];
-    // A pod's spec hardly changes: its warnings come once. Those of a template come with every generation.
-    let generation = opdev_object::meta::generation;
-    let fresh = current.is_none_or(|old| generation(old) != generation(object));
-    if !metadata::takes_any_finalizer(resource) {
+    if !resource.rules.any_finalizer {
         finalizers(ctx, object, current);
     }
-    match resource.id() {
-        "pods" if current.is_none() => pod(ctx, spec, "spec"),
-        "apps/deployments" | "apps/replicasets" | "apps/statefulsets" | "apps/daemonsets" if fresh => {
-            pod(ctx, &spec["template"]["spec"], "spec.template.spec");
-        }
-        "batch/jobs" if fresh => pod(ctx, &spec["template"]["spec"], "spec.template.spec"),
-        "batch/cronjobs" if fresh => {
-            pod(ctx, &spec["jobTemplate"]["spec"]["template"]["spec"], "spec.jobTemplate.spec.template.spec");
-        }
-        "services" => service(ctx, spec),
-        _ => {}
+    (strategy_of(resource).warn)(ctx, object, current);
+}
+
+/// Warns of a pod. Its spec hardly changes: its warnings come once.
+pub(super) fn pod(ctx: &mut Context, object: &Value, current: Option<&Value>) {
+    if current.is_none() {
+        pod_spec(ctx, &object["spec"], "spec");
+    }
+}
+
+/// Warns of the template of pods at `spec.template`.
+pub(super) fn template(ctx: &mut Context, object: &Value, current: Option<&Value>) {
+    template_at(ctx, object, current, &["spec", "template", "spec"]);
+}
+
+/// Warns of the template of a CronJob's pods.
+pub(super) fn job_template(ctx: &mut Context, object: &Value, current: Option<&Value>) {
+    template_at(ctx, object, current, &["spec", "jobTemplate", "spec", "template", "spec"]);
+}
+
+/// The warnings of a template come with every generation.
+fn template_at(ctx: &mut Context, object: &Value, current: Option<&Value>, path: &[&str]) {
+    let generation = opdev_object::meta::generation;
+    if current.is_none_or(|old| generation(old) != generation(object)) {
+        let spec = path.iter().fold(object, |at, name| &at[*name]);
+        pod_spec(ctx, spec, &path.join("."));
     }
 }
 
@@ -46,7 +58,9 @@ fn finalizers(ctx: &mut Context, object: &Value, current: Option<&Value>) {
     }
 }
 
-fn service(ctx: &mut Context, spec: &Value) {
+/// Warns of a Service.
+pub(super) fn service(ctx: &mut Context, object: &Value, _current: Option<&Value>) {
+    let spec = &object["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
     let external = !items(&spec["externalIPs"]).is_empty();
     let headless = kind == "ClusterIP" && spec["clusterIP"] == "None";
@@ -84,7 +98,7 @@ fn containers<'a>(spec: &'a Value, path: &str) -> Vec<(String, &'a Value)> {
     lists.into_iter().flat_map(of).map(|(place, item)| (format!("{path}.{place}"), item)).collect()
 }
 
-fn pod(ctx: &mut Context, spec: &Value, path: &str) {
+fn pod_spec(ctx: &mut Context, spec: &Value, path: &str) {
     for (list, field, what) in [("hostAliases", "ip", "ip"), ("imagePullSecrets", "name", "name")] {
         let all = items(&spec[list]);
         for (i, item) in all.iter().enumerate() {

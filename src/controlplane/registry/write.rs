@@ -3,7 +3,7 @@
 use super::Registry;
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
-use super::strategy::Part;
+use super::part::Part;
 use super::update::{Change, Way};
 use crate::contract::Write;
 use crate::error::Status;

@@ -3,7 +3,7 @@
 
 use crate::error::{Cause, Status};
 use crate::random;
-use crate::resource::{Resource, names};
+use crate::resource::{MetadataChecks, MetadataOrder, Resource, names};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -127,14 +127,14 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
     if !base.is_empty() {
         // The base may end in what a whole name may not end in.
         let probe = format!("{}a", base.trim_end_matches(['-', '.']));
-        for wrong in names::object_name(resource, &probe) {
+        for wrong in (resource.rules.validate_name)(&probe) {
             causes.push(Cause::invalid("metadata.generateName", &Value::from(base), &wrong));
         }
     }
     if name.is_empty() {
         causes.push(Cause::required("metadata.name", "name or generateName is required"));
     } else {
-        for wrong in names::object_name(resource, name) {
+        for wrong in (resource.rules.validate_name)(name) {
             causes.push(Cause::invalid("metadata.name", &Value::from(name), &wrong));
         }
     }
@@ -142,30 +142,6 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
     finalizer_names(object, &mut causes);
     own_finalizers(resource, object, &mut causes);
     causes
-}
-
-/// How often the real server looks at the metadata of an update, and tells what is wrong each time: as that of a
-/// change, and as that of a whole object. Measured on 1.36.
-fn rounds(resource: &Resource) -> (usize, usize) {
-    match resource.id() {
-        "policy/poddisruptionbudgets" => (1, 1),
-        "limitranges" => (1, 2),
-        "configmaps"
-        | "secrets"
-        | "serviceaccounts"
-        | "pods"
-        | "persistentvolumeclaims"
-        | "namespaces"
-        | "endpoints"
-        | "networking.k8s.io/ingresses" => (2, 2),
-        _ if whole_first(resource) => (2, 2),
-        _ => (2, 1),
-    }
-}
-
-/// Whether the whole of a changed object is looked at before what changed of it.
-pub(crate) fn whole_first(resource: &Resource) -> bool {
-    resource.id() == "batch/jobs" || resource.group == "rbac.authorization.k8s.io"
 }
 
 /// What is wrong with the metadata of an object that is to replace `current`: what comes before all else, and what comes
@@ -176,7 +152,7 @@ pub(crate) fn validate_update(
     current: &Value,
     moved: Option<&Cause>,
 ) -> (Vec<Cause>, Vec<Cause>) {
-    let (changes, wholes) = rounds(resource);
+    let MetadataChecks { changes, wholes, order } = resource.rules.metadata_checks;
     let (mut fields, mut whole, mut own) = (Vec::new(), Vec::new(), Vec::new());
     validate_fields(object, &mut fields);
     whole.extend(fields.iter().cloned());
@@ -197,16 +173,21 @@ pub(crate) fn validate_update(
     } else {
         whole.clear();
     }
-    if whole_first(resource) {
-        before.extend(whole);
-        return (before, change);
+    match order {
+        MetadataOrder::WholeFirst => {
+            before.extend(whole);
+            (before, change)
+        }
+        MetadataOrder::WholeLater => {
+            before.extend(change);
+            (before, whole)
+        }
+        MetadataOrder::ChangesFirst => {
+            before.extend(change);
+            before.extend(whole);
+            (before, Vec::new())
+        }
     }
-    before.extend(change);
-    if matches!(resource.id(), "configmaps" | "secrets") {
-        return (before, whole);
-    }
-    before.extend(whole);
-    (before, Vec::new())
 }
 
 /// Refuses a patch that makes another object of it. A whole object with another uid is refused before.
@@ -259,19 +240,6 @@ fn validate_fields(object: &Value, causes: &mut Vec<Cause>) {
     validate_owners(meta, causes);
 }
 
-/// Only the older groups insist on a domain; the others do not even warn.
-pub(crate) fn takes_any_finalizer(resource: &Resource) -> bool {
-    matches!(
-        resource.group.as_str(),
-        "coordination.k8s.io"
-            | "policy"
-            | "apiextensions.k8s.io"
-            | "apiregistration.k8s.io"
-            | "admissionregistration.k8s.io"
-            | "node.k8s.io"
-    )
-}
-
 fn finalizer_names(object: &Value, causes: &mut Vec<Cause>) {
     let list = finalizers(object);
     for finalizer in &list {
@@ -290,7 +258,7 @@ fn finalizer_names(object: &Value, causes: &mut Vec<Cause>) {
 
 /// Refuses finalizers without a domain that are none of the server's own.
 fn own_finalizers(resource: &Resource, object: &Value, causes: &mut Vec<Cause>) {
-    if resource.custom.is_some() || takes_any_finalizer(resource) {
+    if resource.custom.is_some() || resource.rules.any_finalizer {
         return;
     }
     for (i, finalizer) in finalizers(object).iter().enumerate() {

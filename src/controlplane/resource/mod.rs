@@ -4,8 +4,11 @@
 pub(crate) mod metadata;
 pub(crate) mod names;
 pub(crate) mod quantity;
+mod rules;
 mod webhook;
 
+pub use rules::ResourceRules;
+pub(crate) use rules::{MetadataChecks, MetadataOrder};
 pub(crate) use webhook::{ClientConfig, Conversion, Target};
 
 use crate::contract::ResourceInfo;
@@ -14,6 +17,7 @@ use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
 use opdev_object::schema::SchemaRef;
 use serde_json::Value;
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 /// A subresource as discovery shows it.
@@ -71,21 +75,6 @@ pub struct Custom {
     pub deprecation_warning: Option<String>,
 }
 
-/// What differs from kind to kind in how objects are written; everything else follows from the schema.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Habits {
-    /// A PUT without a resourceVersion is fine.
-    pub unconditional_update: bool,
-    /// A PUT of something that does not exist creates it.
-    pub create_on_update: bool,
-    /// `metadata.generation` counts changes of the wanted state.
-    pub generation: bool,
-    /// A delete answers with the object instead of a Status.
-    pub returns_deleted: bool,
-    /// Dependents are kept unless the request says otherwise.
-    pub orphans_by_default: bool,
-}
-
 /// A served resource at one version.
 #[derive(Clone, Debug)]
 pub struct Resource {
@@ -115,8 +104,10 @@ pub struct Resource {
     pub table: Arc<str>,
     /// apiVersion that objects of the table are kept at.
     pub storage_api_version: String,
-    /// How objects are written.
-    pub habits: Habits,
+    /// What differs from kind to kind and several rooms have to know.
+    pub rules: ResourceRules,
+    /// The kind's `Strategy`. It names types of the registry, so that only `registry::strategy_of` can read it.
+    pub(crate) strategy: &'static (dyn Any + Send + Sync),
     /// Set for custom resources.
     pub custom: Option<Custom>,
     /// What follows from the rest, worked out on first use.

@@ -1,7 +1,5 @@
 //! Which names, labels and annotations are valid, with the texts that explain what is wrong.
 
-use crate::resource::Resource;
-
 /// Names as hosts have them: labels joined by dots.
 pub(crate) const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const WILDCARD: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
@@ -156,18 +154,6 @@ pub(crate) fn config_key(text: &str) -> Vec<String> {
         wrong.push("must not start with '..'".to_owned());
     }
     wrong
-}
-
-/// What is wrong with an object's name.
-pub(crate) fn object_name(resource: &Resource, name: &str) -> Vec<String> {
-    match (resource.group.as_str(), resource.plural.as_str()) {
-        ("", "namespaces") => label(name),
-        ("", "services") | ("apps", "statefulsets") => label(name),
-        ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) | ("policy", "poddisruptionbudgets") => {
-            path_segment(name)
-        }
-        _ => subdomain(name),
-    }
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ pub(crate) fn row(tables: &dyn Tables, resource: &Resource, object: &Value, want
         Include::None => Value::Null,
     };
     let mut row = json!({"cells": tables.cells(resource, object, wanted.now), "object": carried});
-    if let Some(conditions) = super::conditions(resource, object) {
+    if let Some(conditions) = tables.conditions(resource, object) {
         row["conditions"] = conditions;
     }
     row

@@ -4,13 +4,13 @@ use super::row::{Row, labels};
 use crate::classes::{DEFAULT_STORAGE_CLASS, is_default};
 use serde_json::{Map, Value};
 
-pub(super) const NAMESPACE: &[&str] = &["Name", "Status", "Age"];
+pub(crate) const NAMESPACE: &[&str] = &["Name", "Status", "Age"];
 
-pub(super) fn namespace(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn namespace(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/status/phase").into(), row.age()]
 }
 
-pub(super) const NODE: &[&str] = &[
+pub(crate) const NODE: &[&str] = &[
     "Name",
     "Status",
     "Roles",
@@ -23,7 +23,7 @@ pub(super) const NODE: &[&str] = &[
     "*Container-Runtime",
 ];
 
-pub(super) fn node(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn node(row: Row<'_>) -> Vec<Value> {
     let ready = row.list("/status/conditions").iter().find(|at| at["type"] == "Ready");
     let mut status = match ready.map(|at| at["status"] == "True") {
         Some(true) => "Ready",
@@ -62,7 +62,7 @@ pub(super) fn node(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const EVENT: &[&str] = &[
+pub(crate) const EVENT: &[&str] = &[
     "Last Seen",
     "Type",
     "Reason",
@@ -76,7 +76,7 @@ pub(super) const EVENT: &[&str] = &[
 ];
 
 /// Events of the core group and of `events.k8s.io`: one store, two sets of field names.
-pub(super) fn event(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn event(row: Row<'_>) -> Vec<Value> {
     let either = |core: &'static str, new: &'static str| if row.is_set(core) { core } else { new };
     let object = either("/involvedObject", "/regarding");
     let source = either("/source", "/deprecatedSource");
@@ -123,27 +123,27 @@ fn size(fields: Option<&Map<String, Value>>) -> usize {
     fields.map_or(0, Map::len)
 }
 
-pub(super) const CONFIG_MAP: &[&str] = &["Name", "Data:integer", "Age"];
+pub(crate) const CONFIG_MAP: &[&str] = &["Name", "Data:integer", "Age"];
 
-pub(super) fn config_map(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn config_map(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), (size(row.fields("/data")) + size(row.fields("/binaryData"))).into(), row.age()]
 }
 
-pub(super) const SECRET: &[&str] = &["Name", "Type", "Data:integer", "Age"];
+pub(crate) const SECRET: &[&str] = &["Name", "Type", "Data:integer", "Age"];
 
-pub(super) fn secret(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn secret(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/type").into(), size(row.fields("/data")).into(), row.age()]
 }
 
-pub(super) const SERVICE_ACCOUNT: &[&str] = &["Name", "Age"];
+pub(crate) const SERVICE_ACCOUNT: &[&str] = &["Name", "Age"];
 
-pub(super) fn service_account(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn service_account(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.age()]
 }
 
-pub(super) const LEASE: &[&str] = &["Name", "Holder", "Age"];
+pub(crate) const LEASE: &[&str] = &["Name", "Holder", "Age"];
 
-pub(super) fn lease(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn lease(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/spec/holderIdentity").into(), row.age()]
 }
 
@@ -162,7 +162,7 @@ fn phase(row: Row<'_>) -> Value {
     if row.is_set("/metadata/deletionTimestamp") { "Terminating" } else { row.text("/status/phase") }.into()
 }
 
-pub(super) const CLAIM: &[&str] = &[
+pub(crate) const CLAIM: &[&str] = &[
     "Name",
     "Status",
     "Volume",
@@ -174,7 +174,7 @@ pub(super) const CLAIM: &[&str] = &[
     "*VolumeMode",
 ];
 
-pub(super) fn claim(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn claim(row: Row<'_>) -> Vec<Value> {
     let bound = !row.text("/spec/volumeName").is_empty();
     let (capacity, modes) = if bound {
         (row.text("/status/capacity/storage"), access_modes(row.list("/status/accessModes")))
@@ -195,7 +195,7 @@ pub(super) fn claim(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const VOLUME: &[&str] = &[
+pub(crate) const VOLUME: &[&str] = &[
     "Name",
     "Capacity",
     "Access Modes",
@@ -209,7 +209,7 @@ pub(super) const VOLUME: &[&str] = &[
     "*VolumeMode",
 ];
 
-pub(super) fn volume(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn volume(row: Row<'_>) -> Vec<Value> {
     let claim = match row.text("/spec/claimRef/name") {
         "" => String::new(),
         name => format!("{}/{name}", row.text("/spec/claimRef/namespace")),
@@ -229,10 +229,10 @@ pub(super) fn volume(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const STORAGE_CLASS: &[&str] =
+pub(crate) const STORAGE_CLASS: &[&str] =
     &["Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion:boolean", "Age"];
 
-pub(super) fn storage_class(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn storage_class(row: Row<'_>) -> Vec<Value> {
     let name = row.text("/metadata/name");
     let mark = if is_default(row.object, &DEFAULT_STORAGE_CLASS) { " (default)" } else { "" };
     vec![
@@ -245,16 +245,16 @@ pub(super) fn storage_class(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const POD_TEMPLATE: &[&str] = &["Name", "Containers", "Images", "Pod Labels"];
+pub(crate) const POD_TEMPLATE: &[&str] = &["Name", "Containers", "Images", "Pod Labels"];
 
-pub(super) fn pod_template(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn pod_template(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/template");
     vec![row.name(), containers, images, labels(row.fields("/template/metadata/labels")).into()]
 }
 
-pub(super) const API_SERVICE: &[&str] = &["Name", "Service", "Available", "Age"];
+pub(crate) const API_SERVICE: &[&str] = &["Name", "Service", "Available", "Age"];
 
-pub(super) fn api_service(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn api_service(row: Row<'_>) -> Vec<Value> {
     let service = match row.text("/spec/service/name") {
         "" => "Local".to_owned(),
         name => format!("{}/{name}", row.text("/spec/service/namespace")),
@@ -263,22 +263,22 @@ pub(super) fn api_service(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), service.into(), available.into(), row.age()]
 }
 
-pub(super) const WEBHOOKS: &[&str] = &["Name", "Webhooks:integer", "Age"];
+pub(crate) const WEBHOOKS: &[&str] = &["Name", "Webhooks:integer", "Age"];
 
-pub(super) fn webhooks(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn webhooks(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.list("/webhooks").len().into(), row.age()]
 }
 
-pub(super) const RUNTIME_CLASS: &[&str] = &["Name", "Handler", "Age"];
+pub(crate) const RUNTIME_CLASS: &[&str] = &["Name", "Handler", "Age"];
 
-pub(super) fn runtime_class(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn runtime_class(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/handler").into(), row.age()]
 }
 
-pub(super) const SIGNING_REQUEST: &[&str] =
+pub(crate) const SIGNING_REQUEST: &[&str] =
     &["Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition"];
 
-pub(super) fn signing_request(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn signing_request(row: Row<'_>) -> Vec<Value> {
     let decided: Vec<&str> = ["Approved", "Denied", "Failed"]
         .into_iter()
         .filter(|kind| row.list("/status/conditions").iter().any(|at| at["type"] == *kind))
@@ -301,9 +301,9 @@ pub(super) fn signing_request(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const RESOURCE_QUOTA: &[&str] = &["Name", "Request", "Limit", "Age"];
+pub(crate) const RESOURCE_QUOTA: &[&str] = &["Name", "Request", "Limit", "Age"];
 
-pub(super) fn resource_quota(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn resource_quota(row: Row<'_>) -> Vec<Value> {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     for (name, hard) in row.fields("/status/hard").into_iter().flatten() {
         let used = row.at("/status/used").get(name).and_then(Value::as_str).unwrap_or("0");
@@ -313,10 +313,10 @@ pub(super) fn resource_quota(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), requests.join(", ").into(), limits.join(", ").into(), row.age()]
 }
 
-pub(super) const PRIORITY_CLASS: &[&str] =
+pub(crate) const PRIORITY_CLASS: &[&str] =
     &["Name", "Value:integer", "Global-Default:boolean", "PreemptionPolicy", "Age"];
 
-pub(super) fn priority_class(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn priority_class(row: Row<'_>) -> Vec<Value> {
     vec![
         row.name(),
         row.number("/value").into(),
@@ -326,9 +326,9 @@ pub(super) fn priority_class(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const BINDING: &[&str] = &["Name", "Role", "Age", "*Users", "*Groups", "*ServiceAccounts"];
+pub(crate) const BINDING: &[&str] = &["Name", "Role", "Age", "*Users", "*Groups", "*ServiceAccounts"];
 
-pub(super) fn binding(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn binding(row: Row<'_>) -> Vec<Value> {
     let subjects = |kind: &str| -> Value {
         let texts: Vec<String> = row
             .list("/subjects")

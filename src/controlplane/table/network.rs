@@ -3,10 +3,10 @@
 use super::row::{Row, first, labels, selector};
 use serde_json::Value;
 
-pub(super) const SERVICE: &[&str] =
+pub(crate) const SERVICE: &[&str] =
     &["Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "*Selector"];
 
-pub(super) fn service(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn service(row: Row<'_>) -> Vec<Value> {
     let internal = match row.list("/spec/clusterIPs").first().and_then(Value::as_str) {
         Some(first) => first,
         None => row.text("/spec/clusterIP"),
@@ -60,9 +60,9 @@ fn ingress_addresses(row: Row<'_>) -> Vec<String> {
         .collect()
 }
 
-pub(super) const ENDPOINTS: &[&str] = &["Name", "Endpoints", "Age"];
+pub(crate) const ENDPOINTS: &[&str] = &["Name", "Endpoints", "Age"];
 
-pub(super) fn endpoints(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn endpoints(row: Row<'_>) -> Vec<Value> {
     let mut all = Vec::new();
     for subset in row.list("/subsets") {
         let addresses: Vec<&str> =
@@ -82,9 +82,9 @@ pub(super) fn endpoints(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), first(&all, 3, "<none>").into(), row.age()]
 }
 
-pub(super) const ENDPOINT_SLICE: &[&str] = &["Name", "AddressType", "Ports", "Endpoints", "Age"];
+pub(crate) const ENDPOINT_SLICE: &[&str] = &["Name", "AddressType", "Ports", "Endpoints", "Age"];
 
-pub(super) fn endpoint_slice(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn endpoint_slice(row: Row<'_>) -> Vec<Value> {
     let ports: Vec<String> = row
         .list("/ports")
         .iter()
@@ -109,9 +109,9 @@ pub(super) fn endpoint_slice(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const INGRESS: &[&str] = &["Name", "Class", "Hosts", "Address", "Ports", "Age"];
+pub(crate) const INGRESS: &[&str] = &["Name", "Class", "Hosts", "Address", "Ports", "Age"];
 
-pub(super) fn ingress(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn ingress(row: Row<'_>) -> Vec<Value> {
     let hosts: Vec<&str> = row
         .list("/spec/rules")
         .iter()
@@ -130,9 +130,9 @@ pub(super) fn ingress(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const INGRESS_CLASS: &[&str] = &["Name", "Controller", "Parameters", "Age"];
+pub(crate) const INGRESS_CLASS: &[&str] = &["Name", "Controller", "Parameters", "Age"];
 
-pub(super) fn ingress_class(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn ingress_class(row: Row<'_>) -> Vec<Value> {
     let parameters = match row.fields("/spec/parameters") {
         Some(_) => {
             let kind = row.text("/spec/parameters/kind");
@@ -147,8 +147,8 @@ pub(super) fn ingress_class(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/spec/controller").into(), parameters.into(), row.age()]
 }
 
-pub(super) const NETWORK_POLICY: &[&str] = &["Name", "Pod-Selector", "Age"];
+pub(crate) const NETWORK_POLICY: &[&str] = &["Name", "Pod-Selector", "Age"];
 
-pub(super) fn network_policy(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn network_policy(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), selector(row.at("/spec/podSelector")).into(), row.age()]
 }

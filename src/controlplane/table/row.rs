@@ -6,61 +6,61 @@ use serde_json::{Map, Value};
 
 /// An object and the time it is.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
-    pub(super) object: &'a Value,
-    pub(super) now: Timestamp,
+pub(crate) struct Row<'a> {
+    pub(crate) object: &'a Value,
+    pub(crate) now: Timestamp,
 }
 
 impl<'a> Row<'a> {
     /// What is at a JSON pointer, null where there is nothing.
-    pub(super) fn at(self, pointer: &str) -> &'a Value {
+    pub(crate) fn at(self, pointer: &str) -> &'a Value {
         self.object.pointer(pointer).unwrap_or(&Value::Null)
     }
 
-    pub(super) fn text(self, pointer: &str) -> &'a str {
+    pub(crate) fn text(self, pointer: &str) -> &'a str {
         self.at(pointer).as_str().unwrap_or_default()
     }
 
     /// A text, or what to print where it is missing or empty.
-    pub(super) fn text_or(self, pointer: &str, missing: &'a str) -> &'a str {
+    pub(crate) fn text_or(self, pointer: &str, missing: &'a str) -> &'a str {
         Some(self.text(pointer)).filter(|text| !text.is_empty()).unwrap_or(missing)
     }
 
-    pub(super) fn number(self, pointer: &str) -> i64 {
+    pub(crate) fn number(self, pointer: &str) -> i64 {
         self.at(pointer).as_i64().unwrap_or(0)
     }
 
-    pub(super) fn list(self, pointer: &str) -> &'a [Value] {
+    pub(crate) fn list(self, pointer: &str) -> &'a [Value] {
         self.at(pointer).as_array().map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn fields(self, pointer: &str) -> Option<&'a Map<String, Value>> {
+    pub(crate) fn fields(self, pointer: &str) -> Option<&'a Map<String, Value>> {
         self.at(pointer).as_object()
     }
 
-    pub(super) fn is_set(self, pointer: &str) -> bool {
+    pub(crate) fn is_set(self, pointer: &str) -> bool {
         !self.at(pointer).is_null()
     }
 
-    pub(super) fn name(self) -> Value {
+    pub(crate) fn name(self) -> Value {
         self.text("/metadata/name").into()
     }
 
-    pub(super) fn age(self) -> Value {
+    pub(crate) fn age(self) -> Value {
         self.since("/metadata/creationTimestamp").into()
     }
 
-    pub(super) fn since(self, pointer: &str) -> String {
+    pub(crate) fn since(self, pointer: &str) -> String {
         age::since(self.at(pointer), self.now)
     }
 
     /// Whether `status.conditions` has this type with status True.
-    pub(super) fn condition(self, kind: &str) -> bool {
+    pub(crate) fn condition(self, kind: &str) -> bool {
         self.list("/status/conditions").iter().any(|at| at["type"] == kind && at["status"] == "True")
     }
 
     /// Names and images of the containers below a pod template, comma separated.
-    pub(super) fn containers(self, pod: &str) -> [Value; 2] {
+    pub(crate) fn containers(self, pod: &str) -> [Value; 2] {
         let containers = self.list(&format!("{pod}/spec/containers"));
         let join = |field: &str| {
             containers.iter().filter_map(|at| at[field].as_str()).collect::<Vec<_>>().join(",").into()
@@ -70,7 +70,7 @@ impl<'a> Row<'a> {
 }
 
 /// `a=b,c=d`, or `<none>`.
-pub(super) fn labels(labels: Option<&Map<String, Value>>) -> String {
+pub(crate) fn labels(labels: Option<&Map<String, Value>>) -> String {
     match labels.filter(|labels| !labels.is_empty()) {
         Some(labels) => labels
             .iter()
@@ -82,7 +82,7 @@ pub(super) fn labels(labels: Option<&Map<String, Value>>) -> String {
 }
 
 /// A label selector as kubectl writes it, or `<none>`.
-pub(super) fn selector(selector: &Value) -> String {
+pub(crate) fn selector(selector: &Value) -> String {
     let mut parts: Vec<(String, String)> = Vec::new();
     for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
         parts.push((key.clone(), format!("{key}={}", value.as_str().unwrap_or_default())));
@@ -109,7 +109,7 @@ pub(super) fn selector(selector: &Value) -> String {
 }
 
 /// The first few, and how many more there are.
-pub(super) fn first<S: AsRef<str>>(texts: &[S], most: usize, none: &str) -> String {
+pub(crate) fn first<S: AsRef<str>>(texts: &[S], most: usize, none: &str) -> String {
     if texts.is_empty() {
         return none.to_owned();
     }
@@ -119,7 +119,7 @@ pub(super) fn first<S: AsRef<str>>(texts: &[S], most: usize, none: &str) -> Stri
 }
 
 /// An int-or-string field as text.
-pub(super) fn either(value: &Value, missing: &str) -> String {
+pub(crate) fn either(value: &Value, missing: &str) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => missing.to_owned(),

@@ -10,4 +10,8 @@ pub(crate) trait Tables: Send + Sync {
     fn columns(&self, resource: &Resource) -> Vec<Value>;
     /// The cells of one row, as many as there are columns.
     fn cells(&self, resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value>;
+    /// What a row says about itself besides its cells.
+    fn conditions(&self, _resource: &Resource, _object: &Value) -> Option<Value> {
+        None
+    }
 }

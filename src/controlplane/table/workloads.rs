@@ -4,7 +4,7 @@ use super::age;
 use super::row::{Row, labels, selector};
 use serde_json::Value;
 
-pub(super) const DEPLOYMENT: &[&str] = &[
+pub(crate) const DEPLOYMENT: &[&str] = &[
     "Name",
     "Ready",
     "Up-to-date:integer",
@@ -15,7 +15,7 @@ pub(super) const DEPLOYMENT: &[&str] = &[
     "*Selector",
 ];
 
-pub(super) fn deployment(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn deployment(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/spec/template");
     vec![
         row.name(),
@@ -30,7 +30,7 @@ pub(super) fn deployment(row: Row<'_>) -> Vec<Value> {
 }
 
 /// ReplicaSets and replication controllers.
-pub(super) const REPLICAS: &[&str] = &[
+pub(crate) const REPLICAS: &[&str] = &[
     "Name",
     "Desired:integer",
     "Current:integer",
@@ -41,11 +41,11 @@ pub(super) const REPLICAS: &[&str] = &[
     "*Selector",
 ];
 
-pub(super) fn replica_set(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn replica_set(row: Row<'_>) -> Vec<Value> {
     replicas(row, selector(row.at("/spec/selector")))
 }
 
-pub(super) fn replication_controller(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn replication_controller(row: Row<'_>) -> Vec<Value> {
     replicas(row, labels(row.fields("/spec/selector")))
 }
 
@@ -63,9 +63,9 @@ fn replicas(row: Row<'_>, selector: String) -> Vec<Value> {
     ]
 }
 
-pub(super) const STATEFUL_SET: &[&str] = &["Name", "Ready", "Age", "*Containers", "*Images"];
+pub(crate) const STATEFUL_SET: &[&str] = &["Name", "Ready", "Age", "*Containers", "*Images"];
 
-pub(super) fn stateful_set(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn stateful_set(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/spec/template");
     vec![
         row.name(),
@@ -76,7 +76,7 @@ pub(super) fn stateful_set(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const DAEMON_SET: &[&str] = &[
+pub(crate) const DAEMON_SET: &[&str] = &[
     "Name",
     "Desired:integer",
     "Current:integer",
@@ -90,7 +90,7 @@ pub(super) const DAEMON_SET: &[&str] = &[
     "*Selector",
 ];
 
-pub(super) fn daemon_set(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn daemon_set(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/spec/template");
     vec![
         row.name(),
@@ -107,10 +107,10 @@ pub(super) fn daemon_set(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const JOB: &[&str] =
+pub(crate) const JOB: &[&str] =
     &["Name", "Status", "Completions", "Duration", "Age", "*Containers", "*Images", "*Selector"];
 
-pub(super) fn job(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn job(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/spec/template");
     let succeeded = row.number("/status/succeeded");
     let completions = match row.at("/spec/completions").as_i64() {
@@ -154,7 +154,7 @@ fn job_status(row: Row<'_>) -> &'static str {
         .unwrap_or("Running")
 }
 
-pub(super) const CRON_JOB: &[&str] = &[
+pub(crate) const CRON_JOB: &[&str] = &[
     "Name",
     "Schedule",
     "Timezone",
@@ -167,7 +167,7 @@ pub(super) const CRON_JOB: &[&str] = &[
     "*Selector",
 ];
 
-pub(super) fn cron_job(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn cron_job(row: Row<'_>) -> Vec<Value> {
     let [containers, images] = row.containers("/spec/jobTemplate/spec/template");
     let last = match age::instant(row.at("/status/lastScheduleTime")) {
         Some(_) => row.since("/status/lastScheduleTime"),
@@ -192,9 +192,9 @@ pub(super) fn cron_job(row: Row<'_>) -> Vec<Value> {
     ]
 }
 
-pub(super) const CONTROLLER_REVISION: &[&str] = &["Name", "Controller", "Revision:integer", "Age"];
+pub(crate) const CONTROLLER_REVISION: &[&str] = &["Name", "Controller", "Revision:integer", "Age"];
 
-pub(super) fn controller_revision(row: Row<'_>) -> Vec<Value> {
+pub(crate) fn controller_revision(row: Row<'_>) -> Vec<Value> {
     let owner = row.list("/metadata/ownerReferences").iter().find(|owner| owner["controller"] == true);
     let controller = owner.map_or("<none>".to_owned(), |owner| {
         let api_version = owner["apiVersion"].as_str().unwrap_or_default();

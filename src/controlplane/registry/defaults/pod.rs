@@ -4,7 +4,7 @@ use super::{each, put, sub};
 use serde_json::{Map, Value, json};
 
 /// A pod itself: its spec, and what templates do not get.
-pub(super) fn pod(object: &mut Value) {
+pub(in crate::registry) fn pod(object: &mut Value) {
     let spec = sub(object, "spec");
     pod_spec(spec);
     put(spec, "enableServiceLinks", true);
@@ -29,9 +29,16 @@ pub(super) fn pod(object: &mut Value) {
 }
 
 /// A pod template.
-pub(super) fn template(object: &mut Value) {
+pub(in crate::registry) fn template(object: &mut Value) {
     if object.is_object() {
         pod_spec(sub(object, "spec"));
+    }
+}
+
+/// The pod template below a spec that has one.
+pub(in crate::registry) fn template_of(spec: &mut Value) {
+    if let Some(found) = spec.get_mut("template") {
+        template(found);
     }
 }
 

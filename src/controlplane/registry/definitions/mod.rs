@@ -175,6 +175,14 @@ impl Registry {
         }
     }
 
+    /// After a definition was announced and not stored: serve what the store has.
+    pub(super) fn definition_not_written(&self, key: &Key) {
+        match self.store.get(ID, key) {
+            Some(stored) => self.definition_written(&stored.value()),
+            None => self.catalog.set_custom(&key.name, Vec::new()),
+        }
+    }
+
     /// After a definition is gone: serve it no more, and let others have its names.
     pub(super) fn definition_removed(&self, object: &Value) {
         self.catalog.set_custom(metadata::text(object, "name"), Vec::new());

@@ -1,7 +1,8 @@
 //! From a definition to the resources it serves, one per served version.
 
-use crate::resource::metadata;
-use crate::resource::{Conversion, Custom, Habits, Known, Resource, ScalePaths, Subresource, resource_id};
+use crate::registry::strategy;
+use crate::resource::{Conversion, Custom, Known, Resource, ResourceRules, ScalePaths};
+use crate::resource::{Subresource, metadata, resource_id};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -56,7 +57,8 @@ fn resource(definition: &Value, version: &Value) -> Resource {
         short_names: texts(&names["shortNames"]),
         categories: texts(&names["categories"]),
         subresources: subresources(version, &kind),
-        habits: Habits { generation: true, ..Habits::default() },
+        rules: ResourceRules { generation: true, unconditional_update: false, ..ResourceRules::COMMON },
+        strategy: &strategy::COMMON,
         custom: Some(custom(definition, version, &group)),
         known: Known::default(),
         version: name,

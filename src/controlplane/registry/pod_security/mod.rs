@@ -7,7 +7,8 @@ mod tests;
 
 use super::Registry;
 use super::context::Context;
-use super::strategy::Part;
+use super::part::Part;
+use super::strategy::{Pods, Write, strategy_of};
 use crate::error::{Cause, Status};
 use crate::resource::{Resource, metadata};
 use crate::storage::Key;
@@ -131,21 +132,6 @@ impl Policy {
     }
 }
 
-/// Where objects of a kind have the template of their pods.
-fn template(resource: &Resource) -> Option<&'static str> {
-    Some(match resource.id() {
-        "podtemplates" => "/template",
-        "batch/cronjobs" => "/spec/jobTemplate/spec/template",
-        "replicationcontrollers"
-        | "apps/replicasets"
-        | "apps/deployments"
-        | "apps/statefulsets"
-        | "apps/daemonsets"
-        | "batch/jobs" => "/spec/template",
-        _ => return None,
-    })
-}
-
 /// Whether anything of a pod changed that its security depends on: of what may change, the images.
 fn significant(pod: &Value, old: &Value) -> bool {
     let list = |pod: &Value, name: &str| pod["spec"][name].as_array().cloned().unwrap_or_default();
@@ -168,14 +154,14 @@ impl Registry {
     pub(super) fn check_pod_security(
         &self,
         ctx: &mut Context,
-        (resource, part): (&Resource, Part),
+        (resource, part): Write<'_>,
         object: &Value,
         old: Option<&Value>,
     ) -> Result<(), Status> {
-        match (resource.id(), part) {
-            ("namespaces", Part::Main) => return self.check_security_labels(ctx, resource, object, old),
-            ("pods", Part::Main | Part::EphemeralContainers | Part::Resize) => {}
-            (_, Part::Main) if template(resource).is_some() => {}
+        let pods = strategy_of(resource).pods;
+        match (pods, part) {
+            (Pods::Itself, Part::Main | Part::EphemeralContainers | Part::Resize) => {}
+            (Pods::Template(_), Part::Main) => {}
             _ => return Ok(()),
         }
         let key = Key::new("", metadata::text(object, "namespace"));
@@ -185,13 +171,13 @@ impl Registry {
             return Ok(());
         }
         let policy = Policy::of(&namespace.value());
-        let enforces = resource.id() == "pods";
+        let enforces = pods == Pods::Itself;
         if enforces && old.is_some_and(|old| !significant(object, old)) {
             return Ok(());
         }
-        let found = match template(resource) {
-            None => Some(object),
-            Some(place) => object.pointer(place),
+        let found = match pods {
+            Pods::Template(place) => object.pointer(place),
+            Pods::Itself | Pods::None => Some(object),
         };
         let Some(found) = found.filter(|found| found["spec"].is_object()) else { return Ok(()) };
         let pod = Pod { meta: &found["metadata"], spec: &found["spec"] };
@@ -213,7 +199,7 @@ impl Registry {
     }
 
     /// The labels of a namespace make sense; pods that are there and would not be let in any more are told.
-    fn check_security_labels(
+    pub(super) fn check_security_labels(
         &self,
         ctx: &mut Context,
         resource: &Resource,

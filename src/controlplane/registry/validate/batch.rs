@@ -61,7 +61,7 @@ fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
 
 /// What ties a job to its pods, unless the user manages it: labels and a selector with its uid and name. A job that was
 /// without the prefixed labels may stay so.
-pub(super) fn generated(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn generated(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     let (spec, metadata) = (&object["spec"], &object["metadata"]);
     if spec["manualSelector"] == true || spec["selector"].is_null() {
         return;
@@ -93,7 +93,7 @@ pub(super) fn generated(object: &Value, current: Option<&Value>, causes: &mut Ve
 }
 
 /// A job of its own.
-pub(super) fn alone(spec: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn alone(spec: &Value, causes: &mut Vec<Cause>) {
     job(spec, "spec", causes);
     let found = &spec["selector"];
     if found.is_null() {
@@ -110,7 +110,7 @@ pub(super) fn alone(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A cron job, which may replace another. Its name leaves room for the times of its jobs.
-pub(super) fn cron(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn cron(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let text = spec["schedule"].as_str().unwrap_or_default();
     if text.is_empty() {
@@ -229,7 +229,7 @@ fn node_affinity(pod: &mut Value, wanted: &Value) {
 }
 
 /// Most of a job never changes.
-pub(super) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (&object["spec"], &current["spec"]);
     if new["completionMode"] != "Indexed" {
         immutable("spec.completions", &new["completions"], &old["completions"], causes);

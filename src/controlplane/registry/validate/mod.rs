@@ -1,25 +1,25 @@
 //! What is refused of built-in kinds: by hand for the kinds that operators write, enumerations and required fields of
 //! all others by their schema. Never changes an object. Custom resources are validated by their own schema.
 
-mod batch;
+pub(super) mod batch;
 mod container;
-mod networking;
+pub(super) mod networking;
 mod place;
-mod pod;
-mod policies;
-mod rbac;
-mod scaling;
-mod storage;
-mod webhooks;
-mod workloads;
+pub(super) mod pod;
+pub(super) mod policies;
+pub(super) mod rbac;
+pub(super) mod scaling;
+pub(super) mod storage;
+pub(super) mod webhooks;
+pub(super) mod workloads;
 
-pub(crate) use place::{absent, items};
+pub(crate) use place::{absent, immutable, items};
 pub(crate) use workloads::print_emptied_labels;
 
+use super::strategy::strategy_of;
 use crate::error::Cause;
-use crate::resource::{Resource, metadata, names};
+use crate::resource::{MetadataOrder, Resource, names};
 use opdev_object::schema::FieldError;
-use place::immutable;
 use serde_json::Value;
 
 /// Whether these leave too little of an object to evaluate rules on it.
@@ -122,16 +122,14 @@ pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
 
 fn whole(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
-    if resource.id() == "batch/jobs" {
-        batch::generated(object, current, &mut causes);
-    }
+    (strategy_of(resource).validate_generated)(object, current, &mut causes);
     causes.extend(again(resource, object, current));
     causes
 }
 
 fn again(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
-    kind(resource, object, current, &mut causes);
+    (strategy_of(resource).validate)(resource, object, current, &mut causes);
     for error in opdev_object::schema::missing(object, resource.schema()) {
         if !causes.iter().any(|known| about(&known.field, &error.path)) {
             causes.push(cause(error));
@@ -153,107 +151,18 @@ pub(crate) fn update(
     current: &Value,
     mut amid: Vec<Cause>,
 ) -> Vec<Cause> {
+    let strategy = strategy_of(resource);
     let mut causes = Vec::new();
-    let (new, old) = (&object["spec"], &current["spec"]);
     // Some kinds say first what may not change, others first what is wrong.
-    match resource.id() {
-        "services" => networking::service_update(object, current, &mut causes),
-        "secrets" => {
-            immutable("type", &object["type"], &current["type"], &mut causes);
-            storage::frozen(object, current, &mut causes);
-        }
-        "configmaps" => storage::frozen(object, current, &mut causes),
-        _ => {}
-    }
-    if !metadata::whole_first(resource) {
+    (strategy.validate_change_first)(object, current, &mut causes);
+    if resource.rules.metadata_checks.order != MetadataOrder::WholeFirst {
         causes.append(&mut amid);
     }
     causes.extend(whole(resource, object, Some(current)));
     causes.append(&mut amid);
-    if resource.id() == "batch/jobs" {
-        // The real server looks at the spec of a changed job twice.
+    if strategy.validates_updates_twice {
         causes.extend(again(resource, object, Some(current)));
     }
-    match resource.id() {
-        "pods" => pod::update(object, current, &mut causes),
-        "apps/deployments" | "apps/replicasets" | "apps/daemonsets" => {
-            immutable("spec.selector", &new["selector"], &old["selector"], &mut causes);
-        }
-        "apps/statefulsets" => workloads::stateful_set_update(object, current, &mut causes),
-        "batch/jobs" => batch::update(object, current, &mut causes),
-        "persistentvolumeclaims" => storage::claim_update(object, current, &mut causes),
-        "rbac.authorization.k8s.io/rolebindings" | "rbac.authorization.k8s.io/clusterrolebindings" => {
-            rbac::binding_update(object, current, &mut causes);
-        }
-        "storage.k8s.io/storageclasses" => {
-            if object["parameters"] != current["parameters"] {
-                causes.push(Cause::forbidden("parameters", "updates to parameters are forbidden."));
-            }
-            if object["provisioner"] != current["provisioner"] {
-                causes.push(Cause::forbidden("provisioner", "updates to provisioner are forbidden."));
-            }
-        }
-        "scheduling.k8s.io/priorityclasses" if object["value"] != current["value"] => {
-            causes.push(Cause::forbidden("value", "may not be changed in an update."));
-        }
-        _ => {}
-    }
+    (strategy.validate_change)(object, current, &mut causes);
     causes
-}
-
-fn kind(resource: &Resource, object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
-    let spec = &object["spec"];
-    match resource.id() {
-        "pods" => pod::spec(spec, "spec", true, causes),
-        "apps/deployments" => workloads::deployment(spec, causes),
-        "apps/replicasets" => workloads::replica_set(spec, causes),
-        "apps/statefulsets" => workloads::stateful_set(spec, current, causes),
-        "apps/daemonsets" => workloads::daemon_set(spec, causes),
-        "batch/jobs" => batch::alone(spec, causes),
-        "batch/cronjobs" => batch::cron(object, current, causes),
-        "services" => networking::service(spec, causes),
-        "networking.k8s.io/ingresses" => networking::ingress(object, current.is_none(), causes),
-        "configmaps" => storage::config_map(object, causes),
-        "secrets" => storage::secret(object, causes),
-        "persistentvolumeclaims" => storage::claim(spec, "spec", causes),
-        "autoscaling/horizontalpodautoscalers" if resource.version == "v2" => {
-            scaling::autoscaler(spec, causes);
-        }
-        "policy/poddisruptionbudgets" => scaling::budget(spec, causes),
-        "coordination.k8s.io/leases" => scaling::lease(spec, causes),
-        "rbac.authorization.k8s.io/roles" => rbac::role(object, true, causes),
-        "rbac.authorization.k8s.io/clusterroles" => rbac::role(object, false, causes),
-        "rbac.authorization.k8s.io/rolebindings" => rbac::binding(object, true, causes),
-        "rbac.authorization.k8s.io/clusterrolebindings" => rbac::binding(object, false, causes),
-        "admissionregistration.k8s.io/validatingwebhookconfigurations"
-        | "admissionregistration.k8s.io/mutatingwebhookconfigurations" => {
-            webhooks::configuration(object, causes);
-        }
-        "admissionregistration.k8s.io/validatingadmissionpolicies" => policies::validating(object, causes),
-        "admissionregistration.k8s.io/mutatingadmissionpolicies" => policies::mutating(object, causes),
-        "admissionregistration.k8s.io/mutatingadmissionpolicybindings" => {
-            policies::mutating_binding(object, causes);
-        }
-        "admissionregistration.k8s.io/validatingadmissionpolicybindings" => {
-            policies::validating_binding(object, causes);
-        }
-        "events" | "events.k8s.io/events" => event(object, causes),
-        _ => {}
-    }
-}
-
-fn event(object: &Value, causes: &mut Vec<Cause>) {
-    let (field, regarding) = match object.get("regarding") {
-        Some(found) => ("regarding", found),
-        None => ("involvedObject", &object["involvedObject"]),
-    };
-    let about = regarding["namespace"].as_str().unwrap_or_default();
-    let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
-    if !about.is_empty() && about != own {
-        let detail = "does not match event.namespace";
-        causes.push(Cause::invalid(format!("{field}.namespace"), &Value::from(about), detail));
-    } else if about.is_empty() && !["default", "kube-system", ""].contains(&own) {
-        let detail = "does not match event.namespace";
-        causes.push(Cause::invalid(format!("{field}.namespace"), &Value::from(""), detail));
-    }
 }

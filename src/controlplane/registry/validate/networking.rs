@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const EXPOSED: [&str; 2] = ["NodePort", "LoadBalancer"];
 
 /// A service's spec.
-pub(super) fn service(spec: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn service(spec: &Value, causes: &mut Vec<Cause>) {
     let kind = spec["type"].as_str().unwrap_or_default();
     let ports = items(&spec["ports"]);
     let headless = spec["clusterIP"] == "None";
@@ -169,7 +169,7 @@ fn traffic(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
 }
 
 /// An allocated address stays.
-pub(super) fn service_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn service_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (&object["spec"], &current["spec"]);
     if new["type"] == "ExternalName" || old["type"] == "ExternalName" {
         return;
@@ -181,7 +181,7 @@ pub(super) fn service_update(object: &Value, current: &Value, causes: &mut Vec<C
 }
 
 /// An ingress.
-pub(super) fn ingress(object: &Value, fresh: bool, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn ingress(object: &Value, fresh: bool, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     if items(&spec["rules"]).is_empty() && spec["defaultBackend"].is_null() {
         let detail = "either `defaultBackend` or `rules` must be specified";

@@ -28,7 +28,7 @@ pub(super) fn at_least_zero(field: &str, value: &Value, causes: &mut Vec<Cause>)
 }
 
 /// Refuses a changed field.
-pub(super) fn immutable(field: &str, new: &Value, old: &Value, causes: &mut Vec<Cause>) {
+pub(crate) fn immutable(field: &str, new: &Value, old: &Value, causes: &mut Vec<Cause>) {
     if new != old {
         causes.push(Cause::invalid(field, new, "field is immutable"));
     }

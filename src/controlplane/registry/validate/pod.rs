@@ -40,7 +40,7 @@ const SOURCES: [&str; 30] = [
 ];
 
 /// Checks a pod template at `path`.
-pub(super) fn template(template: &Value, path: &str, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn template(template: &Value, path: &str, causes: &mut Vec<Cause>) {
     let meta = &template["metadata"];
     labels(&format!("{path}.labels"), &meta["labels"], causes);
     annotations(&format!("{path}.annotations"), &meta["annotations"], causes);
@@ -52,7 +52,7 @@ pub(super) fn template(template: &Value, path: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Checks a pod spec at `path`.
-pub(super) fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>) {
     let volumes = volumes(&spec["volumes"], &format!("{path}.volumes"), causes);
     container::containers(spec, path, &volumes, causes);
     container::init_containers(spec, path, &volumes, causes);
@@ -292,7 +292,7 @@ fn tolerations(list: &Value, path: &str, causes: &mut Vec<Cause>) {
 }
 
 /// A pod's spec is frozen but for a few fields.
-pub(super) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (&object["spec"], &current["spec"]);
     for list in ["containers", "initContainers"] {
         if items(&new[list]).len() != items(&old[list]).len() {

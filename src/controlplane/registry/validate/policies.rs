@@ -12,7 +12,7 @@ const LONGEST_ANNOTATION: usize = 5 * 1024;
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
 /// A policy that only looks.
-pub(super) fn validating(object: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn validating(object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let compiler = head(spec, false, causes);
     let (rules, notes) = (items(&spec["validations"]), items(&spec["auditAnnotations"]));
@@ -41,7 +41,7 @@ pub(super) fn validating(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A policy that changes objects.
-pub(super) fn mutating(object: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn mutating(object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let compiler = head(spec, true, causes);
     let mutations = items(&spec["mutations"]);
@@ -274,7 +274,7 @@ fn annotation(name: &str, note: &Value, place: &str, compiler: &Compiler, causes
 }
 
 /// A binding of a policy that only looks.
-pub(super) fn validating_binding(object: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn validating_binding(object: &Value, causes: &mut Vec<Cause>) {
     binding(&object["spec"], causes);
     const AT: &str = "spec.validationActions";
     const KNOWN: [&str; 3] = ["Audit", "Deny", "Warn"];
@@ -299,7 +299,7 @@ pub(super) fn validating_binding(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A binding of a policy that changes objects.
-pub(super) fn mutating_binding(object: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn mutating_binding(object: &Value, causes: &mut Vec<Cause>) {
     binding(&object["spec"], causes);
     operations(&object["spec"]["matchResources"], "spec.matchResources", causes);
 }

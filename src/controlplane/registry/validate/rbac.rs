@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// A role; one of a namespace has no rules about paths.
-pub(super) fn role(object: &Value, namespaced: bool, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn role(object: &Value, namespaced: bool, causes: &mut Vec<Cause>) {
     for (i, rule) in items(&object["rules"]).iter().enumerate() {
         let place = format!("rules[{i}]");
         let has = |field: &str| !items(&rule[field]).is_empty();
@@ -45,7 +45,7 @@ pub(super) fn role(object: &Value, namespaced: bool, causes: &mut Vec<Cause>) {
 }
 
 /// A binding; one of a namespace may bind roles of the namespace and of the cluster.
-pub(super) fn binding(object: &Value, namespaced: bool, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn binding(object: &Value, namespaced: bool, causes: &mut Vec<Cause>) {
     let role = &object["roleRef"];
     let text = |field: &str| role[field].as_str().unwrap_or_default();
     if text("apiGroup") != GROUP {
@@ -93,7 +93,7 @@ fn subject(subject: &Value, place: &str, namespaced: bool, causes: &mut Vec<Caus
 }
 
 /// A binding keeps its role.
-pub(super) fn binding_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn binding_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let role = &object["roleRef"];
     if *role != current["roleRef"] {
         let fields = [("APIGroup", &role["apiGroup"]), ("Kind", &role["kind"]), ("Name", &role["name"])];

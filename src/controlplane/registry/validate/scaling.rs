@@ -27,7 +27,7 @@ fn target(target: &Value, place: &str, allows_core: bool, causes: &mut Vec<Cause
 }
 
 /// An autoscaler's spec.
-pub(super) fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
     let (least, most) = (spec["minReplicas"].as_i64(), spec["maxReplicas"].as_i64().unwrap_or(0));
     if least.is_some_and(|least| least < 1) {
         let detail = "must be greater than or equal to 1";
@@ -130,7 +130,7 @@ fn metric_target(target: &Value, place: &str, source: &str, causes: &mut Vec<Cau
 }
 
 /// A disruption budget's spec.
-pub(super) fn budget(spec: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn budget(spec: &Value, causes: &mut Vec<Cause>) {
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
     if !least.is_null() && !most.is_null() {
         let fields = [
@@ -153,7 +153,7 @@ pub(super) fn budget(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A lease's spec.
-pub(super) fn lease(spec: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn lease(spec: &Value, causes: &mut Vec<Cause>) {
     let seconds = &spec["leaseDurationSeconds"];
     if seconds.as_i64().is_some_and(|n| n <= 0) {
         causes.push(Cause::invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));

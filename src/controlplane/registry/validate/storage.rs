@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const LIMIT: usize = 1024 * 1024;
 
 /// A config map.
-pub(super) fn config_map(object: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn config_map(object: &Value, causes: &mut Vec<Cause>) {
     let mut size = 0;
     for (key, value) in entries(&object["data"]) {
         config_key("data", key, causes);
@@ -35,7 +35,7 @@ fn config_key(field: &str, key: &str, causes: &mut Vec<Cause>) {
 }
 
 /// A secret: its keys, and what its type asks for.
-pub(super) fn secret(object: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn secret(object: &Value, causes: &mut Vec<Cause>) {
     let data = &object["data"];
     let mut size = 0;
     for (key, value) in entries(data) {
@@ -82,7 +82,7 @@ fn docker(data: &Value, key: &str, causes: &mut Vec<Cause>) {
 }
 
 /// What does not change once it was said that it will not.
-pub(super) fn frozen(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn frozen(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     if current["immutable"] != true {
         return;
     }
@@ -98,7 +98,7 @@ pub(super) fn frozen(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A claim's spec at `path`.
-pub(super) fn claim(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn claim(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
     let modes = items(&spec["accessModes"]);
     let field = format!("{path}.accessModes");
@@ -132,7 +132,7 @@ pub(super) fn claim(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Most of a claim never changes.
-pub(super) fn claim_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn claim_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let bare = |object: &Value| {
         let mut spec = object["spec"].clone();
         if let Some(map) = spec.as_object_mut() {

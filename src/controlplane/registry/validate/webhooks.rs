@@ -12,7 +12,7 @@ const URL_FORM: &str = "; desired format: https://host[/path]";
 const MOST_CONDITIONS: usize = 64;
 
 /// All webhooks of a configuration.
-pub(super) fn configuration(object: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn configuration(object: &Value, causes: &mut Vec<Cause>) {
     let mut names: Vec<&str> = Vec::new();
     for (index, hook) in items(&object["webhooks"]).iter().enumerate() {
         let place = format!("webhooks[{index}]");
@@ -55,7 +55,13 @@ fn webhook(hook: &Value, place: &str, causes: &mut Vec<Cause>) {
     conditions(items(&hook["matchConditions"]), false, &format!("{place}.matchConditions"), causes);
 }
 
-pub(super) fn one_of(hook: &Value, place: &str, field: &str, known: &[&str], causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn one_of(
+    hook: &Value,
+    place: &str,
+    field: &str,
+    known: &[&str],
+    causes: &mut Vec<Cause>,
+) {
     if let Some(found) = hook[field].as_str().filter(|found| !known.contains(found)) {
         causes.push(Cause::not_supported(format!("{place}.{field}"), &json!(found), known));
     }
@@ -99,7 +105,7 @@ fn reviews(hook: &Value, place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-pub(super) fn rule(rule: &Value, place: &str, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn rule(rule: &Value, place: &str, causes: &mut Vec<Cause>) {
     const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
     let crowded = |field: &str| {
         let list = items(&rule[field]);
@@ -238,7 +244,7 @@ fn service(service: &Value, place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-pub(super) fn conditions(list: &[Value], params: bool, place: &str, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn conditions(list: &[Value], params: bool, place: &str, causes: &mut Vec<Cause>) {
     if list.len() > MOST_CONDITIONS {
         let text = format!("Too many: {}: must have at most {MOST_CONDITIONS} items", list.len());
         causes.push(Cause::text("FieldValueTooMany", place, text));

@@ -10,7 +10,7 @@ use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};
 
 /// A deployment's spec.
-pub(super) fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
     at_least_zero("spec.replicas", &spec["replicas"], causes);
     selecting(spec, "deployment", causes);
     if labels_match(spec, causes) {
@@ -30,7 +30,7 @@ pub(super) fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A replica set's spec.
-pub(super) fn replica_set(spec: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn replica_set(spec: &Value, causes: &mut Vec<Cause>) {
     at_least_zero("spec.replicas", &spec["replicas"], causes);
     at_least_zero("spec.minReadySeconds", &spec["minReadySeconds"], causes);
     selecting(spec, "replicaset", causes);
@@ -41,7 +41,7 @@ pub(super) fn replica_set(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A daemon set's spec.
-pub(super) fn daemon_set(spec: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn daemon_set(spec: &Value, causes: &mut Vec<Cause>) {
     selecting(spec, "daemonset", causes);
     labels_match(spec, causes);
     pod::template(&spec["template"], "spec.template", causes);
@@ -51,7 +51,7 @@ pub(super) fn daemon_set(spec: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// A stateful set's spec, which may replace another.
-pub(super) fn stateful_set(spec: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn stateful_set(spec: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     match spec["podManagementPolicy"].as_str().unwrap_or_default() {
         "OrderedReady" | "Parallel" => {}
         "" => causes.push(Cause::required("spec.podManagementPolicy", "")),
@@ -123,7 +123,7 @@ fn selecting(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Labels of a template that its selector does not select.
-pub(super) fn mismatch(labels: &Value) -> Cause {
+pub(in crate::registry) fn mismatch(labels: &Value) -> Cause {
     Cause::invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
 }
 
@@ -241,7 +241,7 @@ fn update_strategy(strategy: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Only a few fields of a stateful set change.
-pub(super) fn stateful_set_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+pub(in crate::registry) fn stateful_set_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     const FREE: [&str; 7] = [
         "replicas",
         "ordinals",

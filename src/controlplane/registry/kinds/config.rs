@@ -1,0 +1,59 @@
+//! ConfigMaps, Secrets and ServiceAccounts.
+
+use crate::registry::defaults::sub;
+use crate::registry::strategy::{Selectable, Strategy};
+use crate::registry::validate::{immutable, storage};
+use crate::resource::{MetadataChecks, MetadataOrder, ResourceRules};
+use crate::table::{Printer, cluster};
+use base64::Engine;
+use serde_json::Value;
+
+const WHOLE_LATER: MetadataChecks =
+    MetadataChecks { order: MetadataOrder::WholeLater, ..MetadataChecks::TWICE };
+
+pub(super) static ALL: &[Strategy] = &[
+    Strategy {
+        id: "configmaps",
+        rules: ResourceRules { metadata_checks: WHOLE_LATER, ..ResourceRules::COMMON },
+        printer: Some(Printer::new(cluster::CONFIG_MAP, cluster::config_map)),
+        validate_change_first: storage::frozen,
+        validate: |_, object, _, causes| storage::config_map(object, causes),
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "secrets",
+        rules: ResourceRules { metadata_checks: WHOLE_LATER, ..ResourceRules::COMMON },
+        printer: Some(Printer::new(cluster::SECRET, cluster::secret)),
+        selectable: Selectable::fields(&["type"]),
+        set_defaults: |_, object| secret(object),
+        validate_change_first: |object, current, causes| {
+            immutable("type", &object["type"], &current["type"], causes);
+            storage::frozen(object, current, causes);
+        },
+        validate: |_, object, _, causes| storage::secret(object, causes),
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "serviceaccounts",
+        rules: ResourceRules {
+            returns_deleted: true,
+            metadata_checks: MetadataChecks::TWICE,
+            ..ResourceRules::COMMON
+        },
+        printer: Some(Printer::new(cluster::SERVICE_ACCOUNT, cluster::service_account)),
+        ..Strategy::COMMON
+    },
+];
+
+fn secret(object: &mut Value) {
+    if let Some(Value::Object(texts)) = object.as_object_mut().and_then(|map| map.remove("stringData")) {
+        let data = sub(object, "data");
+        for (key, text) in texts {
+            let text = text.as_str().unwrap_or_default();
+            data[&key] = Value::from(base64::engine::general_purpose::STANDARD.encode(text));
+        }
+    }
+    if object["type"].as_str().unwrap_or_default().is_empty() {
+        object["type"] = Value::from("Opaque");
+    }
+}

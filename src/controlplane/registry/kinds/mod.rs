@@ -1,0 +1,65 @@
+//! The strategies of all built-in kinds, a file for each group of them. A kind that is not here has the common strategy.
+//!
+//! To add a kind: its row in one of these files (or in a new one, named in the two lists below), with what differs from
+//! `Strategy::COMMON`; the functions of the row stand below it. What discovery and the schema say comes from the facts.
+
+mod admission;
+mod autoscaling;
+mod batch;
+mod certificates;
+mod cluster;
+mod config;
+mod definitions;
+mod events;
+mod networking;
+mod pods;
+mod rbac;
+mod scheduling;
+mod services;
+mod storage;
+mod workloads;
+
+use super::strategy::Strategy;
+
+/// All files.
+static FILES: [&[Strategy]; 15] = [
+    admission::ALL,
+    autoscaling::ALL,
+    batch::ALL,
+    certificates::ALL,
+    cluster::ALL,
+    config::ALL,
+    definitions::ALL,
+    events::ALL,
+    networking::ALL,
+    pods::ALL,
+    rbac::ALL,
+    scheduling::ALL,
+    services::ALL,
+    storage::ALL,
+    workloads::ALL,
+];
+
+/// The strategy of a kind. Asked once for each resource, when the catalog is made.
+pub(super) fn find(id: &str) -> Option<&'static Strategy> {
+    FILES.iter().copied().flatten().find(|strategy| strategy.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opdev_object::facts::facts;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_strategy_is_that_of_one_kind_which_the_facts_know() {
+        let resources = facts().resources().iter();
+        let known: BTreeSet<String> =
+            resources.map(|fact| crate::resource::resource_id(&fact.group, &fact.resource)).collect();
+        let mut seen = BTreeSet::new();
+        for strategy in FILES.iter().copied().flatten() {
+            assert!(known.contains(strategy.id), "{} is not in the facts", strategy.id);
+            assert!(seen.insert(strategy.id), "{} has two strategies", strategy.id);
+        }
+    }
+}

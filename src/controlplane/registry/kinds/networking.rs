@@ -1,0 +1,56 @@
+//! Ingresses, their classes, and network policies.
+
+use crate::registry::defaults::{each, put, sub};
+use crate::registry::strategy::Strategy;
+use crate::registry::validate::networking;
+use crate::resource::{MetadataChecks, ResourceRules};
+use crate::table::{Printer, network};
+use serde_json::{Value, json};
+
+pub(super) static ALL: &[Strategy] = &[
+    Strategy {
+        id: "networking.k8s.io/ingresses",
+        rules: ResourceRules {
+            generation: true,
+            metadata_checks: MetadataChecks::TWICE,
+            ..ResourceRules::COMMON
+        },
+        printer: Some(Printer::new(network::INGRESS, network::ingress)),
+        admit_create: |registry, _, ingress| {
+            registry.set_default_ingress_class(ingress);
+            Ok(())
+        },
+        initial_status: |_| Some(json!({"loadBalancer": {}})),
+        validate: |_, object, current, causes| networking::ingress(object, current.is_none(), causes),
+        etcd_prefix: Some("ingress"),
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "networking.k8s.io/ingressclasses",
+        rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
+        printer: Some(Printer::new(network::INGRESS_CLASS, network::ingress_class)),
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "networking.k8s.io/networkpolicies",
+        rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
+        printer: Some(Printer::new(network::NETWORK_POLICY, network::network_policy)),
+        set_defaults: |_, object| network_policy(object),
+        ..Strategy::COMMON
+    },
+];
+
+fn network_policy(object: &mut Value) {
+    let spec = sub(object, "spec");
+    if spec["policyTypes"].as_array().is_none_or(Vec::is_empty) {
+        let egress = spec["egress"].as_array().is_some_and(|list| !list.is_empty());
+        spec["policyTypes"] = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
+    }
+    for direction in ["ingress", "egress"] {
+        for rule in each(spec, direction) {
+            for port in each(rule, "ports") {
+                put(port, "protocol", "TCP");
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Volumes, claims to them, and their classes and drivers.
+
+use crate::error::Cause;
+use crate::limits;
+use crate::registry::defaults::{put, sub};
+use crate::registry::part::Part;
+use crate::registry::strategy::{LimitRange, Strategy};
+use crate::registry::validate::storage;
+use crate::resource::{MetadataChecks, ResourceRules, metadata};
+use crate::table::{Printer, cluster};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// Kinds whose PUT needs a resourceVersion.
+const CONDITIONAL: ResourceRules = ResourceRules { unconditional_update: false, ..ResourceRules::COMMON };
+
+pub(super) static ALL: &[Strategy] = &[
+    Strategy {
+        id: "persistentvolumeclaims",
+        rules: ResourceRules {
+            returns_deleted: true,
+            metadata_checks: MetadataChecks::TWICE,
+            ..ResourceRules::COMMON
+        },
+        printer: Some(Printer::new(cluster::CLAIM, cluster::claim)),
+        set_defaults: |_, object| claim(object),
+        limit_range: Some(LimitRange { fill: |_, _| {}, violations: limits::claim_violations }),
+        admit_create: |registry, _, claim| {
+            registry.set_default_storage_class(claim);
+            Ok(())
+        },
+        prepare_create: |object| protect(object, "kubernetes.io/pvc-protection"),
+        initial_status: |_| Some(json!({"phase": "Pending"})),
+        validate: |_, object, _, causes| storage::claim(&object["spec"], "spec", causes),
+        validate_change: storage::claim_update,
+        admit: |registry, _, (resource, part), object, old| match (part, old) {
+            (Part::Main, Some(old)) => registry.check_resize(resource, object, old),
+            _ => Ok(()),
+        },
+        update_uses_quota: true,
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "persistentvolumes",
+        rules: ResourceRules { returns_deleted: true, ..ResourceRules::COMMON },
+        printer: Some(Printer::new(cluster::VOLUME, cluster::volume)),
+        set_defaults: |_, object| volume(object),
+        prepare_create: |object| protect(object, "kubernetes.io/pv-protection"),
+        initial_status: |_| Some(json!({"phase": "Pending"})),
+        set_transition_time: set_phase_time,
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "storage.k8s.io/storageclasses",
+        rules: ResourceRules { returns_deleted: true, ..ResourceRules::COMMON },
+        printer: Some(Printer::new(cluster::STORAGE_CLASS, cluster::storage_class)),
+        set_defaults: |_, object| {
+            put(object, "reclaimPolicy", "Delete");
+            put(object, "volumeBindingMode", "Immediate");
+        },
+        validate_change: |object, current, causes| {
+            for field in ["parameters", "provisioner"] {
+                if object[field] != current[field] {
+                    causes.push(Cause::forbidden(field, &format!("updates to {field} are forbidden.")));
+                }
+            }
+        },
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "storage.k8s.io/csidrivers",
+        rules: ResourceRules { returns_deleted: true, ..CONDITIONAL },
+        set_defaults: |_, object| csi_driver(sub(object, "spec")),
+        ..Strategy::COMMON
+    },
+    Strategy { id: "storage.k8s.io/csinodes", rules: CONDITIONAL, ..Strategy::COMMON },
+    Strategy {
+        id: "storage.k8s.io/volumeattachments",
+        rules: CONDITIONAL,
+        initial_status: |_| Some(json!({"attached": false})),
+        ..Strategy::COMMON
+    },
+];
+
+fn claim(object: &mut Value) {
+    put(sub(object, "spec"), "volumeMode", "Filesystem");
+    put(sub(object, "status"), "phase", "Pending");
+}
+
+fn volume(object: &mut Value) {
+    let spec = sub(object, "spec");
+    put(spec, "persistentVolumeReclaimPolicy", "Retain");
+    put(spec, "volumeMode", "Filesystem");
+    put(sub(object, "status"), "phase", "Pending");
+}
+
+fn csi_driver(spec: &mut Value) {
+    put(spec, "attachRequired", true);
+    put(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
+    put(spec, "volumeLifecycleModes", json!(["Persistent"]));
+    for field in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
+        put(spec, field, false);
+    }
+}
+
+/// Storage that is in use stays: whoever releases it takes the finalizer off.
+fn protect(object: &mut Value, finalizer: &str) {
+    let meta = metadata::of(object);
+    let list = meta.entry("finalizers").or_insert_with(|| json!([]));
+    if let Some(list) = list.as_array_mut().filter(|list| !list.iter().any(|name| name == finalizer)) {
+        list.push(Value::from(finalizer));
+    }
+}
+
+/// A volume says since when it has its phase, unless the request does. The real server's storage sees to that, too.
+fn set_phase_time(object: &mut Value, current: Option<&Value>, now: Timestamp) {
+    const SINCE: &str = "lastPhaseTransitionTime";
+    let status = |of: &Value, field: &str| of["status"][field].clone();
+    let moved = match current {
+        None => true,
+        Some(current) => {
+            status(current, "phase") != status(object, "phase")
+                && (status(object, SINCE).is_null() || status(object, SINCE) == status(current, SINCE))
+        }
+    };
+    if moved {
+        object["status"][SINCE] = Value::from(metadata::seconds(now));
+    }
+}
