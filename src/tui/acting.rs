@@ -254,26 +254,15 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
 /// Saves the lines of the detail pane.
 pub(super) fn save(path: Option<String>, view: &mut ViewState, state: &State) -> Vec<Command> {
     let about = view.subject(state).map_or_else(String::new, |seen| format!("-{}", seen.key.name));
-    let end = match view.detail.tab {
-        Tab::Yaml => "yaml",
-        Tab::Log | Tab::Pods => "log",
-        Tab::Status
-        | Tab::Objects
-        | Tab::Calls
-        | Tab::Describe
-        | Tab::Conditions
-        | Tab::History
-        | Tab::Impact
-        | Tab::Values
-        | Tab::Events => "txt",
-    };
-    let partial = view.subject(state).filter(|seen| seen.metadata_only && view.detail.tab == Tab::Yaml);
+    let part = view.detail.tab.part();
+    let end = part.file_ending();
+    let partial = view.subject(state).filter(|seen| seen.metadata_only && view.detail.tab == Tab::YAML);
     if let Some(seen) = partial {
         let (kind, name) = (&seen.key.kind, &seen.key.name);
         view.told.message = Some(format!("save: only the metadata of {kind} {name} was read so far"));
         return Vec::new();
     }
-    let tab = view.detail.tab.title().to_lowercase().replace(' ', "-");
+    let tab = part.title().to_lowercase().replace(' ', "-");
     let name = format!("{tab}{about}.{end}");
     let mut text = view.detail.lines.texts().collect::<Vec<_>>().join("\n");
     text.push('\n');

@@ -1,5 +1,5 @@
-//! The one registry of actions: keys, footer and help all come from here.
-//! What is possible right now is in `enabled`, what an action does in `update`.
+//! What an action is. All of them are in `actions`; what is possible right now is in `enabled`, what an action does in
+//! `update`.
 
 use super::layout::Side;
 use super::pane::{Pane, Tab};
@@ -25,10 +25,6 @@ pub enum Do {
     Back,
     NextTab,
     PreviousTab,
-    ShowStatus,
-    ShowYaml,
-    ShowLog,
-    ShowImpact,
     Show(Tab),
     See(See),
     Held,
@@ -141,7 +137,7 @@ impl Section {
 }
 
 /// One action.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Action {
     /// Its name in the settings.
     pub id: &'static str,
@@ -165,10 +161,13 @@ pub struct Action {
     pub finding: bool,
 }
 
-const ALL: &[Pane] = &[Pane::Resources, Pane::Owned, Pane::Reconciles, Pane::Detail];
-const LISTS: &[Pane] = &[Pane::Resources, Pane::Owned];
-
-const fn action(id: &'static str, does: Do, keys: &'static [&'static str], section: Section) -> Action {
+/// An action without words.
+pub(super) const fn action(
+    id: &'static str,
+    does: Do,
+    keys: &'static [&'static str],
+    section: Section,
+) -> Action {
     Action {
         id,
         does,
@@ -184,326 +183,40 @@ const fn action(id: &'static str, does: Do, keys: &'static [&'static str], secti
 }
 
 impl Action {
-    const fn about(mut self, title: &'static str, about: &'static str) -> Self {
+    /// Its name and what it does.
+    pub(super) const fn about(mut self, title: &'static str, about: &'static str) -> Self {
         self.title = title;
         self.about = about;
         self
     }
 
-    const fn destroys(mut self) -> Self {
+    /// It destroys something.
+    pub(super) const fn destroys(mut self) -> Self {
         self.destructive = true;
         self
     }
 
-    const fn also(mut self, aliases: &'static [&'static str]) -> Self {
+    /// Other names of it.
+    pub(super) const fn also(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
-    const fn finding(mut self) -> Self {
+    /// Its keys count only while one searches.
+    pub(super) const fn finding(mut self) -> Self {
         self.finding = true;
         self
     }
 
-    const fn footer(mut self, panes: &'static [Pane]) -> Self {
+    /// The panes whose footer names it.
+    pub(super) const fn footer(mut self, panes: &'static [Pane]) -> Self {
         self.footer = panes;
         self
     }
 }
 
-/// All of them, in the order of footer and help.
-pub static ACTIONS: &[Action] = &[
-    action("apply", Do::Apply, &["a"], Section::Act)
-        .about("apply", "Apply a sample or a file.")
-        .footer(&[Pane::Resources]),
-    action("new", Do::New, &["n"], Section::Act)
-        .about("new", "Write a new custom resource in your editor, from a sample or from its schema.")
-        .footer(&[Pane::Resources]),
-    action("edit", Do::Edit, &["e"], Section::Act)
-        .about("edit", "Edit the selected object in your editor; you see what changes before it is written.")
-        .footer(LISTS),
-    action("undo", Do::Undo, &["u"], Section::Act)
-        .about("undo", "Show what was applied, edited, scaled and deleted, and undo it."),
-    action("scale", Do::Scale, &["s"], Section::Act)
-        .about("scale", "Set the replicas of the selected object.")
-        .footer(LISTS),
-    action("delete", Do::Delete, &["D"], Section::Act)
-        .about("delete", "Delete the selected object, after a question.")
-        .destroys()
-        .footer(LISTS),
-    action("reconcile", Do::Reconcile, &["r"], Section::Act)
-        .about("reconcile", "Reconcile the selected custom resource now.")
-        .footer(ALL),
-    action("pause", Do::Pause, &["p"], Section::Act)
-        .about("pause", "Pause or resume the selected custom resource; its causes collect meanwhile.")
-        .footer(&[Pane::Resources]),
-    action("pause-kind", Do::PauseKind, &["P"], Section::Act)
-        .about("pause kind", "Pause or resume all custom resources of the selected kind."),
-    action("step", Do::Step, &["."], Section::Act)
-        .about("step", "Run exactly one reconcile of the selected custom resource, paused or not."),
-    action("fail", Do::Fail, &["!"], Section::Act)
-        .about("fail", "Make a simulated pod crash, unready or evicted, or let it recover.")
-        .also(&["chaos", "crash"]),
-    action("check", Do::Check, &["="], Section::Act)
-        .about(
-            "check",
-            "Reconcile the selected custom resource twice: the second time nothing should be written.",
-        )
-        .also(&["idempotent"]),
-    action("mark", Do::Mark, &["space", "m"], Section::Act).about(
-        "mark",
-        "Mark or unmark a row; actions then take all marked ones. In other panes: a page down.",
-    ),
-    action("mark-range", Do::MarkRange, &["M"], Section::Act)
-        .about("mark range", "Mark all rows from the one marked last to this one."),
-    action("mark-others", Do::MarkOthers, &["*"], Section::Act)
-        .about("mark others", "Mark what is not marked, and unmark what is; esc unmarks all."),
-    action("copy", Do::Copy, &["c"], Section::Look)
-        .about("copy", "Copy a name, YAML or a kubectl command to the clipboard of your terminal."),
-    action("open-file", Do::OpenFile, &["ctrl-o"], Section::Look)
-        .about(
-            "open file",
-            "Open the file that is broken, or that the selected failure names, at its line in your editor.",
-        )
-        .also(&["editor"]),
-    action("save", Do::Save, &["g w"], Section::Look).about(
-        "save",
-        "Save the lines of the detail pane, such as a log, below .opdev/saved; `:save FILE` takes a file.",
-    ),
-    action("shell", Do::Shell, &["g s"], Section::Act)
-        .about("shell", "Open a shell in the selected pod, with kubectl exec; exit comes back.")
-        .also(&["exec", "sh"]),
-    action("forward", Do::Forward, &["g f"], Section::Act)
-        .about("forward", "Forward a port of the selected pod, Service or workload to 127.0.0.1, with kubectl.")
-        .also(&["port-forward", "pf"]),
-    action("own-commands", Do::OwnCommands, &["g x"], Section::Act)
-        .about("own commands", "Run a command of your own config.yaml on what is selected.")
-        .also(&["run"]),
-    action("tasks", Do::Tasks, &["T"], Section::Look)
-        .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
-    action("held", Do::Held, &["H"], Section::Act).about(
-        "held",
-        "Answer what waits for your word: a change, or what the project wants to be trusted with.",
-    ),
-    action("hold-charts", Do::HoldCharts, &["g h"], Section::Act)
-        .about(
-            "hold charts",
-            "Let saved charts wait for your word, with what they would change, or go live at once.",
-        )
-        .also(&["hold"]),
-    action("disturb", Do::Disturb, &["g d"], Section::Act)
-        .about(
-            "disturb",
-            "Disturb the calls of the operator's program: stale caches, conflicts, refusals, delays, lost answers.",
-        )
-        .also(&["inject", "stale"]),
-    action("add-rules", Do::AddRules, &["A"], Section::Act)
-        .about(
-            "add rules",
-            "Add the rules that the operator's role lacks to its file; you see the change first.",
-        )
-        .also(&["rbac"]),
-    action("dependencies", Do::FetchDependencies, &["g u"], Section::Act)
-        .about("dependencies", "Download what charts of watches.yaml depend on and lack.")
-        .also(&["dependency"]),
-    action("unlock", Do::Unlock, &["U"], Section::Act)
-        .about("unlock", "Allow writes to a cluster that is not clearly local, by typing its name."),
-    action("freeze", Do::Freeze, &["Z"], Section::Act).about(
-        "freeze",
-        "Scale a copy of the operator on the cluster to 0 until opdev ends, or give it its replicas back.",
-    ),
-    action("reload", Do::Reload, &["R"], Section::Act)
-        .about("reload", "Read all files again, as if each had been saved.")
-        .footer(&[Pane::Reconciles]),
-    action("open", Do::Open, &["enter"], Section::Look)
-        .about("open", "Show more of what is selected.")
-        .footer(&[Pane::Owned, Pane::Reconciles]),
-    action("status", Do::ShowStatus, &["v"], Section::Look)
-        .about("diff", "Show what the selected reconcile changed in the status."),
-    action("yaml", Do::ShowYaml, &["y"], Section::Look)
-        .about("yaml", "Show the selected object as YAML.")
-        .footer(LISTS),
-    action("log", Do::ShowLog, &["L"], Section::Look)
-        .about("log", "Show the log.")
-        .footer(&[Pane::Reconciles]),
-    action("impact", Do::ShowImpact, &["i"], Section::Look)
-        .about("impact", "Show what the last saved type, reconciler or held chart changes."),
-    action("describe", Do::Show(Tab::Describe), &["d"], Section::Look)
-        .about(
-            "describe",
-            "Say what the selected object is, what it waits for, and why it is not deleted yet.",
-        )
-        .also(&["waiting", "why"])
-        .footer(LISTS),
-    action("conditions", Do::Show(Tab::Conditions), &["C"], Section::Look)
-        .about("conditions", "Show the conditions of the selected object over time."),
-    action("history", Do::Show(Tab::History), &["V"], Section::Look)
-        .about("history", "Show the versions of the selected object.")
-        .also(&["versions"]),
-    action("events", Do::Show(Tab::Events), &[], Section::Look)
-        .about("events", "Show the Events of the selected object, and what opdev has noticed.")
-        .also(&["ev"]),
-    action("calls", Do::Show(Tab::Calls), &[], Section::Look)
-        .about("calls", "Show the API calls of the selected reconcile."),
-    action("objects", Do::Show(Tab::Objects), &[], Section::Look)
-        .about("objects", "Show what the selected reconcile wrote."),
-    action("pod-logs", Do::Show(Tab::Pods), &["O"], Section::Look)
-        .about("pod logs", "Follow the logs of the selected object's pods for as long as they are shown.")
-        .also(&["output"]),
-    action("values", Do::Show(Tab::Values), &["E"], Section::Look)
-        .about(
-            "values",
-            "Show the effective values of the selected custom resource's chart, and who gives each.",
-        )
-        .also(&["explain", "origin"]),
-    action("next-container", Do::See(See::NextContainer), &["x"], Section::Look)
-        .about("container", "Show the logs of the next container alone, and after the last those of all."),
-    action("previous-logs", Do::See(See::Previous), &["t"], Section::Look)
-        .about("before", "Show the pod logs of the runs before the last restarts, or those of now.")
-        .also(&["previous"]),
-    action("older-version", Do::See(See::OlderVersion), &["<"], Section::Look)
-        .about("older", "Show the version of the selected object before this one.")
-        .footer(&[Pane::Detail]),
-    action("newer-version", Do::See(See::NewerVersion), &[">"], Section::Look)
-        .about("newer", "Show the version of the selected object after this one.")
-        .footer(&[Pane::Detail]),
-    action("field-owners", Do::See(See::FieldOwners), &["b"], Section::Look)
-        .about("owners", "Show who owns each line of the YAML.")
-        .also(&["blame", "managers"])
-        .footer(&[Pane::Detail]),
-    action("managed-fields", Do::See(See::ManagedFields), &["B"], Section::Look)
-        .about("managedFields", "Show managedFields in YAML and history, or fold them."),
-    action("fold-log", Do::See(See::FoldLog), &["F"], Section::Look)
-        .about("fold", "Show the log by reconcile, by reconcile folded, or as the lines came.")
-        .footer(&[Pane::Detail]),
-    action("deleted", Do::See(See::Deleted), &["X"], Section::Look)
-        .about("deleted", "Show objects that were deleted a while ago as they were last, or hide them.")
-        .also(&["tombstones"]),
-    action("next-tab", Do::NextTab, &["]"], Section::Look)
-        .about("next tab", "Show the next tab of the detail pane.")
-        .footer(&[Pane::Detail]),
-    action("previous-tab", Do::PreviousTab, &["["], Section::Look)
-        .about("previous tab", "Show the previous tab of the detail pane."),
-    action("scope", Do::Scope, &["o"], Section::Look)
-        .about("all objects", "Show reconciles and log of all objects, or of the selected one.")
-        .footer(&[Pane::Reconciles]),
-    action("filter", Do::Filter, &["/"], Section::Look)
-        .about(
-            "filter",
-            "Keep lines with all of this: words, !word, /regex/, n:namespace, k:kind, -l label=value.",
-        )
-        .footer(ALL),
-    action("faults", Do::Seek(Seek::Faults), &["f"], Section::Look)
-        .about("faults only", "Show only custom resources with a fault, or all.")
-        .also(&["faults"]),
-    action("sort", Do::Seek(Seek::Sort), &["S"], Section::Look)
-        .about("sort", "Sort the custom resources by the next column.")
-        .footer(&[Pane::Resources]),
-    action("turn", Do::Seek(Seek::Turn), &["I"], Section::Look)
-        .about("invert order", "Turn the order of the custom resources around.")
-        .also(&["invert"]),
-    action("wide", Do::Seek(Seek::Wide), &["W"], Section::Look)
-        .about("wide", "Show the columns that the CRD of the selected kind asks for."),
-    action("find", Do::Seek(Seek::Text), &["\\"], Section::Look)
-        .about("find", "Search in the detail pane, without leaving lines out.")
-        .also(&["search"])
-        .footer(&[Pane::Detail]),
-    action("find-next", Do::Seek(Seek::Next), &["n"], Section::Look)
-        .about("next match", "To the next match, while one searches.")
-        .finding(),
-    action("find-previous", Do::Seek(Seek::Previous), &["N"], Section::Look)
-        .about("previous match", "To the match before, while one searches.")
-        .finding(),
-    action("log-more", Do::Seek(Seek::MoreLog), &["+"], Section::Look)
-        .about("more log", "Show one more level of the log."),
-    action("log-less", Do::Seek(Seek::LessLog), &["-"], Section::Look)
-        .about("less log", "Show one level of the log less."),
-    action("hold-log", Do::Seek(Seek::Hold), &["ctrl-s"], Section::Look)
-        .about("hold log", "Let the log stand still, or follow it again; new lines are counted.")
-        .also(&["scroll-lock"]),
-    action("wrap", Do::Wrap, &["w"], Section::Look)
-        .about("wrap", "Wrap long lines of the detail pane, or cut them.")
-        .footer(&[Pane::Detail]),
-    action("zoom", Do::Zoom, &["z"], Section::Look)
-        .about("zoom", "Give the whole screen to this pane, or share it again.")
-        .footer(ALL),
-    action("border-left", Do::Border(Side::Left), &["alt-left"], Section::Look).about(
-        "border left",
-        "Move the border beside this pane to the left; borders stay where they were put.",
-    ),
-    action("border-right", Do::Border(Side::Right), &["alt-right"], Section::Look)
-        .about("border right", "Move the border beside this pane to the right.")
-        .also(&["resize"]),
-    action("border-up", Do::Border(Side::Up), &["alt-up"], Section::Look)
-        .about("border up", "Move the border above or below this pane up."),
-    action("border-down", Do::Border(Side::Down), &["alt-down"], Section::Look)
-        .about("border down", "Move the border above or below this pane down."),
-    action("borders-back", Do::Border(Side::Back), &["alt-0"], Section::Look)
-        .about("borders back", "Put all borders back to where the content asks for them."),
-    action("back", Do::Back, &["esc"], Section::Look)
-        .about("back", "Close, dismiss, clear the filter, leave the zoom: whichever comes first."),
-    action("palette", Do::Seek(Seek::Palette), &[":"], Section::Move)
-        .about("palette", "Choose from all actions, namespaces, contexts, themes and kinds.")
-        .also(&["commands"])
-        .footer(ALL),
-    action("jump", Do::Seek(Seek::Jump), &["ctrl-p", "g j"], Section::Move)
-        .about("jump", "Go to any object, kind, file, reconcile or action by a few letters.")
-        .also(&["go"]),
-    action("namespace", Do::Seek(Seek::Namespace), &["g n"], Section::Move)
-        .about("namespace", "Show one namespace, or all.")
-        .also(&["ns", "namespaces"]),
-    action("context", Do::Seek(Seek::Context), &["g c"], Section::Move)
-        .about(
-            "context",
-            "Go on working on another context of the kubeconfig, or on the embedded control plane.",
-        )
-        .also(&["ctx", "contexts"]),
-    action("up", Do::Up, &["k", "up"], Section::Move).about("up", "One line up."),
-    action("down", Do::Down, &["j", "down"], Section::Move).about("down", "One line down."),
-    action("left", Do::Left, &["h", "left"], Section::Move).about("left", "To the pane or tab on the left."),
-    action("right", Do::Right, &["l", "right"], Section::Move)
-        .about("right", "To the pane or tab on the right."),
-    action("page-up", Do::PageUp, &["pgup", "ctrl-b"], Section::Move).about("page up", "One page up."),
-    action("page-down", Do::PageDown, &["pgdn", "ctrl-f"], Section::Move)
-        .about("page down", "One page down."),
-    action("half-up", Do::HalfUp, &["ctrl-u"], Section::Move).about("half page up", "Half a page up."),
-    action("half-down", Do::HalfDown, &["ctrl-d"], Section::Move)
-        .about("half page down", "Half a page down."),
-    action("top", Do::Top, &["g g", "home"], Section::Move).about("top", "To the first line."),
-    action("bottom", Do::Bottom, &["G", "end"], Section::Move).about("bottom", "To the last line."),
-    action("next-pane", Do::NextPane, &["tab"], Section::Move).about("next pane", "To the next pane."),
-    action("previous-pane", Do::PreviousPane, &["shift-tab"], Section::Move)
-        .about("previous pane", "To the previous pane."),
-    action("pane-1", Do::Pane(Pane::Resources), &["1"], Section::Move)
-        .about("resources", "To the custom resources."),
-    action("pane-2", Do::Pane(Pane::Owned), &["2"], Section::Move).about("owned", "To the owned objects."),
-    action("pane-3", Do::Pane(Pane::Reconciles), &["3"], Section::Move)
-        .about("reconciles", "To the reconciles."),
-    action("pane-4", Do::Pane(Pane::Detail), &["4"], Section::Move).about("detail", "To the detail pane."),
-    action("help", Do::Help, &["?"], Section::Program)
-        .about("help", "Show all keys; / searches in them.")
-        .also(&["h", "keys"])
-        .footer(ALL),
-    action("memory", Do::Memory, &[], Section::Program)
-        .about("memory", "Show who holds how much memory, and what was forgotten.")
-        .also(&["mem"]),
-    action("theme", Do::Seek(Seek::Theme), &[], Section::Program)
-        .about("theme", "Try another theme; the setting `theme` keeps it.")
-        .also(&["skin", "colours", "colors"]),
-    action("mouse", Do::Seek(Seek::Mouse), &["alt-m"], Section::Program)
-        .about("mouse", "Click and scroll with the mouse, or leave it to the terminal to select text."),
-    action("redraw", Do::Redraw, &["ctrl-l"], Section::Program)
-        .about("redraw", "Paint the whole screen anew."),
-    action("suspend", Do::Suspend, &["ctrl-z"], Section::Program)
-        .about("suspend", "Back to the shell; fg returns. The operator stops meanwhile, too."),
-    action("quit", Do::Quit, &["q"], Section::Program)
-        .about("quit", "Stop the operator and leave.")
-        .also(&["q", "q!", "exit", "wq"])
-        .footer(ALL),
-    action("stop", Do::Stop, &["ctrl-c"], Section::Program).about("stop", "Leave, whatever is open."),
-];
-
-/// An action by what it does.
-pub fn by(does: Do) -> Option<&'static Action> {
-    ACTIONS.iter().find(|action| action.does == does)
+/// Whoever knows which keys an action has.
+pub(super) trait KeyNames {
+    /// The first key of an action; empty where it has none.
+    fn first(&self, does: Do) -> String;
 }

@@ -127,9 +127,8 @@ impl ViewState {
             before,
         });
         // Of what a row is about, no reconcile is known.
-        let of_object = [Tab::Yaml, Tab::Describe, Tab::Conditions, Tab::History, Tab::Pods, Tab::Events];
-        if !of_object.contains(&self.detail.tab) {
-            self.detail.open(Tab::Yaml);
+        if !self.detail.tab.part().is_of_object() {
+            self.detail.open(Tab::YAML);
         }
         self.look_at(Pane::Resources);
         self.detail.scroll = 0;

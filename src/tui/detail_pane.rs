@@ -47,7 +47,7 @@ impl Lines {
 impl Default for DetailPane {
     fn default() -> Self {
         DetailPane {
-            tab: Tab::default(),
+            tab: Tab::STATUS,
             scroll: 0,
             stick: true,
             wrap: false,
@@ -79,7 +79,7 @@ impl DetailPane {
 
     /// Something else is selected: its first lines are in sight, but where the last ones are followed.
     pub(super) fn selection_moved(&mut self) {
-        if !matches!(self.tab, Tab::Log | Tab::Pods) {
+        if !self.tab.part().follows_end() {
             self.scroll = 0;
         }
     }

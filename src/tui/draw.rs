@@ -17,6 +17,7 @@ pub(super) use resources::shown_columns;
 
 use super::action::Seek;
 use super::action::{self, Do};
+use super::actions;
 use super::dialog::progress;
 use super::layer::Canvas;
 use super::layout::{self, Shape};
@@ -262,10 +263,10 @@ fn footer(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) 
     };
     // Whatever else there is no room for: the keys that lead to all others, and the one out.
     let always: &[Do] = if cells < 60 { &[Do::Help] } else { &[Do::Seek(Seek::Palette), Do::Help, Do::Quit] };
-    let mut reserved: usize = always.iter().filter_map(|does| action::by(*does)).map(size).sum();
+    let mut reserved: usize = always.iter().filter_map(|does| actions::by(*does)).map(size).sum();
     let mut left = Row::default();
     let mut used = 0;
-    for action in action::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)) {
+    for action in actions::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)) {
         let Some(key) = view.keys.map.keys(action.does).first().map(ToString::to_string) else { continue };
         let size = size(action);
         if always.contains(&action.does) {

@@ -1,7 +1,8 @@
 //! Finding things: the palette, jumps, what the lists show and in which order, searching in the detail pane, how much
 //! of the log is shown. View changes only; `update` hands the keys of these actions to `perform`.
 
-use super::action::{self, Seek};
+use super::action::Seek;
+use super::actions;
 use super::candidates::{Item, What};
 use super::detail::search_step::step;
 use super::dialog::{Answer, Leave, Samples, SearchLine};
@@ -50,8 +51,8 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
         Seek::MoreLog => view.detail.log_level = louder(view.detail.log_level),
         Seek::LessLog => view.detail.log_level = quieter(view.detail.log_level),
         Seek::Hold => {
-            if view.detail.tab != Tab::Log {
-                view.show(Tab::Log);
+            if view.detail.tab != Tab::LOG {
+                view.show(Tab::LOG);
             }
             view.detail.stick = !view.detail.stick;
         }
@@ -127,7 +128,7 @@ impl ViewState {
             Item::Action(does) => match super::enabled::enabled(does, self, state) {
                 Ok(()) => return Answer::Act(does),
                 Err(why) => {
-                    let title = action::by(does).map_or("", |action| action.title);
+                    let title = actions::by(does).map_or("", |action| action.title);
                     self.told.message = Some(format!("{title}: {why}"));
                 }
             },

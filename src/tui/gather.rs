@@ -1,6 +1,7 @@
 //! What can be chosen from each list, gathered when it opens: actions, objects, kinds, files, namespaces, contexts.
 
-use super::action::{ACTIONS, Do, Seek};
+use super::action::{Do, Seek};
+use super::actions::ACTIONS;
 use super::candidates::{Census, Index, Item, What};
 use super::programs;
 use super::theme::Theme;
@@ -112,7 +113,7 @@ fn own_commands(index: &mut Index, view: &ViewState) {
 }
 
 fn actions(index: &mut Index) {
-    for action in ACTIONS {
+    for action in ACTIONS.iter() {
         // The palette in the palette leads nowhere.
         if action.does == Do::Seek(Seek::Palette) {
             continue;

@@ -1,7 +1,8 @@
-//! Which key does what. The defaults come from `action`; what the settings bind anew replaces them, all or nothing:
+//! Which key does what. The defaults come from `actions`; what the settings bind anew replaces them, all or nothing:
 //! a map with a mistake in it never takes the place of one without.
 
-use super::action::{ACTIONS, Action, Do};
+use super::action::{Action, Do, KeyNames};
+use super::actions::ACTIONS;
 use super::keys::{Chord, Key};
 use crate::event::{Binding, Diagnostic, Severity};
 use opdev_object::spelling::nearest;
@@ -114,7 +115,7 @@ impl Keymap {
     /// What may follow the keys typed so far.
     pub(super) fn follow_ups(&self, typed: &[Key]) -> Vec<(String, &'static Action)> {
         let mut out: Vec<(String, &'static Action)> = Vec::new();
-        for action in ACTIONS {
+        for action in ACTIONS.iter() {
             for (chord, _) in self.bound.iter().filter(|(_, does)| *does == action.does) {
                 if chord.0.len() > typed.len() && chord.0.starts_with(typed) {
                     out.push((Chord(chord.0[typed.len()..].to_vec()).to_string(), action));
@@ -132,6 +133,12 @@ impl Keymap {
     /// All keys of an action in one text; empty where it has none.
     pub(super) fn text(&self, does: Do) -> String {
         self.keys(does).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl KeyNames for Keymap {
+    fn first(&self, does: Do) -> String {
+        self.keys(does).first().map(ToString::to_string).unwrap_or_default()
     }
 }
 
@@ -201,7 +208,7 @@ mod tests {
     #[test]
     fn every_default_key_has_a_name_and_one_meaning() {
         let mut seen: Vec<(Chord, &Action)> = Vec::new();
-        for action in ACTIONS {
+        for action in ACTIONS.iter() {
             for name in action.keys {
                 let chord = Chord::parse(name).unwrap_or_else(|| panic!("{name} of {}", action.id));
                 assert_eq!(chord.to_string(), *name, "{}", action.id);

@@ -3,6 +3,7 @@
 
 mod acting;
 pub mod action;
+mod actions;
 mod allowed;
 mod arriving;
 mod asked;
@@ -12,6 +13,7 @@ mod browse;
 mod candidates;
 mod command;
 mod detail;
+mod detail_lines;
 mod detail_pane;
 mod dialog;
 mod drafts;

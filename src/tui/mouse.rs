@@ -182,7 +182,7 @@ mod tests {
         };
         let (x, y) = place(&mut view, " YAML ");
         mouse(&mut view, Mouse::Click(x + 2, y));
-        assert_eq!((view.focus, view.detail.tab), (Pane::Detail, crate::tui::pane::Tab::Yaml));
+        assert_eq!((view.focus, view.detail.tab), (Pane::Detail, crate::tui::pane::Tab::YAML));
         let (x, y) = place(&mut view, "NAME");
         mouse(&mut view, Mouse::Click(x, y));
         assert_eq!(

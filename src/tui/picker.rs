@@ -1,7 +1,8 @@
 //! Lists to choose from by typing a few letters: the palette of all actions, the jump to anything, namespaces,
 //! contexts, themes. What can be chosen is gathered when the list opens (`gather`); `finding` does what was chosen.
 
-use super::action::{Do, by};
+use super::action::Do;
+use super::actions::by;
 use super::candidates::{Census, Item, Picker, Remembered, What};
 use super::dialog::{Answer, Scale};
 use super::draw::frame::plain_box;

@@ -409,7 +409,7 @@ impl Loop {
     fn follow(&mut self) {
         let logs = super::seeing::follow(&mut self.view, &self.state);
         let whole = super::seeing::look(&mut self.view, &self.state);
-        let values = super::detail::values::follow(&mut self.view, &self.state);
+        let values = super::seeing::follow_values(&mut self.view, &self.state);
         let table = super::browse::follow(&mut self.view, &self.state);
         for request in logs.into_iter().chain(whole).chain(values).chain(table) {
             let id = self.view.requests.number();

@@ -2,6 +2,7 @@
 //! View changes only; nothing here asks for anything. `update` hands the keys of these actions to `perform`.
 
 use super::action::See;
+use super::asked::ValuesOf;
 use super::detail::pods;
 use super::layer::Need;
 use super::looks::Grouping;
@@ -10,6 +11,7 @@ use super::view::ViewState;
 use super::waterfall;
 use crate::event::{LogSource, Request};
 use crate::state::State;
+use std::sync::Arc;
 
 /// Whether one is possible right now; if not, why.
 pub(super) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), String> {
@@ -17,7 +19,7 @@ pub(super) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), S
         See::OlderVersion | See::NewerVersion => {
             let seen = view.subject(state).ok_or("nothing is selected that could have versions")?;
             let versions = state.versions(&seen.key).ok_or("no version of the selected object was seen")?;
-            if view.detail.tab != Tab::History {
+            if view.detail.tab != Tab::HISTORY {
                 return Ok(());
             }
             let at = view.detail.how.version_of(&seen.key).unwrap_or(versions.newest());
@@ -36,7 +38,9 @@ pub(super) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), S
         See::Deleted if !view.gone && state.archive.gone().is_empty() => {
             Err("nothing was deleted since opdev began".to_owned())
         }
-        See::NextContainer if view.detail.tab == Tab::Pods && pods::sources(view, state).is_empty() => {
+        See::NextContainer
+            if view.detail.tab == Tab::PODS && pods::sources(&view.page(state, 0)).is_empty() =>
+        {
             Err("there is no container that has run".to_owned())
         }
         See::FoldLog | See::ManagedFields | See::Deleted | See::NextContainer | See::Previous => Ok(()),
@@ -47,8 +51,8 @@ pub(super) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), S
 pub(super) fn perform(view: &mut ViewState, see: See, state: &State) {
     match see {
         See::FoldLog => {
-            if view.detail.tab != Tab::Log {
-                return view.show(Tab::Log);
+            if view.detail.tab != Tab::LOG {
+                return view.show(Tab::LOG);
             }
             let grouping = &mut view.detail.how.grouping[usize::from(view.all)];
             *grouping = match *grouping {
@@ -59,21 +63,21 @@ pub(super) fn perform(view: &mut ViewState, see: See, state: &State) {
         }
         See::ManagedFields => {
             view.detail.how.managed = !view.detail.how.managed;
-            if !matches!(view.detail.tab, Tab::Yaml | Tab::History) {
-                view.show(Tab::Yaml);
+            if !matches!(view.detail.tab, Tab::YAML | Tab::HISTORY) {
+                view.show(Tab::YAML);
             }
         }
         See::FieldOwners => {
-            view.detail.how.owners = view.detail.tab != Tab::Yaml || !view.detail.how.owners;
-            view.show(Tab::Yaml);
+            view.detail.how.owners = view.detail.tab != Tab::YAML || !view.detail.how.owners;
+            view.show(Tab::YAML);
         }
         See::OlderVersion => step(view, state, false),
         See::NewerVersion => step(view, state, true),
         See::Deleted => view.gone = !view.gone,
         See::NextContainer => next_container(view, state),
         See::Previous => {
-            view.detail.how.previous = view.detail.tab != Tab::Pods || !view.detail.how.previous;
-            view.show(Tab::Pods);
+            view.detail.how.previous = view.detail.tab != Tab::PODS || !view.detail.how.previous;
+            view.show(Tab::PODS);
             (view.detail.scroll, view.detail.stick) = (0, true);
         }
     }
@@ -81,10 +85,10 @@ pub(super) fn perform(view: &mut ViewState, see: See, state: &State) {
 
 /// The next container alone; after the last one all of them.
 fn next_container(view: &mut ViewState, state: &State) {
-    if view.detail.tab != Tab::Pods {
-        return view.show(Tab::Pods);
+    if view.detail.tab != Tab::PODS {
+        return view.show(Tab::PODS);
     }
-    let all = pods::sources(view, state);
+    let all = pods::sources(&view.page(state, 0));
     let name = |source: &LogSource| (source.pod.clone(), source.container.clone());
     let at = view.detail.container.as_ref().and_then(|chosen| all.iter().position(|s| name(s) == *chosen));
     view.detail.container = all.get(at.map_or(0, |at| at + 1)).map(name);
@@ -93,7 +97,12 @@ fn next_container(view: &mut ViewState, state: &State) {
 
 /// What to ask for so that the logs are followed that are in sight, where that has changed.
 pub(super) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {
-    let wanted = pods::wanted(view, state);
+    let in_sight = view.detail.tab == Tab::PODS && view.sees_detail();
+    let wanted = if in_sight && !view.leaving && !pods::simulated(state) {
+        pods::shown(&view.page(state, 0))
+    } else {
+        Vec::new()
+    };
     if wanted == view.asked.logs {
         return None;
     }
@@ -104,9 +113,7 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {
 /// What to ask for so that the selected object is read whole while more than its metadata is in sight, where that has
 /// changed. Where all objects come whole there is nothing to ask for.
 pub(super) fn look(view: &mut ViewState, state: &State) -> Option<Request> {
-    let hidden = (view.zoom || view.screen.compact) && view.focus != Pane::Detail;
-    let shown =
-        matches!(view.detail.tab, Tab::Yaml | Tab::History | Tab::Describe | Tab::Conditions) && !hidden;
+    let shown = view.detail.tab.part().shows_whole_object() && view.sees_detail();
     let copied = view.needs(Need::WholeObject);
     let wanted = view.subject(state).filter(|seen| {
         let asked = view.asked.whole.as_ref() == Some(&seen.object_ref);
@@ -123,12 +130,29 @@ pub(super) fn look(view: &mut ViewState, state: &State) -> Option<Request> {
     Some(Request::Look { object: wanted })
 }
 
+/// What to ask for so that the values in sight are those of now, where that has changed.
+pub(super) fn follow_values(view: &mut ViewState, state: &State) -> Option<Request> {
+    let wanted = view.root(state).filter(|seen| {
+        view.detail.tab == Tab::VALUES
+            && view.sees_detail()
+            && !view.leaving
+            && state.gone_at(&seen.key).is_none()
+    });
+    let sources = state.reload.live.as_ref().map_or(0, |live| live.sources);
+    let wanted = wanted.map(|seen| ValuesOf { seen: Arc::clone(seen), sources });
+    if wanted == view.asked.values {
+        return None;
+    }
+    view.asked.values.clone_from(&wanted);
+    wanted.map(|asked| Request::ExplainValues { object: asked.seen.object_ref.clone() })
+}
+
 /// To the version before or after; the first time, the history is shown as it is.
 fn step(view: &mut ViewState, state: &State, newer: bool) {
     let Some(key) = view.subject(state).map(|seen| seen.key.as_ref().clone()) else { return };
     let Some(versions) = state.versions(&key) else { return };
-    if view.detail.tab != Tab::History {
-        view.show(Tab::History);
+    if view.detail.tab != Tab::HISTORY {
+        view.show(Tab::HISTORY);
         if newer {
             return;
         }

@@ -3,6 +3,7 @@
 use super::acting;
 use super::action::Do;
 use super::command::{Command, Input, ask};
+use super::detail::TABS;
 use super::dialog::{Answer, FilterLine, Help, Leave, Memory, Samples};
 use super::enabled::enabled;
 use super::finding;
@@ -189,14 +190,10 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::Back => back(view, state),
         Do::NextTab => tab(view, true),
         Do::PreviousTab => tab(view, false),
-        Do::Show(tab) => view.show(tab),
         Do::See(see) => seeing::perform(view, see, state),
-        Do::ShowStatus => show(view, Tab::Status),
-        Do::ShowYaml => show(view, Tab::Yaml),
         // Of the objects of a table no reconcile has written a log; their pods may have.
-        Do::ShowLog if view.browse.is_some() => show(view, Tab::Pods),
-        Do::ShowLog => show(view, Tab::Log),
-        Do::ShowImpact => show(view, Tab::Impact),
+        Do::Show(Tab::LOG) if view.browse.is_some() => show(view, Tab::PODS),
+        Do::Show(tab) => show(view, tab),
         Do::Apply
         | Do::New
         | Do::Edit
@@ -261,7 +258,7 @@ fn beside(view: &ViewState, steps: usize) -> Pane {
 }
 
 fn sideways(view: &mut ViewState, right: bool) {
-    if view.focus == Pane::Detail && (right || view.detail.tab != Tab::Status) {
+    if view.focus == Pane::Detail && (right || view.detail.tab != Tab::STATUS) {
         return tab(view, right);
     }
     if view.focus == Pane::Reconciles && seeing::fold_pass(view, right) {
@@ -284,9 +281,9 @@ fn sideways(view: &mut ViewState, right: bool) {
 }
 
 fn tab(view: &mut ViewState, next: bool) {
-    let at = Tab::ALL.iter().position(|tab| *tab == view.detail.tab).unwrap_or(0);
-    let to = if next { at + 1 } else { at + Tab::ALL.len() - 1 };
-    view.detail.open(Tab::ALL[to % Tab::ALL.len()]);
+    let at = TABS.iter().position(|tab| tab.tab() == view.detail.tab).unwrap_or(0);
+    let to = if next { at + 1 } else { at + TABS.len() - 1 };
+    view.detail.open(TABS[to % TABS.len()].tab());
 }
 
 fn show(view: &mut ViewState, tab: Tab) {
@@ -297,7 +294,7 @@ fn open(view: &mut ViewState, state: &State) {
     match view.focus {
         Pane::Resources if view.browse.is_some() => {
             if view.subject(state).is_some() {
-                show(view, Tab::Yaml);
+                show(view, Tab::YAML);
             }
         }
         Pane::Resources if view.resources.rows.is_empty() => {
@@ -306,7 +303,7 @@ fn open(view: &mut ViewState, state: &State) {
             }
         }
         Pane::Resources => view.look_at(Pane::Reconciles),
-        Pane::Owned => show(view, Tab::Yaml),
+        Pane::Owned => show(view, Tab::YAML),
         Pane::Reconciles => seeing::open_pass(view),
         Pane::Detail => view.zoom = !view.zoom,
     }
@@ -335,7 +332,7 @@ fn back(view: &mut ViewState, state: &State) {
     } else if view.browse.is_some() {
         view.look_at(Pane::Resources);
     } else if view.focus == Pane::Detail {
-        let to = if view.chosen_in == Pane::Owned && view.detail.tab == Tab::Yaml {
+        let to = if view.chosen_in == Pane::Owned && view.detail.tab == Tab::YAML {
             Pane::Owned
         } else {
             Pane::Reconciles

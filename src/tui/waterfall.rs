@@ -85,9 +85,9 @@ pub(super) fn tab(line: Line) -> Tab {
         | Line::MoreFields(..)
         | Line::Status
         | Line::Failure
-        | Line::Waiting => Tab::Status,
-        Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_) | Line::Requeue => Tab::Calls,
-        Line::Object(_) => Tab::Objects,
+        | Line::Waiting => Tab::STATUS,
+        Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_) | Line::Requeue => Tab::CALLS,
+        Line::Object(_) => Tab::OBJECTS,
     }
 }
 

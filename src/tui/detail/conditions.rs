@@ -3,12 +3,15 @@
 
 use super::super::text::{Row, left, width, wrap};
 use super::super::theme::Role;
-use super::super::view::ViewState;
+use super::page::{DetailTab, Page, Stamp};
 use super::yaml;
 use crate::event::words;
 use crate::state::conditions::{Line, Span, Truth};
 use crate::state::{State, health};
+use crate::tui::action::Do;
+use crate::tui::action::{Action, Section, action};
 use crate::tui::detail::parts::{clock, nothing};
+use crate::tui::pane::Tab;
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -21,47 +24,89 @@ fn look(truth: Truth) -> (char, Role) {
     }
 }
 
-/// The rows of the tab.
-pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
-    let Some(seen) = view.subject(state) else {
-        return nothing(
-            "Nothing is selected. The conditions of a custom resource or of an owned object show here.",
-            cells,
-        );
-    };
-    let lines = state.conditions_of(&seen.key);
-    let Some((from, to)) = extent(state, lines) else {
-        let text = format!(
-            "{} {} has no conditions. Those in its status show here over time.",
-            seen.key.kind, seen.key.name
-        );
-        return nothing(&text, cells);
-    };
-    let longest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0);
-    let label = longest.min((cells / 3).max(8));
-    let bar = cells.saturating_sub(label + 4).max(4);
-    let mut rows = yaml::gone(view, state, seen);
-    let (start, end) = (clock(from, &view.look.zone), clock(to, &view.look.zone));
-    let gap = bar.saturating_sub(width(&start) + width(&end));
-    rows.push(Row::new(Role::Dim, format!(" {} {start}{}{end}", " ".repeat(label), " ".repeat(gap))));
-    for line in lines {
-        let mut row = Row::new(Role::Text, format!(" {} ", left(&line.name, label)));
-        row.0.extend(pieces(line, from, to, bar));
-        rows.push(row);
+impl Tab {
+    pub(in crate::tui) const CONDITIONS: Tab = Tab("conditions");
+}
+
+/// The tab.
+pub(super) struct Conditions;
+
+impl DetailTab for Conditions {
+    fn tab(&self) -> Tab {
+        Tab::CONDITIONS
     }
-    rows.push(
-        Row::new(Role::Good, format!(" {} █ ", " ".repeat(label)))
-            .and(Role::Dim, "True  ")
-            .and(Role::Busy, "░ ")
-            .and(Role::Dim, "False  ")
-            .and(Role::Changed, "▒ ")
-            .and(Role::Dim, "Unknown"),
-    );
-    for line in lines {
-        rows.push(Row::default());
-        rows.extend(transitions(view, line, to, &seen.object, cells));
+
+    fn title(&self) -> &'static str {
+        "Conditions"
     }
-    rows
+
+    fn action(&self) -> Action {
+        action(Tab::CONDITIONS.0, Do::Show(Tab::CONDITIONS), &["C"], Section::Look)
+            .about("conditions", "Show the conditions of the selected object over time.")
+    }
+
+    fn place(&self) -> u8 {
+        5
+    }
+
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        page.subject_name()
+    }
+
+    fn stamp(&self, page: &Page<'_>) -> Stamp {
+        Stamp::of_subject(page, page.state.version)
+    }
+
+    fn rows(&self, page: &Page<'_>) -> Vec<Row> {
+        let (state, cells) = (page.state, page.cells);
+        let Some(seen) = page.subject else {
+            return nothing(
+                "Nothing is selected. The conditions of a custom resource or of an owned object show here.",
+                cells,
+            );
+        };
+        let lines = state.conditions_of(&seen.key);
+        let Some((from, to)) = extent(state, lines) else {
+            let text = format!(
+                "{} {} has no conditions. Those in its status show here over time.",
+                seen.key.kind, seen.key.name
+            );
+            return nothing(&text, cells);
+        };
+        let longest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0);
+        let label = longest.min((cells / 3).max(8));
+        let bar = cells.saturating_sub(label + 4).max(4);
+        let mut rows = yaml::gone(page, state, seen);
+        let (start, end) = (clock(from, page.zone), clock(to, page.zone));
+        let gap = bar.saturating_sub(width(&start) + width(&end));
+        rows.push(Row::new(Role::Dim, format!(" {} {start}{}{end}", " ".repeat(label), " ".repeat(gap))));
+        for line in lines {
+            let mut row = Row::new(Role::Text, format!(" {} ", left(&line.name, label)));
+            row.0.extend(pieces(line, from, to, bar));
+            rows.push(row);
+        }
+        rows.push(
+            Row::new(Role::Good, format!(" {} █ ", " ".repeat(label)))
+                .and(Role::Dim, "True  ")
+                .and(Role::Busy, "░ ")
+                .and(Role::Dim, "False  ")
+                .and(Role::Changed, "▒ ")
+                .and(Role::Dim, "Unknown"),
+        );
+        for line in lines {
+            rows.push(Row::default());
+            rows.extend(transitions(page, line, to, &seen.object, cells));
+        }
+        rows
+    }
+
+    fn is_of_object(&self) -> bool {
+        true
+    }
+
+    fn shows_whole_object(&self) -> bool {
+        true
+    }
 }
 
 /// From the first transition, but not from before opdev began, to the newest time that is known.
@@ -92,7 +137,7 @@ fn pieces(line: &Line, from: Timestamp, to: Timestamp, cells: usize) -> Vec<(Rol
 
 /// What a condition was, the newest first, each with how long it lasted.
 fn transitions(
-    view: &ViewState,
+    page: &Page<'_>,
     line: &Line,
     to: Timestamp,
     object: &serde_json::Value,
@@ -109,7 +154,7 @@ fn transitions(
         let lasted = if newest { format!("for {lasted} now") } else { format!("for {lasted}") };
         let (sign, role) = look(*truth);
         rows.push(
-            Row::new(Role::Dim, format!("   {} ", clock(*from, &view.look.zone)))
+            Row::new(Role::Dim, format!("   {} ", clock(*from, page.zone)))
                 .and(role, format!("{sign} {} ", left(truth.word(), 7)))
                 .and(Role::Text, format!(" {} ", left(reason, reasons)))
                 .and(Role::Dim, format!(" {lasted}")),

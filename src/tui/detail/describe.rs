@@ -3,38 +3,88 @@
 
 use super::super::text::{Row, cut, left, width, wrap};
 use super::super::theme::Role;
-use super::super::view::ViewState;
+use super::page::{DetailTab, Page, Stamp};
 use super::yaml;
 use crate::event::words;
 use crate::state::health::Level;
 use crate::state::waiting::{self, Wait};
 use crate::state::{Seen, State, deletion, tree};
+use crate::tui::action::Do;
+use crate::tui::action::{Action, Section, action};
 use crate::tui::detail::parts::{clock, nothing};
+use crate::tui::pane::{Pane, Tab};
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The rows of the tab.
-pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
-    let Some(seen) = view.subject(state) else {
-        let text = "Nothing is selected. What a custom resource or an owned object is, and what it waits for, shows here.";
-        return nothing(text, cells);
-    };
-    let mut rows = yaml::gone(view, state, seen);
-    let health = &seen.health;
-    let word = [health.word.clone(), health.counts()].into_iter().filter(|text| !text.is_empty());
-    rows.push(
-        Row::new(Role::Title, format!(" {}", seen.key))
-            .and(level_role(health.level), format!("  {}", word.collect::<Vec<_>>().join(" "))),
-    );
-    if state.gone_at(&seen.key).is_none() {
-        rows.extend(leaving(view, state, seen, cells));
-        rows.extend(waits(view, state, seen, cells));
+impl Tab {
+    pub(in crate::tui) const DESCRIBE: Tab = Tab("describe");
+}
+
+/// The tab.
+pub(super) struct Describe;
+
+impl DetailTab for Describe {
+    fn tab(&self) -> Tab {
+        Tab::DESCRIBE
     }
-    rows.extend(about(view, seen, cells));
-    rows.extend(conditions(&seen.object, cells));
-    rows.extend(owned(state, seen));
-    rows
+
+    fn title(&self) -> &'static str {
+        "Describe"
+    }
+
+    fn action(&self) -> Action {
+        action(Tab::DESCRIBE.0, Do::Show(Tab::DESCRIBE), &["d"], Section::Look)
+            .about(
+                "describe",
+                "Say what the selected object is, what it waits for, and why it is not deleted yet.",
+            )
+            .also(&["waiting", "why"])
+            .footer(&[Pane::Resources, Pane::Owned])
+    }
+
+    fn place(&self) -> u8 {
+        4
+    }
+
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        page.subject_name()
+    }
+
+    fn stamp(&self, page: &Page<'_>) -> Stamp {
+        Stamp::of_subject(page, page.state.version)
+    }
+
+    fn rows(&self, page: &Page<'_>) -> Vec<Row> {
+        let (state, cells) = (page.state, page.cells);
+        let Some(seen) = page.subject else {
+            let text = "Nothing is selected. What a custom resource or an owned object is, and what it waits for, shows here.";
+            return nothing(text, cells);
+        };
+        let mut rows = yaml::gone(page, state, seen);
+        let health = &seen.health;
+        let word = [health.word.clone(), health.counts()].into_iter().filter(|text| !text.is_empty());
+        rows.push(
+            Row::new(Role::Title, format!(" {}", seen.key))
+                .and(level_role(health.level), format!("  {}", word.collect::<Vec<_>>().join(" "))),
+        );
+        if state.gone_at(&seen.key).is_none() {
+            rows.extend(leaving(page, state, seen, cells));
+            rows.extend(waits(page, state, seen, cells));
+        }
+        rows.extend(about(page, seen, cells));
+        rows.extend(conditions(&seen.object, cells));
+        rows.extend(owned(state, seen));
+        rows
+    }
+
+    fn is_of_object(&self) -> bool {
+        true
+    }
+
+    fn shows_whole_object(&self) -> bool {
+        true
+    }
 }
 
 fn level_role(level: Level) -> Role {
@@ -57,7 +107,7 @@ fn more(text: &str, cells: usize) -> Vec<Row> {
     lines.map(|line| Row::new(Role::Dim, format!("       {line}"))).collect()
 }
 
-fn waits(view: &ViewState, state: &State, seen: &Seen, cells: usize) -> Vec<Row> {
+fn waits(page: &Page<'_>, state: &State, seen: &Seen, cells: usize) -> Vec<Row> {
     let mut rows = vec![Row::new(Role::Title, " Waiting for")];
     let all = waiting::of(state, seen);
     for Wait { level, what, why, until } in &all {
@@ -67,7 +117,7 @@ fn waits(view: &ViewState, state: &State, seen: &Seen, cells: usize) -> Vec<Row>
             rows.extend(more(why, cells));
         }
         if let Some(until) = until {
-            rows.extend(more(&format!("tried again at {}", clock(*until, &view.look.zone)), cells));
+            rows.extend(more(&format!("tried again at {}", clock(*until, page.zone)), cells));
         }
     }
     if all.is_empty() {
@@ -78,7 +128,7 @@ fn waits(view: &ViewState, state: &State, seen: &Seen, cells: usize) -> Vec<Row>
         let next = next.map_or_else(String::new, |(at, requeue)| {
             format!(
                 "; it is reconciled again at {} ({})",
-                clock(at, &view.look.zone),
+                clock(at, page.zone),
                 words::one_line(&requeue.why)
             )
         });
@@ -87,11 +137,10 @@ fn waits(view: &ViewState, state: &State, seen: &Seen, cells: usize) -> Vec<Row>
     rows
 }
 
-fn leaving(view: &ViewState, state: &State, seen: &Seen, cells: usize) -> Vec<Row> {
+fn leaving(page: &Page<'_>, state: &State, seen: &Seen, cells: usize) -> Vec<Row> {
     let Some(deletion) = deletion::of(state, seen) else { return Vec::new() };
-    let since = deletion
-        .since
-        .map_or_else(String::new, |at| format!(", asked for at {}", clock(at, &view.look.zone)));
+    let since =
+        deletion.since.map_or_else(String::new, |at| format!(", asked for at {}", clock(at, page.zone)));
     let mut rows = vec![Row::new(Role::Bad, format!(" Why it is not deleted yet{since}"))];
     for finalizer in &deletion.finalizers {
         rows.extend(item(Role::Busy, "◐", &format!("finalizer {}", finalizer.name), cells));
@@ -119,7 +168,7 @@ fn leaving(view: &ViewState, state: &State, seen: &Seen, cells: usize) -> Vec<Ro
     rows
 }
 
-fn about(view: &ViewState, seen: &Seen, cells: usize) -> Vec<Row> {
+fn about(page: &Page<'_>, seen: &Seen, cells: usize) -> Vec<Row> {
     let object = &seen.object;
     let mut rows = vec![Row::new(Role::Title, " About")];
     let mut line = |name: &str, text: String| {
@@ -132,7 +181,7 @@ fn about(view: &ViewState, seen: &Seen, cells: usize) -> Vec<Row> {
     };
     line("apiVersion", meta::Gvk::of(object).map(|gvk| gvk.api_version()).unwrap_or_default());
     let created =
-        seen.created.map(|at| at.to_zoned(view.look.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string());
+        seen.created.map(|at| at.to_zoned(page.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string());
     line("created", created.unwrap_or_default());
     let observed = object.pointer("/status/observedGeneration").and_then(Value::as_i64);
     let generation = meta::generation(object);

@@ -4,14 +4,16 @@
 use super::super::action::Do;
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;
-use super::super::view::ViewState;
+use super::page::{DetailTab, Page, Stamp};
 use super::{changes, yaml};
 use crate::event::{Reconcile, words};
 use crate::state::State;
 use crate::state::managers::{self, Manager};
 use crate::state::versions::{Version, Versions};
 use crate::tui::action::See;
+use crate::tui::action::{Action, Section, action};
 use crate::tui::detail::parts::{clock_millis, nothing};
+use crate::tui::pane::Tab;
 use jiff::{SignedDuration, Timestamp};
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::ObjectKey;
@@ -21,57 +23,104 @@ use std::sync::Arc;
 /// A watch tells of a write after the pass may have ended; later than this it was hardly that pass.
 const LAG: SignedDuration = SignedDuration::from_secs(2);
 
-/// The rows of the tab.
-pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
-    let Some(seen) = view.subject(state) else {
-        return nothing(
-            "Nothing is selected. The versions of a custom resource or of an owned object show here.",
-            cells,
-        );
-    };
-    let Some(versions) = state.versions(&seen.key) else {
-        if seen.metadata_only {
+impl Tab {
+    pub(in crate::tui) const HISTORY: Tab = Tab("history");
+}
+
+/// The tab.
+pub(super) struct History;
+
+impl DetailTab for History {
+    fn tab(&self) -> Tab {
+        Tab::HISTORY
+    }
+
+    fn title(&self) -> &'static str {
+        "History"
+    }
+
+    fn action(&self) -> Action {
+        action(Tab::HISTORY.0, Do::Show(Tab::HISTORY), &["V"], Section::Look)
+            .about("history", "Show the versions of the selected object.")
+            .also(&["versions"])
+    }
+
+    fn place(&self) -> u8 {
+        6
+    }
+
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        page.subject_name()
+    }
+
+    fn stamp(&self, page: &Page<'_>) -> Stamp {
+        // Made of versions that may be large: only what is new of the object itself, or who wrote it, counts.
+        Stamp::of_subject(page, page.state.history.total)
+    }
+
+    fn rows(&self, page: &Page<'_>) -> Vec<Row> {
+        let (state, cells) = (page.state, page.cells);
+        let Some(seen) = page.subject else {
             return nothing(
-                "Only its metadata was read so far; versions are kept of what is read whole.",
+                "Nothing is selected. The versions of a custom resource or of an owned object show here.",
                 cells,
             );
-        }
-        return nothing("No version of this object was seen yet.", cells);
-    };
-    let number = view.detail.how.version_of(&seen.key).unwrap_or(versions.newest());
-    let number = number.clamp(versions.oldest(), versions.newest());
-    let Some((version, before)) = versions.pair(number) else { return Vec::new() };
-    let mut rows = yaml::gone(view, state, seen);
-    rows.push(slider(versions, number, cells));
-    rows.extend(headline(view, state, &seen.key, versions, &version, before.as_ref(), cells));
-    rows.push(Row::default());
-    match &before {
-        Some(before) => {
-            let managed = view.detail.how.managed;
-            let mut changes = diff(&before.object, &version.object);
-            changes.retain(|change| managed || !is_bookkeeping(change));
-            rows.push(Row::new(Role::Title, format!(" Changed since version {}", before.number)));
-            if changes.is_empty() {
-                let does = Do::See(See::ManagedFields);
-                let key = view.keys.map.keys(does).first().map(ToString::to_string).unwrap_or_default();
-                let text = format!(
-                    "   Only bookkeeping: resourceVersion, generation or managedFields. {key} shows it."
+        };
+        let Some(versions) = state.versions(&seen.key) else {
+            if seen.metadata_only {
+                return nothing(
+                    "Only its metadata was read so far; versions are kept of what is read whole.",
+                    cells,
                 );
-                rows.push(Row::new(Role::Dim, text));
             }
-            rows.extend(changes::rows(&changes, 0));
+            return nothing("No version of this object was seen yet.", cells);
+        };
+        let number = page.how.version_of(&seen.key).unwrap_or(versions.newest());
+        let number = number.clamp(versions.oldest(), versions.newest());
+        let Some((version, before)) = versions.pair(number) else { return Vec::new() };
+        let mut rows = yaml::gone(page, state, seen);
+        rows.push(slider(versions, number, cells));
+        rows.extend(headline(page, state, &seen.key, versions, &version, before.as_ref(), cells));
+        rows.push(Row::default());
+        match &before {
+            Some(before) => {
+                let managed = page.how.managed;
+                let mut changes = diff(&before.object, &version.object);
+                changes.retain(|change| managed || !is_bookkeeping(change));
+                rows.push(Row::new(Role::Title, format!(" Changed since version {}", before.number)));
+                if changes.is_empty() {
+                    let does = Do::See(See::ManagedFields);
+                    let key = page.keys.first(does);
+                    let text = format!(
+                        "   Only bookkeeping: resourceVersion, generation or managedFields. {key} shows it."
+                    );
+                    rows.push(Row::new(Role::Dim, text));
+                }
+                rows.extend(changes::rows(&changes, 0));
+            }
+            None if version.number == 1 => {
+                rows.push(Row::new(Role::Dim, " The first version that opdev has seen of it."));
+            }
+            None => {
+                rows.push(Row::new(
+                    Role::Dim,
+                    " The oldest version that is kept; those before it are dropped.",
+                ));
+            }
         }
-        None if version.number == 1 => {
-            rows.push(Row::new(Role::Dim, " The first version that opdev has seen of it."));
-        }
-        None => {
-            rows.push(Row::new(Role::Dim, " The oldest version that is kept; those before it are dropped."));
-        }
+        rows.push(Row::default());
+        rows.push(Row::new(Role::Title, " As it was"));
+        rows.extend(yaml::plain(&version.object, page.how.managed));
+        rows
     }
-    rows.push(Row::default());
-    rows.push(Row::new(Role::Title, " As it was"));
-    rows.extend(yaml::plain(&version.object, view.detail.how.managed));
-    rows
+
+    fn is_of_object(&self) -> bool {
+        true
+    }
+
+    fn shows_whole_object(&self) -> bool {
+        true
+    }
 }
 
 /// Where one is among the versions that are kept: `‹ ○○○●○○ ›`.
@@ -95,7 +144,7 @@ fn slider(versions: &Versions, number: u64, cells: usize) -> Row {
 }
 
 fn headline(
-    view: &ViewState,
+    page: &Page<'_>,
     state: &State,
     key: &ObjectKey,
     versions: &Versions,
@@ -103,7 +152,7 @@ fn headline(
     before: Option<&Version>,
     cells: usize,
 ) -> Vec<Row> {
-    let mut text = format!("seen {}", clock_millis(version.at, &view.look.zone));
+    let mut text = format!("seen {}", clock_millis(version.at, page.zone));
     let first = version.number > 1 && before.is_none();
     // Of the oldest one that is kept nobody can tell which of its writers was the last.
     let writer =

@@ -3,13 +3,15 @@
 
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;
-use super::super::view::ViewState;
+use super::page::{DetailTab, Page, Stamp};
 use super::{changes, pass};
 use crate::event::{
-    Action, Finding, Held, Hurt, ObjectChange, ShadowDecision, ShadowRun, TypeChanged, Weight, words,
+    Action as Wrote, Finding, Held, Hurt, ObjectChange, ShadowDecision, ShadowRun, TypeChanged, Weight, words,
 };
-use crate::state::State;
+use crate::tui::action::Do;
+use crate::tui::action::{Action, Section, action};
 use crate::tui::detail::parts::{clock, nothing};
+use crate::tui::pane::Tab;
 
 /// How a weight looks.
 fn role(weight: Weight) -> Role {
@@ -59,35 +61,73 @@ pub(in crate::tui) fn hurts(all: &[Hurt], more: u32, cells: usize) -> Vec<Row> {
     rows
 }
 
-/// The impact tab.
-pub(super) fn rows(view: &ViewState, state: &State, width: usize) -> Vec<Row> {
-    let kind = view.root(state).map(|seen| seen.object_ref.gvk.clone());
-    let Some(kind) = kind.or_else(|| state.impact.held.first().map(|held| held.kind.clone())) else {
-        return nothing("No kind is selected. What a saved type or reconciler changes shows here.", width);
-    };
-    let mut rows = Vec::new();
-    for held in state.impact.held_of(&kind) {
-        rows.extend(self::held(held, view, width));
-    }
-    if let Some(run) = state.impact.shadow_of(&kind) {
-        rows.extend(shadow(run, view, width));
-    }
-    if let Some(changed) = state.impact.type_of(&kind) {
-        rows.extend(type_changed(changed, view, width));
-    }
-    if rows.is_empty() {
-        let text =
-            format!("No type or reconciler of {} was saved yet. What a save changes shows here.", kind.kind);
-        return nothing(&text, width);
-    }
-    rows
+impl Tab {
+    pub(in crate::tui) const IMPACT: Tab = Tab("impact");
 }
 
-fn held(held: &Held, view: &ViewState, width: usize) -> Vec<Row> {
-    let key = view.keys.map.keys(super::super::action::Do::Held);
-    let key = key.first().map(ToString::to_string).unwrap_or_default();
+/// The tab.
+pub(super) struct Impact;
+
+impl DetailTab for Impact {
+    fn tab(&self) -> Tab {
+        Tab::IMPACT
+    }
+
+    fn title(&self) -> &'static str {
+        "Impact"
+    }
+
+    fn action(&self) -> Action {
+        action(Tab::IMPACT.0, Do::Show(Tab::IMPACT), &["i"], Section::Look)
+            .about("impact", "Show what the last saved type, reconciler or held chart changes.")
+    }
+
+    fn place(&self) -> u8 {
+        3
+    }
+
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        page.root.map(|seen| seen.key.kind.clone())
+    }
+
+    fn stamp(&self, page: &Page<'_>) -> Stamp {
+        Stamp::of_subject(page, page.state.version)
+    }
+
+    fn rows(&self, page: &Page<'_>) -> Vec<Row> {
+        let (state, width) = (page.state, page.cells);
+        let kind = page.root.map(|seen| seen.object_ref.gvk.clone());
+        let Some(kind) = kind.or_else(|| state.impact.held.first().map(|held| held.kind.clone())) else {
+            return nothing(
+                "No kind is selected. What a saved type or reconciler changes shows here.",
+                width,
+            );
+        };
+        let mut rows = Vec::new();
+        for held in state.impact.held_of(&kind) {
+            rows.extend(self::held(held, page));
+        }
+        if let Some(run) = state.impact.shadow_of(&kind) {
+            rows.extend(shadow(run, page));
+        }
+        if let Some(changed) = state.impact.type_of(&kind) {
+            rows.extend(type_changed(changed, page));
+        }
+        if rows.is_empty() {
+            let text = format!(
+                "No type or reconciler of {} was saved yet. What a save changes shows here.",
+                kind.kind
+            );
+            return nothing(&text, width);
+        }
+        rows
+    }
+}
+
+fn held(held: &Held, page: &Page<'_>) -> Vec<Row> {
+    let (width, key) = (page.cells, page.keys.first(Do::Held));
     let mut rows = vec![
-        Row::new(Role::Bad, format!(" ⚠ Held since {}", clock(held.at, &view.look.zone)))
+        Row::new(Role::Bad, format!(" ⚠ Held since {}", clock(held.at, page.zone)))
             .and(Role::Dim, format!("  {key} answers")),
     ];
     rows.extend(
@@ -100,13 +140,14 @@ fn held(held: &Held, view: &ViewState, width: usize) -> Vec<Row> {
     rows
 }
 
-fn type_changed(changed: &TypeChanged, view: &ViewState, width: usize) -> Vec<Row> {
+fn type_changed(changed: &TypeChanged, page: &Page<'_>) -> Vec<Row> {
+    let width = page.cells;
     let what = if changed.created { "created" } else { "live" };
     let files = if changed.files.is_empty() { "at start".to_owned() } else { words::files(&changed.files) };
     let mut rows = vec![
         Row::new(Role::Title, format!(" Type {}", changed.name))
             .and(Role::Good, format!("  {what} in {}", words::took(changed.took)))
-            .and(Role::Dim, format!("  {files}, {}", clock(changed.at, &view.look.zone))),
+            .and(Role::Dim, format!("  {files}, {}", clock(changed.at, page.zone))),
     ];
     if changed.findings.is_empty() {
         rows.push(Row::new(Role::Dim, "   Nothing that objects or clients would notice."));
@@ -119,7 +160,8 @@ fn type_changed(changed: &TypeChanged, view: &ViewState, width: usize) -> Vec<Ro
     rows
 }
 
-fn shadow(run: &ShadowRun, view: &ViewState, width: usize) -> Vec<Row> {
+fn shadow(run: &ShadowRun, page: &Page<'_>) -> Vec<Row> {
+    let width = page.cells;
     let (sign, decision) = match run.decision {
         ShadowDecision::Switched => (Role::Good, "took over"),
         ShadowDecision::Held => (Role::Bad, "is held"),
@@ -128,7 +170,7 @@ fn shadow(run: &ShadowRun, view: &ViewState, width: usize) -> Vec<Row> {
     let mut rows = vec![
         Row::new(Role::Title, format!(" Shadow run of {}", words::files(&run.files)))
             .and(sign, format!("  {decision}"))
-            .and(Role::Dim, format!("  {}, {}", words::took(run.took), clock(run.at, &view.look.zone))),
+            .and(Role::Dim, format!("  {}, {}", words::took(run.took), clock(run.at, page.zone))),
         Row::new(Role::Text, format!("   {}", words::shadow(run))),
     ];
     for object in &run.objects {
@@ -169,9 +211,9 @@ fn shadow(run: &ShadowRun, view: &ViewState, width: usize) -> Vec<Row> {
 
 fn child(change: &ObjectChange) -> Vec<Row> {
     let (sign, role) = match change.action {
-        Action::Created => ("+", Role::Added),
-        Action::Updated => ("~", Role::Changed),
-        Action::Deleted => ("-", Role::Removed),
+        Wrote::Created => ("+", Role::Added),
+        Wrote::Updated => ("~", Role::Changed),
+        Wrote::Deleted => ("-", Role::Removed),
     };
     let mut rows = vec![Row::new(role, format!("     {sign} {}", change.object))];
     rows.extend(changes::rows(&change.changes, 4));

@@ -4,16 +4,110 @@ use super::super::detail_pane::Lines;
 use super::super::filter::Filter;
 use super::super::text::Row;
 use super::super::theme::Role;
-use super::super::view::ViewState;
+use super::log_groups;
+use super::page::{DetailTab, Made, Page, Stamp};
 use crate::event::{Level, LogLine, words};
-use crate::state::State;
+use crate::tui::action::{Action, Do, Section, action};
 use crate::tui::detail::{made_of::MadeOf, parts::clock_millis};
+use crate::tui::looks::Grouping;
+use crate::tui::pane::{Pane, Tab};
+use jiff::tz::TimeZone;
 
 /// Rows are made anew when this many have gathered.
 const MOST: usize = 12_000;
 
-/// The rows of the log.
-pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf, old: Lines) -> Vec<Row> {
+impl Tab {
+    pub(in crate::tui) const LOG: Tab = Tab("log");
+}
+
+/// The tab.
+pub(super) struct Log;
+
+impl DetailTab for Log {
+    fn tab(&self) -> Tab {
+        Tab::LOG
+    }
+
+    fn title(&self) -> &'static str {
+        "Log"
+    }
+
+    fn action(&self) -> Action {
+        action(Tab::LOG.0, Do::Show(Tab::LOG), &["L"], Section::Look)
+            .about("log", "Show the log.")
+            .footer(&[Pane::Reconciles])
+    }
+
+    fn place(&self) -> u8 {
+        2
+    }
+
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        if page.all { Some("all".to_owned()) } else { page.pass_name() }
+    }
+
+    fn stamp(&self, page: &Page<'_>) -> Stamp {
+        let (log, history) = (&page.state.log, &page.state.history);
+        let number = if is_grouped(page) { log.total.wrapping_add(history.total) } else { log.total };
+        Stamp { object: None, number, dropped: log.dropped }
+    }
+
+    /// Its lines are always made with those of before at hand.
+    fn rows(&self, _page: &Page<'_>) -> Vec<Row> {
+        Vec::new()
+    }
+
+    /// By reconcile it begins at the selected one when that has changed, unless the newest is followed.
+    fn lines(&self, page: &Page<'_>, made_of: &MadeOf, before: Lines) -> Made {
+        if !is_grouped(page) {
+            return Made { rows: flat(page, made_of, before), first: None };
+        }
+        let (rows, anchor) = log_groups::rows(page, made_of);
+        let before = before.made_of.as_ref().filter(|before| before.tab == Tab::LOG);
+        let moved = before.is_none_or(|before| before.pass != made_of.pass) && page.pass_chosen;
+        Made { rows, first: anchor.filter(|_| moved) }
+    }
+
+    fn holds_still(&self) -> bool {
+        true
+    }
+
+    fn follows_end(&self) -> bool {
+        true
+    }
+
+    fn file_ending(&self) -> &'static str {
+        "log"
+    }
+
+    /// Which levels are shown, what came since it is held, and what was dropped.
+    fn note(&self, page: &Page<'_>) -> Row {
+        let (mut row, log) = (Row::default(), &page.state.log);
+        if page.log_level != Level::Trace {
+            row = row.and(Role::Changed, format!(" {} and worse ", words::level(page.log_level)));
+        }
+        let new = log.total.saturating_sub(page.log_followed);
+        if !page.stick && new > 0 {
+            let s = if new == 1 { "" } else { "s" };
+            row = row.and(Role::Busy, format!(" held, {new} new line{s} "));
+        } else if !page.stick {
+            row = row.and(Role::Busy, " held ");
+        }
+        if log.dropped > 0 {
+            row = row.and(Role::Bad, format!(" {} dropped ", log.dropped));
+        }
+        row
+    }
+}
+
+/// Whether the lines stand by reconcile.
+fn is_grouped(page: &Page<'_>) -> bool {
+    page.how.grouping(page.all) != Grouping::Flat
+}
+
+/// The lines as they came.
+fn flat(page: &Page<'_>, made_of: &MadeOf, old: Lines) -> Vec<Row> {
+    let state = page.state;
     let lines = state.log.lines();
     let known = old.made_of.filter(|known| {
         let same = MadeOf { stamp: made_of.stamp, ..known.clone() } == *made_of;
@@ -32,11 +126,11 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf, old: Lines
         ));
     }
     let filter = Filter::new(&made_of.filter);
-    for line in lines.iter().skip(skip).filter(|line| line.level <= view.detail.log_level) {
-        if !view.all && made_of.pass.is_some() && line.reconcile.is_some() && line.reconcile != made_of.pass {
+    for line in lines.iter().skip(skip).filter(|line| line.level <= page.log_level) {
+        if !page.all && made_of.pass.is_some() && line.reconcile.is_some() && line.reconcile != made_of.pass {
             continue;
         }
-        let row = row(line, view, true);
+        let row = row(line, page.zone, true);
         if !filter.is_empty() && !filter.text(&row.text()) {
             continue;
         }
@@ -49,7 +143,7 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf, old: Lines
 }
 
 /// One line, with the number of its reconcile unless a heading says it.
-pub(super) fn row(line: &LogLine, view: &ViewState, numbered: bool) -> Row {
+pub(super) fn row(line: &LogLine, zone: &TimeZone, numbered: bool) -> Row {
     let role = match line.level {
         Level::Error => Role::Bad,
         Level::Warn => Role::Busy,
@@ -57,7 +151,7 @@ pub(super) fn row(line: &LogLine, view: &ViewState, numbered: bool) -> Row {
         Level::Debug | Level::Trace => Role::Dim,
     };
     let pass = line.reconcile.filter(|_| numbered).map_or_else(String::new, |id| format!("#{id} "));
-    Row::new(Role::Dim, format!("{} ", clock_millis(line.at, &view.look.zone)))
+    Row::new(Role::Dim, format!("{} ", clock_millis(line.at, zone)))
         .and(role, format!("{:5} ", words::level(line.level)))
         .and(Role::Dim, pass)
         .and(Role::Text, words::one_line(&line.message))

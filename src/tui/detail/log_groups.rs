@@ -4,9 +4,9 @@
 use super::super::filter::Filter;
 use super::super::text::Row;
 use super::super::theme::Role;
-use super::super::view::ViewState;
 use super::super::waterfall::outcome_role;
 use super::log;
+use super::page::Page;
 use crate::event::{Level, LogLine, Reconcile, words};
 use crate::state::State;
 use crate::tui::detail::{made_of::MadeOf, parts::clock};
@@ -16,19 +16,20 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The rows, and the one where the selected pass begins.
-pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf) -> (Vec<Row>, Option<usize>) {
+pub(super) fn rows(page: &Page<'_>, made_of: &MadeOf) -> (Vec<Row>, Option<usize>) {
+    let state = page.state;
     let known: HashMap<u64, &Arc<Reconcile>> =
         state.history.all().iter().map(|pass| (pass.id, pass)).collect();
     let running: HashSet<u64> = state.running.values().map(|pass| pass.id).collect();
-    let mine: Option<HashSet<u64>> = (!view.all).then(|| {
-        let root = view.root(state).map(|seen| seen.key.as_ref());
+    let mine: Option<HashSet<u64>> = (!page.all).then(|| {
+        let root = page.root.map(|seen| seen.key.as_ref());
         let ended = root.and_then(|root| state.history.of(root)).into_iter().flatten().map(|pass| pass.id);
         let begun = root.and_then(|root| state.running.get(root)).map(|pass| pass.id);
         ended.chain(begun).collect()
     });
     let filter = Filter::new(&made_of.filter);
     let groups = groups(state, mine.as_ref());
-    let folded = view.detail.how.grouping(view.all) == Grouping::Folded;
+    let folded = page.how.grouping(page.all) == Grouping::Folded;
     let mut rows = Vec::new();
     let mut anchor = None;
     let dropped = state.log.dropped;
@@ -41,7 +42,7 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf) -> (Vec<Ro
         let shown: Vec<Row> = lines
             .iter()
             .filter(|line| line.level <= made_of.level)
-            .map(|line| log::row(line, view, false))
+            .map(|line| log::row(line, page.zone, false))
             .filter(|row| filter.is_empty() || filter.text(&row.text()))
             .collect();
         if shown.is_empty() && (!filter.is_empty() || made_of.level != Level::Trace) {
@@ -52,7 +53,7 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf) -> (Vec<Ro
                 anchor = Some(rows.len());
             }
             let pass = known.get(&id).map(AsRef::as_ref);
-            rows.push(heading(view, id, pass, running.contains(&id), (open, selected), lines.len()));
+            rows.push(heading(page, id, pass, running.contains(&id), (open, selected), lines.len()));
         }
         if open {
             let indented = shown.into_iter().map(|mut row| {
@@ -111,7 +112,7 @@ fn groups<'a>(state: &'a State, mine: Option<&HashSet<u64>>) -> Vec<Group<'a>> {
 }
 
 fn heading(
-    view: &ViewState,
+    page: &Page<'_>,
     id: u64,
     pass: Option<&Reconcile>,
     running: bool,
@@ -127,8 +128,8 @@ fn heading(
     };
     match pass {
         Some(pass) => {
-            let what = if view.all { format!("{} ", words::short_ref(&pass.object)) } else { String::new() };
-            row.and(Role::Dim, format!("{} ", clock(pass.at, &view.look.zone)))
+            let what = if page.all { format!("{} ", words::short_ref(&pass.object)) } else { String::new() };
+            row.and(Role::Dim, format!("{} ", clock(pass.at, page.zone)))
                 .and(Role::Text, what)
                 .and(outcome_role(pass.outcome), words::outcome(pass.outcome))
                 .and(Role::Dim, format!(" {} · {many} · ", words::took(pass.took)))

@@ -1,13 +1,13 @@
-//! Logs of the pods of the selected object: all of them by time, or one container. What is followed is what is shown;
-//! `wanted` says which that is.
+//! Logs of the pods of the selected object: all of them by time, or one container. What is followed is what is shown.
 
 use super::super::action::Do;
 use super::super::text::Row;
 use super::super::theme::Role;
-use super::super::view::ViewState;
+use super::page::{DetailTab, Page, Stamp};
 use crate::event::{LogSource, PodLine, words};
 use crate::state::{Seen, State, tree};
 use crate::tui::action::See;
+use crate::tui::action::{Action, Section, action};
 use crate::tui::detail::parts::{clock_millis, nothing};
 use crate::tui::pane::Tab;
 use serde_json::Value;
@@ -20,17 +20,17 @@ const LINES: usize = 2_000;
 
 /// Every container of the pods of the selected object that has run, or, where the runs before are looked at, that has
 /// been restarted: those of one pod stand together.
-pub(in crate::tui) fn sources(view: &ViewState, state: &State) -> Vec<LogSource> {
-    let Some(seen) = view.subject(state) else { return Vec::new() };
+pub(in crate::tui) fn sources(page: &Page<'_>) -> Vec<LogSource> {
+    let Some(seen) = page.subject else { return Vec::new() };
     if seen.key.kind == "Pod" && seen.key.group.is_empty() {
-        return containers(seen, view.detail.how.previous);
+        return containers(seen, page.how.previous);
     }
-    let nodes = tree::owned(state, &seen.key);
+    let nodes = tree::owned(page.state, &seen.key);
     let pods = nodes
         .iter()
         .map(|node| &node.seen)
         .filter(|seen| seen.key.kind == "Pod" && seen.key.group.is_empty());
-    pods.flat_map(|pod| containers(pod, view.detail.how.previous)).collect()
+    pods.flat_map(|pod| containers(pod, page.how.previous)).collect()
 }
 
 /// The containers of a pod that have something to say: those that run, or have ended.
@@ -61,9 +61,9 @@ fn containers(pod: &Arc<Seen>, previous: bool) -> Vec<LogSource> {
 }
 
 /// The containers that are shown: the chosen one, else the first ones.
-pub(in crate::tui) fn shown(view: &ViewState, state: &State) -> Vec<LogSource> {
-    let all = sources(view, state);
-    let chosen = view.detail.container.as_ref();
+pub(in crate::tui) fn shown(page: &Page<'_>) -> Vec<LogSource> {
+    let all = sources(page);
+    let chosen = page.container;
     let one = chosen.and_then(|(pod, container)| {
         all.iter().find(|source| source.pod == *pod && source.container == *container)
     });
@@ -73,83 +73,123 @@ pub(in crate::tui) fn shown(view: &ViewState, state: &State) -> Vec<LogSource> {
     }
 }
 
-/// The containers that should be followed right now: none unless the tab is in sight and there are logs to read.
-pub(in crate::tui) fn wanted(view: &ViewState, state: &State) -> Vec<LogSource> {
-    let hidden = (view.zoom || view.screen.compact) && view.focus != crate::tui::pane::Pane::Detail;
-    if view.detail.tab != Tab::Pods || hidden || view.leaving || simulated(state) {
-        return Vec::new();
-    }
-    shown(view, state)
-}
-
 /// Whether the pods are played, not run.
-fn simulated(state: &State) -> bool {
+pub(in crate::tui) fn simulated(state: &State) -> bool {
     state.started.as_ref().is_none_or(|started| started.cluster.embedded)
 }
 
-/// The rows of the tab.
-pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
-    let Some(seen) = view.subject(state) else {
-        return nothing(
-            "Nothing is selected. Logs of the pods of a custom resource or of an owned object show here.",
-            cells,
-        );
-    };
-    if simulated(state) {
-        let text = "The embedded control plane plays the life of pods and runs no containers, so its pods have no logs. \
-                    On a cluster that runs them, the logs of this object's pods show here.";
-        return nothing(text, cells);
-    }
-    let all = sources(view, state);
-    let shown = shown(view, state);
-    if shown.is_empty() {
-        let (kind, name) = (&seen.key.kind, &seen.key.name);
-        let text = match view.detail.how.previous {
-            true => format!(
-                "No container of {kind} {name} was restarted. Logs of runs before a restart show here; {} goes back to \
-                 those of now.",
-                key_of(view, See::Previous)
-            ),
-            false => {
-                format!("{kind} {name} has no pod with a container that has run yet. Its logs show here.")
-            }
-        };
-        return nothing(&text, cells);
-    }
-    let mut rows = vec![heading(view, &all, &shown)];
-    let mut lines: Vec<(&LogSource, &PodLine)> = Vec::new();
-    for source in &shown {
-        match state.pod_logs.of(source) {
-            None => rows.push(Row::new(Role::Dim, format!(" {}: opening", name(source, &all)))),
-            Some(log) => {
-                if log.dropped > 0 {
-                    let text = format!(" {}: {} older lines are not kept", name(source, &all), log.dropped);
-                    rows.push(Row::new(Role::Dim, text));
-                }
-                lines.extend(log.lines.iter().map(|line| (source, line.as_ref())));
-            }
-        }
-    }
-    lines.sort_by_key(|(_, line)| line.at);
-    let hidden = lines.len().saturating_sub(LINES);
-    for (source, line) in &lines[hidden..] {
-        let row = Row::new(Role::Dim, format!("{} ", clock_millis(line.at, &view.look.zone)));
-        let row = if shown.len() > 1 { row.and(Role::Key, format!("{} ", name(source, &all))) } else { row };
-        rows.push(row.and(Role::Text, super::super::text::clean(&line.text)));
-    }
-    if lines.is_empty() {
-        rows.push(Row::new(Role::Dim, " Nothing written yet."));
-    }
-    for source in &shown {
-        if let Some(why) = state.pod_logs.of(source).and_then(|log| log.ended.as_ref()) {
-            rows.push(Row::new(Role::Busy, format!(" {}: {}", name(source, &all), words::one_line(why))));
-        }
-    }
-    rows
+impl Tab {
+    pub(in crate::tui) const PODS: Tab = Tab("pod-logs");
 }
 
-fn heading(view: &ViewState, all: &[LogSource], shown: &[LogSource]) -> Row {
-    let key = key_of(view, See::NextContainer);
+/// The tab.
+pub(super) struct Pods;
+
+impl DetailTab for Pods {
+    fn tab(&self) -> Tab {
+        Tab::PODS
+    }
+
+    fn title(&self) -> &'static str {
+        "Pod logs"
+    }
+
+    fn action(&self) -> Action {
+        action(Tab::PODS.0, Do::Show(Tab::PODS), &["O"], Section::Look)
+            .about("pod logs", "Follow the logs of the selected object's pods for as long as they are shown.")
+            .also(&["output"])
+    }
+
+    fn place(&self) -> u8 {
+        10
+    }
+
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        page.subject_name()
+    }
+
+    fn stamp(&self, page: &Page<'_>) -> Stamp {
+        Stamp::of_subject(page, page.state.pod_logs.total.wrapping_add(page.state.version))
+    }
+
+    fn rows(&self, page: &Page<'_>) -> Vec<Row> {
+        let (state, cells) = (page.state, page.cells);
+        let Some(seen) = page.subject else {
+            return nothing(
+                "Nothing is selected. Logs of the pods of a custom resource or of an owned object show here.",
+                cells,
+            );
+        };
+        if simulated(state) {
+            let text = "The embedded control plane plays the life of pods and runs no containers, so its pods have no logs. \
+                        On a cluster that runs them, the logs of this object's pods show here.";
+            return nothing(text, cells);
+        }
+        let all = sources(page);
+        let shown = shown(page);
+        if shown.is_empty() {
+            let (kind, name) = (&seen.key.kind, &seen.key.name);
+            let text = match page.how.previous {
+                true => format!(
+                    "No container of {kind} {name} was restarted. Logs of runs before a restart show here; {} goes back to \
+                     those of now.",
+                    key_of(page, See::Previous)
+                ),
+                false => {
+                    format!("{kind} {name} has no pod with a container that has run yet. Its logs show here.")
+                }
+            };
+            return nothing(&text, cells);
+        }
+        let mut rows = vec![heading(page, &all, &shown)];
+        let mut lines: Vec<(&LogSource, &PodLine)> = Vec::new();
+        for source in &shown {
+            match state.pod_logs.of(source) {
+                None => rows.push(Row::new(Role::Dim, format!(" {}: opening", name(source, &all)))),
+                Some(log) => {
+                    if log.dropped > 0 {
+                        let text =
+                            format!(" {}: {} older lines are not kept", name(source, &all), log.dropped);
+                        rows.push(Row::new(Role::Dim, text));
+                    }
+                    lines.extend(log.lines.iter().map(|line| (source, line.as_ref())));
+                }
+            }
+        }
+        lines.sort_by_key(|(_, line)| line.at);
+        let hidden = lines.len().saturating_sub(LINES);
+        for (source, line) in &lines[hidden..] {
+            let row = Row::new(Role::Dim, format!("{} ", clock_millis(line.at, page.zone)));
+            let row =
+                if shown.len() > 1 { row.and(Role::Key, format!("{} ", name(source, &all))) } else { row };
+            rows.push(row.and(Role::Text, super::super::text::clean(&line.text)));
+        }
+        if lines.is_empty() {
+            rows.push(Row::new(Role::Dim, " Nothing written yet."));
+        }
+        for source in &shown {
+            if let Some(why) = state.pod_logs.of(source).and_then(|log| log.ended.as_ref()) {
+                rows.push(Row::new(Role::Busy, format!(" {}: {}", name(source, &all), words::one_line(why))));
+            }
+        }
+        rows
+    }
+
+    fn is_of_object(&self) -> bool {
+        true
+    }
+
+    fn follows_end(&self) -> bool {
+        true
+    }
+
+    fn file_ending(&self) -> &'static str {
+        "log"
+    }
+}
+
+fn heading(page: &Page<'_>, all: &[LogSource], shown: &[LogSource]) -> Row {
+    let key = key_of(page, See::NextContainer);
     let what = match shown {
         [one] => format!(" {} {}", one.pod, one.container),
         many => format!(" {} containers", many.len()),
@@ -162,12 +202,12 @@ fn heading(view: &ViewState, all: &[LogSource], shown: &[LogSource]) -> Row {
         _ => format!("  {key} for one alone"),
     };
     let row = Row::new(Role::Title, what);
-    let row = if view.detail.how.previous { row.and(Role::Changed, "  before the restart") } else { row };
+    let row = if page.how.previous { row.and(Role::Changed, "  before the restart") } else { row };
     row.and(Role::Dim, rest)
 }
 
-fn key_of(view: &ViewState, see: See) -> String {
-    view.keys.map.keys(Do::See(see)).first().map(ToString::to_string).unwrap_or_default()
+fn key_of(page: &Page<'_>, see: See) -> String {
+    page.keys.first(Do::See(see))
 }
 
 /// The end of the pod's name, by which the pods of one owner differ, and the container where pods have several.

@@ -1,60 +1,83 @@
 //! The effective values of the selected custom resource's release, each with who gives it. They are asked for as long
 //! as they are in sight, and again when the object or the sources have changed.
 
-use super::super::asked::ValuesOf;
 use super::super::text::{Row, clean, cut, left, width};
 use super::super::theme::Role;
-use super::super::view::ViewState;
-use crate::event::{EffectiveValue, Request, ValueFrom, ValuesExplained, words};
-use crate::state::State;
+use super::page::{DetailTab, Page, Stamp};
+use crate::event::{EffectiveValue, ValueFrom, ValuesExplained, words};
+use crate::tui::action::Do;
+use crate::tui::action::{Action, Section, action};
 use crate::tui::detail::parts::nothing;
-use crate::tui::pane::{Pane, Tab};
+use crate::tui::pane::Tab;
 use std::sync::Arc;
 
-/// What to ask for so that the values in sight are those of now, where that has changed.
-pub(in crate::tui) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {
-    let hidden = (view.zoom || view.screen.compact) && view.focus != Pane::Detail;
-    let wanted = view.root(state).filter(|seen| {
-        view.detail.tab == Tab::Values && !hidden && !view.leaving && state.gone_at(&seen.key).is_none()
-    });
-    let sources = state.reload.live.as_ref().map_or(0, |live| live.sources);
-    let wanted = wanted.map(|seen| ValuesOf { seen: Arc::clone(seen), sources });
-    if wanted == view.asked.values {
-        return None;
-    }
-    view.asked.values.clone_from(&wanted);
-    wanted.map(|asked| Request::ExplainValues { object: asked.seen.object_ref.clone() })
+impl Tab {
+    pub(in crate::tui) const VALUES: Tab = Tab("values");
 }
 
-/// The rows of the tab.
-pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
-    let Some(root) = view.root(state) else {
-        return nothing(
-            "Nothing is selected. The values of a custom resource's chart show here, each with who gives it.",
-            cells,
-        );
-    };
-    let own = |told: &&Arc<ValuesExplained>| told.object.key() == *root.key;
-    let Some(told) = state.values.as_ref().filter(own) else {
-        return nothing("Reading the values.", cells);
-    };
-    if let Some(problem) = &told.problem {
-        return nothing(&words::one_line(problem), cells);
+/// The tab.
+pub(super) struct Values;
+
+impl DetailTab for Values {
+    fn tab(&self) -> Tab {
+        Tab::VALUES
     }
-    let columns = Columns::of(&told.values, cells);
-    let given = |from: ValueFrom| told.values.iter().filter(|value| value.from == from).count();
-    let mut heading = Row::new(Role::Title, format!(" {} values of {}", told.values.len(), told.chart));
-    for (from, words) in [
-        (ValueFrom::CustomResource, "by the custom resource"),
-        (ValueFrom::Override, "by overrides"),
-        (ValueFrom::Global, "by globals"),
-    ] {
-        if given(from) > 0 {
-            heading = heading.and(Role::Dim, " · ").and(role(from), format!("{} {words}", given(from)));
+
+    fn title(&self) -> &'static str {
+        "Values"
+    }
+
+    fn action(&self) -> Action {
+        action(Tab::VALUES.0, Do::Show(Tab::VALUES), &["E"], Section::Look)
+            .about(
+                "values",
+                "Show the effective values of the selected custom resource's chart, and who gives each.",
+            )
+            .also(&["explain", "origin"])
+    }
+
+    fn place(&self) -> u8 {
+        11
+    }
+
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        page.root.map(|seen| seen.key.name.clone())
+    }
+
+    fn stamp(&self, page: &Page<'_>) -> Stamp {
+        Stamp::of_subject(page, page.state.version)
+    }
+
+    fn rows(&self, page: &Page<'_>) -> Vec<Row> {
+        let (state, cells) = (page.state, page.cells);
+        let Some(root) = page.root else {
+            return nothing(
+                "Nothing is selected. The values of a custom resource's chart show here, each with who gives it.",
+                cells,
+            );
+        };
+        let own = |told: &&Arc<ValuesExplained>| told.object.key() == *root.key;
+        let Some(told) = state.values.as_ref().filter(own) else {
+            return nothing("Reading the values.", cells);
+        };
+        if let Some(problem) = &told.problem {
+            return nothing(&words::one_line(problem), cells);
         }
+        let columns = Columns::of(&told.values, cells);
+        let given = |from: ValueFrom| told.values.iter().filter(|value| value.from == from).count();
+        let mut heading = Row::new(Role::Title, format!(" {} values of {}", told.values.len(), told.chart));
+        for (from, words) in [
+            (ValueFrom::CustomResource, "by the custom resource"),
+            (ValueFrom::Override, "by overrides"),
+            (ValueFrom::Global, "by globals"),
+        ] {
+            if given(from) > 0 {
+                heading = heading.and(Role::Dim, " · ").and(role(from), format!("{} {words}", given(from)));
+            }
+        }
+        let rows = told.values.iter().map(|value| columns.row(value));
+        std::iter::once(heading).chain(rows).collect()
     }
-    let rows = told.values.iter().map(|value| columns.row(value));
-    std::iter::once(heading).chain(rows).collect()
 }
 
 /// How a giver looks: what is not the chart's own stands out.

@@ -2,31 +2,81 @@
 
 use super::super::text::{Row, clean, cut, left, width};
 use super::super::theme::Role;
-use super::super::view::ViewState;
+use super::page::{DetailTab, Page, Stamp};
 use crate::state::managers::{self, Owners, Step};
 use crate::state::{Seen, State};
+use crate::tui::action::Do;
+use crate::tui::action::{Action, Section, action};
 use crate::tui::detail::parts::clock;
+use crate::tui::pane::{Pane, Tab};
 use opdev_object::yaml;
 use serde_json::Value;
 
-/// The rows of the tab.
-pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
-    let Some(seen) = view.subject(state) else {
-        let text = " Nothing is selected. A custom resource or an owned object shows here.";
-        return vec![Row::new(Role::Dim, text)];
-    };
-    let mut rows = gone(view, state, seen);
-    let how = &view.detail.how;
-    if how.owners {
-        rows.extend(owned(view, &seen.object, cells));
-    } else {
-        rows.extend(plain(&seen.object, how.managed));
+impl Tab {
+    pub(in crate::tui) const YAML: Tab = Tab("yaml");
+}
+
+/// The tab.
+pub(super) struct Yaml;
+
+impl DetailTab for Yaml {
+    fn tab(&self) -> Tab {
+        Tab::YAML
     }
-    rows
+
+    fn title(&self) -> &'static str {
+        "YAML"
+    }
+
+    fn action(&self) -> Action {
+        action(Tab::YAML.0, Do::Show(Tab::YAML), &["y"], Section::Look)
+            .about("yaml", "Show the selected object as YAML.")
+            .footer(&[Pane::Resources, Pane::Owned])
+    }
+
+    fn place(&self) -> u8 {
+        1
+    }
+
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        page.subject_name()
+    }
+
+    fn stamp(&self, page: &Page<'_>) -> Stamp {
+        Stamp::of_subject(page, 0)
+    }
+
+    fn rows(&self, page: &Page<'_>) -> Vec<Row> {
+        let (state, cells) = (page.state, page.cells);
+        let Some(seen) = page.subject else {
+            let text = " Nothing is selected. A custom resource or an owned object shows here.";
+            return vec![Row::new(Role::Dim, text)];
+        };
+        let mut rows = gone(page, state, seen);
+        let how = &page.how;
+        if how.owners {
+            rows.extend(owned(page, &seen.object, cells));
+        } else {
+            rows.extend(plain(&seen.object, how.managed));
+        }
+        rows
+    }
+
+    fn is_of_object(&self) -> bool {
+        true
+    }
+
+    fn shows_whole_object(&self) -> bool {
+        true
+    }
+
+    fn file_ending(&self) -> &'static str {
+        "yaml"
+    }
 }
 
 /// Says so where the object is there no more, or not all of it is known.
-pub(super) fn gone(view: &ViewState, state: &State, seen: &Seen) -> Vec<Row> {
+pub(super) fn gone(page: &Page<'_>, state: &State, seen: &Seen) -> Vec<Row> {
     let only = seen.metadata_only;
     let Some(at) = state.gone_at(&seen.key) else {
         let reading = Row::new(Role::Dim, " Only its metadata was read so far; the rest is asked for.");
@@ -37,7 +87,7 @@ pub(super) fn gone(view: &ViewState, state: &State, seen: &Seen) -> Vec<Row> {
     } else {
         "this is how it was last"
     };
-    vec![Row::new(Role::Busy, format!(" † deleted {}; {how}", clock(at, &view.look.zone)))]
+    vec![Row::new(Role::Busy, format!(" † deleted {}; {how}", clock(at, page.zone)))]
 }
 
 /// An object as YAML, with or without `managedFields`.
@@ -77,7 +127,7 @@ fn line(line: &str) -> Row {
 }
 
 /// Each line with who owns it in front.
-fn owned(view: &ViewState, object: &Value, cells: usize) -> Vec<Row> {
+fn owned(page: &Page<'_>, object: &Value, cells: usize) -> Vec<Row> {
     let owners = Owners::of(object);
     let all = managers::all(object);
     if all.is_empty() {
@@ -87,7 +137,7 @@ fn owned(view: &ViewState, object: &Value, cells: usize) -> Vec<Row> {
     let mut rows: Vec<Row> = all
         .iter()
         .map(|manager| {
-            let at = manager.at.map_or_else(String::new, |at| format!(" {}", clock(at, &view.look.zone)));
+            let at = manager.at.map_or_else(String::new, |at| format!(" {}", clock(at, page.zone)));
             Row::new(Role::Dim, "# ")
                 .and(Role::Key, manager.label())
                 .and(Role::Dim, format!(" {}{at}", manager.operation))

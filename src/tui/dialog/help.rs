@@ -3,7 +3,8 @@
 
 use super::answer::Answer;
 use crate::state::State;
-use crate::tui::action::{ACTIONS, Section};
+use crate::tui::action::Section;
+use crate::tui::actions::ACTIONS;
 use crate::tui::draw::boxes::boxed;
 use crate::tui::enabled::enabled;
 use crate::tui::filter::Filter;

@@ -1,10 +1,9 @@
 //! The detail pane: a window over its lines, what is searched for made to stand out, and how much there is.
 
-use super::super::detail::{self, search};
+use super::super::detail::search;
 use super::super::text::{Row, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use crate::event::words;
 use crate::state::State;
 use crate::tui::pane::{Pane, Tab};
 use ratatui::buffer::Buffer;
@@ -13,13 +12,13 @@ use ratatui::layout::Rect;
 /// Draws the visible lines. The log sticks to its end unless one scrolled up or holds it.
 pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
     let (cells, height) = (area.width as usize, area.height as usize);
-    detail::refresh(view, state, cells);
+    view.refresh_lines(state, cells);
     let last = view.detail.lines.rows.len().saturating_sub(height);
     view.screen.heights[Pane::Detail.index()] = height.max(1);
-    if view.detail.tab != Tab::Log || view.detail.stick {
+    if view.detail.tab != Tab::LOG || view.detail.stick {
         view.detail.log_followed = state.log.total;
     }
-    let sticks = matches!(view.detail.tab, Tab::Log | Tab::Pods) && view.detail.stick;
+    let sticks = view.detail.tab.part().follows_end() && view.detail.stick;
     view.detail.scroll = if sticks { last } else { view.detail.scroll.min(last) };
     for (i, row) in view.detail.lines.rows.iter().skip(view.detail.scroll).take(height).enumerate() {
         let at = (area.x, area.y + i as u16);
@@ -55,21 +54,7 @@ fn below(state: &State, view: &mut ViewState, height: usize, last: usize) -> Row
         };
         row = row.and(if all > 0 { Role::Match } else { Role::Bad }, text);
     }
-    if view.detail.tab == Tab::Log {
-        if view.detail.log_level != crate::event::Level::Trace {
-            row = row.and(Role::Changed, format!(" {} and worse ", words::level(view.detail.log_level)));
-        }
-        let new = state.log.total.saturating_sub(view.detail.log_followed);
-        if !view.detail.stick && new > 0 {
-            let s = if new == 1 { "" } else { "s" };
-            row = row.and(Role::Busy, format!(" held, {new} new line{s} "));
-        } else if !view.detail.stick {
-            row = row.and(Role::Busy, " held ");
-        }
-        if state.log.dropped > 0 {
-            row = row.and(Role::Bad, format!(" {} dropped ", state.log.dropped));
-        }
-    }
+    row.0.extend(view.detail.tab.part().note(&view.page(state, 0)).0);
     if last > 0 {
         let all = view.detail.lines.rows.len();
         row = row.and(

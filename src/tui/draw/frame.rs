@@ -9,7 +9,7 @@ use crate::state::{State, tree};
 use crate::tui::action::See;
 use crate::tui::draw::kind_table;
 use crate::tui::draw::pieces::tabs;
-use crate::tui::pane::{Pane, Tab};
+use crate::tui::pane::Pane;
 use crate::tui::spots::{Shown, Spot};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -124,17 +124,7 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
         }
         Pane::Reconciles if view.all => Some("all objects".to_owned()),
         Pane::Reconciles => name(view.root(state)),
-        Pane::Detail => match view.detail.tab {
-            Tab::Yaml | Tab::Events | Tab::Describe | Tab::Conditions | Tab::History | Tab::Pods => {
-                view.subject(state).map(|seen| format!("{} {}", seen.key.kind, seen.key.name))
-            }
-            Tab::Impact => view.root(state).map(|seen| seen.key.kind.clone()),
-            Tab::Values => name(view.root(state)),
-            Tab::Log if view.all => Some("all".to_owned()),
-            Tab::Status | Tab::Objects | Tab::Calls | Tab::Log => {
-                view.pass().map(|pass| format!("#{}", pass.id))
-            }
-        },
+        Pane::Detail => view.detail.tab.part().about(&view.page(state, 0)),
     }
 }
 

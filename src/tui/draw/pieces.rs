@@ -1,5 +1,7 @@
 //! What several panes draw: ages, empty cells, the tabs of the detail pane.
 
+use super::super::detail::TABS;
+use super::super::detail::page::DetailTab;
 use super::super::pane::Tab;
 use super::super::text::width;
 use super::super::theme::Role;
@@ -32,17 +34,17 @@ pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
 
 /// The title of the detail pane: its tabs, as many as fit around the open one; marks say where more are.
 pub(super) fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String, Option<Tab>)> {
-    let one = |tab: Tab| {
-        let open = tab == view.detail.tab;
-        let text = if open { format!("[{}]", tab.title()) } else { format!(" {} ", tab.title()) };
-        (if open { Role::Focus } else { Role::Dim }, text, Some(tab))
+    let one = |part: &&dyn DetailTab| {
+        let open = part.tab() == view.detail.tab;
+        let text = if open { format!("[{}]", part.title()) } else { format!(" {} ", part.title()) };
+        (if open { Role::Focus } else { Role::Dim }, text, Some(part.tab()))
     };
-    let all: Vec<(Role, String, Option<Tab>)> = Tab::ALL.into_iter().map(one).collect();
+    let all: Vec<(Role, String, Option<Tab>)> = TABS.iter().map(one).collect();
     let sizes: Vec<usize> = all.iter().map(|(_, text, _)| width(text)).collect();
     if sizes.iter().sum::<usize>() <= cells {
         return all;
     }
-    let open = Tab::ALL.iter().position(|tab| *tab == view.detail.tab).unwrap_or(0);
+    let open = TABS.iter().position(|part| part.tab() == view.detail.tab).unwrap_or(0);
     let (mut from, mut to) = (open, open + 1);
     let room = cells.saturating_sub(2);
     let mut used = sizes[open];

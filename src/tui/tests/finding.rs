@@ -8,7 +8,7 @@ use crate::event::{
     Asker, Destination, Event, KindHealth, Level, ObjectGone, OnExit, PrinterColumn, Request, SourcesChanged,
 };
 use crate::state::State;
-use crate::tui::action::ACTIONS;
+use crate::tui::actions::ACTIONS;
 use crate::tui::candidates::{Picker, What};
 use crate::tui::dialog::Samples;
 use crate::tui::pane::Pane;
@@ -101,7 +101,7 @@ fn the_palette_takes_arguments_and_brings_back_what_was_typed() {
     assert_eq!((view.namespace.as_deref(), view.layers.len()), (Some("elsewhere"), 0));
     type_in(&mut view, &state, ":", "events");
     commands(&mut view, &state, "enter");
-    assert_eq!(view.detail.tab, crate::tui::pane::Tab::Events);
+    assert_eq!(view.detail.tab, crate::tui::pane::Tab::EVENTS);
     let typed = |view: &ViewState| match view.top::<Picker>() {
         Some(picker) => picker.typed.clone(),
         _ => String::new(),

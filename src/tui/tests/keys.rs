@@ -287,22 +287,22 @@ fn focus_moves_by_tab_arrows_letters_and_numbers() {
     let state = busy();
     let mut view = ViewState::default();
     for (keys, focus, tab) in [
-        ("tab", Pane::Owned, Tab::Status),
-        ("tab tab", Pane::Detail, Tab::Status),
-        ("tab", Pane::Resources, Tab::Status),
-        ("shift-tab", Pane::Detail, Tab::Status),
-        ("l right", Pane::Detail, Tab::Calls),
-        ("h left", Pane::Detail, Tab::Status),
-        ("h", Pane::Owned, Tab::Status),
-        ("1 right", Pane::Reconciles, Tab::Status),
-        ("y", Pane::Detail, Tab::Yaml),
-        ("3", Pane::Reconciles, Tab::Yaml),
-        ("enter", Pane::Reconciles, Tab::Yaml),
-        ("j j j j j enter", Pane::Detail, Tab::Calls),
-        ("3 left", Pane::Reconciles, Tab::Calls),
-        ("left", Pane::Resources, Tab::Calls),
-        ("v", Pane::Detail, Tab::Status),
-        ("esc esc", Pane::Resources, Tab::Status),
+        ("tab", Pane::Owned, Tab::STATUS),
+        ("tab tab", Pane::Detail, Tab::STATUS),
+        ("tab", Pane::Resources, Tab::STATUS),
+        ("shift-tab", Pane::Detail, Tab::STATUS),
+        ("l right", Pane::Detail, Tab::CALLS),
+        ("h left", Pane::Detail, Tab::STATUS),
+        ("h", Pane::Owned, Tab::STATUS),
+        ("1 right", Pane::Reconciles, Tab::STATUS),
+        ("y", Pane::Detail, Tab::YAML),
+        ("3", Pane::Reconciles, Tab::YAML),
+        ("enter", Pane::Reconciles, Tab::YAML),
+        ("j j j j j enter", Pane::Detail, Tab::CALLS),
+        ("3 left", Pane::Reconciles, Tab::CALLS),
+        ("left", Pane::Resources, Tab::CALLS),
+        ("v", Pane::Detail, Tab::STATUS),
+        ("esc esc", Pane::Resources, Tab::STATUS),
     ] {
         commands(&mut view, &state, keys);
         assert_eq!((view.focus, view.detail.tab), (focus, tab), "after {keys}");
@@ -345,7 +345,7 @@ impl Dice {
 
 #[test]
 fn no_sequence_of_keys_and_events_breaks_anything() {
-    let keys: Vec<Key> = crate::tui::action::ACTIONS
+    let keys: Vec<Key> = crate::tui::actions::ACTIONS
         .iter()
         .filter(|action| action.id != "quit" && action.id != "stop")
         .flat_map(|action| action.keys.iter())

@@ -231,7 +231,7 @@ fn the_lines_of_the_detail_pane_are_saved_and_copied() {
     let state = busy();
     let mut view = ViewState::default();
     screen(&state, &mut view, "j y", SIZE);
-    assert_eq!((view.focus, view.detail.tab), (Pane::Detail, Tab::Yaml));
+    assert_eq!((view.focus, view.detail.tab), (Pane::Detail, Tab::YAML));
     let asked = commands(&mut view, &state, "g w");
     let [Command::Request(_, Request::SaveText { path: None, name, text: saved })] = asked.as_slice() else {
         panic!("{asked:?}")

@@ -4,7 +4,8 @@
 use super::fixture::busy;
 use super::frames::{screen, text};
 use crate::event::{Binding, Place};
-use crate::tui::action::{ACTIONS, Section};
+use crate::tui::action::Section;
+use crate::tui::actions::ACTIONS;
 use crate::tui::keymap::{Found, Keymap};
 use crate::tui::keys::Key;
 use crate::tui::view::ViewState;
@@ -15,7 +16,7 @@ use std::fmt::Write as _;
 fn every_action_is_named_and_explained_once() {
     let (mut ids, mut does) = (BTreeSet::new(), Vec::new());
     let mut aliases = BTreeSet::new();
-    for action in ACTIONS {
+    for action in ACTIONS.iter() {
         assert!(ids.insert(action.id), "{} twice", action.id);
         assert!(!does.contains(&action.does), "{} does what another one does", action.id);
         does.push(action.does);
@@ -42,14 +43,14 @@ fn every_action_is_in_the_help() {
     let mut view = ViewState::default();
     screen(&state, &mut view, "?", (170, 150));
     let shown = text(&screen(&state, &mut view, "", (170, 150)));
-    for action in ACTIONS {
+    for action in ACTIONS.iter() {
         assert!(shown.contains(action.about), "{} is not in the help:\n{shown}", action.id);
     }
 }
 
 #[test]
 fn every_action_can_be_bound_anew() {
-    for action in ACTIONS {
+    for action in ACTIONS.iter() {
         let place = Place { file: "config.yaml".to_owned(), line: 1, column: 1 };
         let binding = Binding { action: action.id.to_owned(), keys: vec!["alt-ctrl-f9".to_owned()], place };
         let key = Key::parse("ctrl-alt-f9").unwrap();

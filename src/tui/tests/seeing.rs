@@ -8,7 +8,7 @@ use crate::event::{
     ValuesExplained,
 };
 use crate::state::State;
-use crate::tui::detail::{pods, values};
+use crate::tui::detail::{TABS, pods};
 use crate::tui::pane::{Pane, Tab};
 use crate::tui::seeing;
 use crate::tui::view::ViewState;
@@ -64,9 +64,9 @@ fn with_logs() -> State {
         (elsewhere.cluster.embedded, elsewhere.cluster.name) = (false, "kind-dev".to_owned());
         state.started = Some(Arc::new(elsewhere));
     }
-    let mut view = on_tab(Tab::Pods);
+    let mut view = on_tab(Tab::PODS);
     screen(&state, &mut view, "j", (120, 36));
-    let sources = pods::sources(&view, &state);
+    let sources = pods::sources(&view.page(&state, 0));
     let line = |time: &str, text: &str| PodLine { at: at(time), text: text.to_owned() };
     for (source, lines, ended) in [
         (&sources[0], vec![line("17:02:01", "listening on 11211"), line("17:02:10", "42 connections")], None),
@@ -218,7 +218,7 @@ fn effective_values_are_asked_for_while_they_are_in_sight() {
     let mut view = ViewState::default();
     let asked = |keys: &str, state: &State, view: &mut ViewState| {
         screen(state, view, keys, (120, 36));
-        values::follow(view, state).map(|request| match request {
+        seeing::follow_values(view, state).map(|request| match request {
             Request::ExplainValues { object } => object.name,
             other => panic!("{other:?}"),
         })
@@ -243,26 +243,26 @@ fn deleted_objects_stay_for_a_while() {
 fn empty_tabs_say_what_fills_them() {
     let state = of(vec![started(), sources(1, &[])]);
     let mut shown = String::new();
-    for tab in Tab::ALL {
+    for tab in TABS.iter().map(|part| part.tab()) {
         let mut view = ViewState { focus: Pane::Detail, zoom: true, ..on_tab(tab) };
         let screen = text(&screen(&state, &mut view, "", (60, 12)));
         let inside: Vec<&str> =
             screen.lines().skip(2).take(3).map(|line| line.trim_matches(['│', ' '])).collect();
-        shown.push_str(&format!("{}: {}\n", tab.title(), inside.join(" ").trim()));
-        assert!(inside.iter().any(|line| line.len() > 20), "{}:\n{screen}", tab.title());
+        shown.push_str(&format!("{}: {}\n", tab.part().title(), inside.join(" ").trim()));
+        assert!(inside.iter().any(|line| line.len() > 20), "{}:\n{screen}", tab.part().title());
     }
     let lines: std::collections::BTreeSet<&str> = shown.lines().collect();
-    assert_eq!(lines.len(), Tab::ALL.len(), "{shown}");
+    assert_eq!(lines.len(), TABS.len(), "{shown}");
 }
 
 #[test]
 fn every_tab_fits_and_is_named_at_every_width() {
     let state = busy();
     for width in [30, 40, 60, 80, 99, 100, 120, 200] {
-        for tab in Tab::ALL {
+        for tab in TABS.iter().map(|part| part.tab()) {
             let mut view = ViewState { focus: Pane::Detail, zoom: true, ..on_tab(tab) };
             let screen = text(&screen(&state, &mut view, "j", (width, 20)));
-            let named = format!("[{}]", tab.title());
+            let named = format!("[{}]", tab.part().title());
             assert!(screen.contains(&named), "{named} at {width}:\n{screen}");
         }
     }

@@ -256,7 +256,7 @@ fn keys_act_on_the_row_and_esc_leaves() {
         matches!(asked.as_slice(), [Command::Request(_, Request::Each { requests })] if requests.len() == 2)
     );
     commands(&mut view, &state, "L");
-    assert_eq!((view.focus, view.detail.tab), (Pane::Detail, Tab::Pods));
+    assert_eq!((view.focus, view.detail.tab), (Pane::Detail, Tab::PODS));
     assert_eq!(commands(&mut view, &state, "esc r"), []);
     assert_eq!(view.told.message.as_deref(), Some("reconcile: no custom resource is selected"));
     commands(&mut view, &state, "f");
@@ -265,7 +265,7 @@ fn keys_act_on_the_row_and_esc_leaves() {
     assert_eq!(view.focus, Pane::Owned, "there are no reconciles beside a table");
     commands(&mut view, &state, "1 esc");
     assert!(view.browse.is_none());
-    assert_eq!((view.filter(Pane::Resources), view.detail.tab), ("k:Memcached", Tab::Status));
+    assert_eq!((view.filter(Pane::Resources), view.detail.tab), ("k:Memcached", Tab::STATUS));
 }
 
 #[test]
