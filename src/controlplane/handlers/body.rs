@@ -39,9 +39,10 @@ pub(crate) fn read(headers: &HeaderMap, bytes: &[u8]) -> Result<Read, Status> {
     match media_type(headers) {
         "" | "application/json" | "text/json" | "*/*" => read_json(bytes),
         _ if is_yaml(headers) => yaml(bytes).map(once),
-        "application/vnd.kubernetes.protobuf" => {
-            protobuf::decode(bytes).map_err(Status::bad_request).and_then(not_too_deep).map(once)
-        }
+        "application/vnd.kubernetes.protobuf" => protobuf::decode(bytes)
+            .map_err(|error| Status::bad_request(error.to_string()))
+            .and_then(not_too_deep)
+            .map(once),
         _ => Err(Status::unsupported_media_type(&[
             "application/json",
             "application/yaml",

@@ -40,7 +40,7 @@ impl Shape {
     }
 
     /// One event of a watch in protobuf, in the form asked for.
-    pub(crate) fn frame(&self, kind: &str, stored: &Stored) -> Result<Vec<u8>, String> {
+    pub(crate) fn frame(&self, kind: &str, stored: &Stored) -> Result<Vec<u8>, protobuf::Error> {
         let object = self.registry.served(&self.resource, stored);
         protobuf::frame(kind, &self.object_value(&object))
     }
@@ -283,8 +283,8 @@ fn binary(code: StatusCode, message: Vec<u8>) -> Response<Body> {
 }
 
 /// What is stored does not go into the messages of its kind.
-fn unencodable(kind: &str, why: &str) -> Response<Body> {
-    tracing::error!(kind, why, "an answer cannot be written in protobuf");
+fn unencodable(kind: &str, why: &protobuf::Error) -> Response<Body> {
+    tracing::error!(kind, %why, "an answer cannot be written in protobuf");
     failure(&Status::internal(&format!("{kind} cannot be written in protobuf: {why}")), Encoding::Json)
 }
 

@@ -172,9 +172,9 @@ fn document(out: &mut Vec<u8>, kind: &str, object: &Value, encoding: Encoding) {
 }
 
 /// A frame, or an error in its place where the object does not go into the messages of its kind.
-fn frame(out: &mut Vec<u8>, frame: Result<Vec<u8>, String>) {
+fn frame(out: &mut Vec<u8>, frame: Result<Vec<u8>, protobuf::Error>) {
     let frame = frame.or_else(|why| {
-        tracing::error!(why, "an event cannot be written in protobuf");
+        tracing::error!(%why, "an event cannot be written in protobuf");
         let status = Status::internal(&format!("unable to encode watch object: {why}"));
         protobuf::frame("ERROR", &status.to_value())
     });

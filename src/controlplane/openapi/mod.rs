@@ -86,7 +86,7 @@ impl OpenApi {
             Some(document) => document.clone(),
             None => match form.write(&groups(served.resources())) {
                 Ok(document) => cache.v2.entry(form).or_insert(document).clone(),
-                Err(why) => return answer::status(&Status::internal(&why)),
+                Err(error) => return answer::status(&Status::internal(&error.to_string())),
             },
         };
         document.answer(headers, form.media_type())

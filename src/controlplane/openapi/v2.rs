@@ -5,6 +5,7 @@
 use super::{JSON, v2_protobuf};
 use crate::discovery::{Document, Group};
 use crate::negotiation;
+use crate::protobuf;
 use crate::version::git_version;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -46,7 +47,7 @@ impl Form {
     }
 
     /// Writes the document of everything that is served.
-    pub(super) fn write(self, groups: &[Group]) -> Result<Document, String> {
+    pub(super) fn write(self, groups: &[Group]) -> Result<Document, protobuf::Error> {
         let document = document(groups);
         Ok(match self {
             Form::Json => Document::of(&document),

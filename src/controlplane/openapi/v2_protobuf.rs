@@ -1,13 +1,14 @@
 //! The Swagger document as message `openapi.v2.Document`, which client-go asks for. Numbers are those of gnostic's
 //! `OpenAPIv2.proto`; what has no field of its own there, such as `x-kubernetes-…`, is written as YAML.
 
+use crate::protobuf;
 use crate::protobuf::encode::{bytes, double_field, message_field, text, varint_field};
 use serde_json::Value;
 
-type Done = Result<(), String>;
+type Done = Result<(), protobuf::Error>;
 
 /// Writes a whole document.
-pub(super) fn encode(document: &Value) -> Result<Vec<u8>, String> {
+pub(super) fn encode(document: &Value) -> Result<Vec<u8>, protobuf::Error> {
     let out = &mut Vec::new();
     texts(out, document, &[("swagger", 1)]);
     message_field(out, 2, |out| {

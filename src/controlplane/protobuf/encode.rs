@@ -1,6 +1,7 @@
 //! Objects, lists, statuses and watch events as client-go's own types write them: fields in the order of their
 //! numbers, those that are no pointer always there. `special_encode` has the messages whose JSON is no plain object.
 
+use super::error::{Error, Fault};
 use super::messages::{self, Field, MAP, POINTER, REPEATED, definition};
 use super::special_encode;
 use crate::protobuf::messages::META;
@@ -10,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 /// A whole answer: the magic word and the envelope around the object, which names its own kind.
-pub(crate) fn encode(object: &Value) -> Result<Vec<u8>, String> {
+pub(crate) fn encode(object: &Value) -> Result<Vec<u8>, Error> {
     let (api_version, kind) = type_of(object);
     if let Some(items) = object["items"].as_array().filter(|_| kind.ends_with("List")) {
         return encode_list(api_version, kind, &object["metadata"], items.iter());
@@ -26,7 +27,7 @@ pub(crate) fn encode_list<'a>(
     kind: &str,
     metadata: &Value,
     items: impl Iterator<Item = &'a Value>,
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, Error> {
     let definition = definition(api_version, kind.strip_suffix("List").unwrap_or(kind))?;
     let mut inside = Vec::new();
     message_field(&mut inside, 1, |out| put_message(out, &format!("{META}ListMeta"), metadata, 0))?;
@@ -37,7 +38,7 @@ pub(crate) fn encode_list<'a>(
 }
 
 /// One event of a watch: four bytes that say its length, then its type and the object in its envelope.
-pub(crate) fn frame(kind: &str, object: &Value) -> Result<Vec<u8>, String> {
+pub(crate) fn frame(kind: &str, object: &Value) -> Result<Vec<u8>, Error> {
     let object = encode(object)?;
     let mut event = Vec::with_capacity(object.len() + 32);
     text(&mut event, 1, kind);
@@ -45,7 +46,7 @@ pub(crate) fn frame(kind: &str, object: &Value) -> Result<Vec<u8>, String> {
         bytes(out, 1, &object);
         Ok(())
     })?;
-    let length = u32::try_from(event.len()).map_err(|_| "proto: the event is too large".to_owned())?;
+    let length = u32::try_from(event.len()).map_err(|_| Fault::LargeEvent)?;
     Ok([&length.to_be_bytes()[..], &event].concat())
 }
 
@@ -75,9 +76,9 @@ pub(super) fn put_message(
     definition: &str,
     value: &Value,
     depth: usize,
-) -> Result<(), String> {
+) -> Result<(), Error> {
     if depth > DEPTH {
-        return Err("proto: nested too deeply".to_owned());
+        return Err(Fault::TooDeep.into());
     }
     if let Some(writer) = special_encode::writer(definition) {
         return writer(out, value, depth + 1);
@@ -91,10 +92,7 @@ pub(super) fn put_message(
     let nothing = Map::new();
     let object = value.as_object().unwrap_or(&nothing);
     for field in fields {
-        put(out, field, value, object, depth).map_err(|error| match field.1.as_str() {
-            "" => error,
-            name => format!("{name}: {error}"),
-        })?;
+        put(out, field, value, object, depth).map_err(|error| error.in_field(&field.1))?;
     }
     Ok(())
 }
@@ -106,7 +104,7 @@ fn put(
     whole: &Value,
     object: &Map<String, Value>,
     depth: usize,
-) -> Result<(), String> {
+) -> Result<(), Error> {
     if name.is_empty() {
         return message_field(out, *number, |out| put_message(out, kind, whole, depth + 1));
     }
@@ -133,7 +131,7 @@ fn put(
     }
 }
 
-fn value(out: &mut Vec<u8>, number: u64, kind: &str, given: &Value, depth: usize) -> Result<(), String> {
+fn value(out: &mut Vec<u8>, number: u64, kind: &str, given: &Value, depth: usize) -> Result<(), Error> {
     if kind.len() == 1 {
         return scalar(out, number, kind, given);
     }
@@ -141,12 +139,12 @@ fn value(out: &mut Vec<u8>, number: u64, kind: &str, given: &Value, depth: usize
 }
 
 /// Writes one value that is no message; null is its zero.
-fn scalar(out: &mut Vec<u8>, number: u64, kind: &str, given: &Value) -> Result<(), String> {
-    let wrong = |wanted: &str| format!("proto: {given} where {wanted} was expected");
+fn scalar(out: &mut Vec<u8>, number: u64, kind: &str, given: &Value) -> Result<(), Error> {
+    let wrong = |expected| Fault::WrongValue(given.to_string(), expected);
     match (kind, given) {
         ("s", Value::Null) => text(out, number, ""),
         ("s", Value::String(given)) => text(out, number, given),
-        ("s", _) => return Err(wrong("a string")),
+        ("s", _) => return Err(wrong("a string").into()),
         ("b", _) => varint_field(out, number, u64::from(given.as_bool().unwrap_or_default())),
         ("i", _) => varint_field(out, number, integer(given).ok_or_else(|| wrong("an integer"))?),
         ("d", _) => {
@@ -156,9 +154,9 @@ fn scalar(out: &mut Vec<u8>, number: u64, kind: &str, given: &Value) -> Result<(
         }
         ("y", _) => {
             let decoded = STANDARD.decode(given.as_str().unwrap_or_default());
-            bytes(out, number, &decoded.map_err(|_| "proto: bytes are no base64".to_owned())?);
+            bytes(out, number, &decoded.map_err(Fault::Base64)?);
         }
-        (other, _) => return Err(format!("proto: {other} is no kind of value")),
+        (other, _) => return Err(Fault::UnknownValueKind(other.to_owned()).into()),
     }
     Ok(())
 }
@@ -176,8 +174,8 @@ pub(super) fn integer(given: &Value) -> Option<u64> {
 pub(crate) fn message_field(
     out: &mut Vec<u8>,
     number: u64,
-    inside: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
-) -> Result<(), String> {
+    inside: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut message = Vec::new();
     inside(&mut message)?;
     bytes(out, number, &message);

@@ -1,6 +1,7 @@
 //! Which fields the messages have: two tables of facts, each decoded when it is first asked. One has what served kinds
 //! need; the other one, which hardly any process reads, all the rest of k8s.io/api. What is served, neither says.
 
+use super::error::{Error, Fault};
 use flate2::read::GzDecoder;
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
@@ -64,7 +65,7 @@ pub(crate) fn knows(api_version: &str, kind: &str) -> bool {
 }
 
 /// The definition of a kind, of any version there ever was a message for.
-pub(super) fn definition(api_version: &str, kind: &str) -> Result<&'static str, String> {
+pub(super) fn definition(api_version: &str, kind: &str) -> Result<&'static str, Error> {
     if kind == "DeleteOptions" {
         return Ok("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
     }
@@ -79,7 +80,7 @@ pub(super) fn definition(api_version: &str, kind: &str) -> Result<&'static str, 
         .map(|(name, _)| name.as_str())
         .or_else(|| facts().definition_name(&Gvk::from_api_version(api_version, kind)))
         .or_else(|| unserved().kinds.get(&format!("{api_version} {kind}")).map(String::as_str))
-        .ok_or_else(|| format!("no kind {kind:?} is registered for version {api_version:?} in protobuf"))
+        .ok_or_else(|| Fault::UnknownKind(api_version.to_owned(), kind.to_owned()).into())
 }
 
 /// The fields of a definition.
@@ -89,6 +90,6 @@ pub(super) fn fields(definition: &str) -> Option<&'static [Field]> {
 }
 
 /// The fields of a definition that has to be there.
-pub(super) fn known(definition: &str) -> Result<&'static [Field], String> {
-    fields(definition).ok_or_else(|| format!("proto: {definition} is not known to this server"))
+pub(super) fn known(definition: &str) -> Result<&'static [Field], Error> {
+    fields(definition).ok_or_else(|| Fault::UnknownDefinition(definition.to_owned()).into())
 }

@@ -3,12 +3,14 @@
 //! `wire` reads bytes, `special` the messages whose JSON is no plain object; `encode` goes the other way.
 
 pub(crate) mod encode;
+mod error;
 mod messages;
 mod special;
 mod special_encode;
 mod wire;
 
 pub(crate) use encode::{encode, encode_list, frame};
+pub(crate) use error::{Error, Fault};
 pub(crate) use messages::{knows, serves};
 
 use base64::Engine;
@@ -28,20 +30,19 @@ pub(crate) fn leaves_zero_out(definition: &str, field: &str) -> bool {
 }
 
 /// Reads a whole body.
-pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
+pub(crate) fn decode(body: &[u8]) -> Result<Value, Error> {
     if !body.starts_with(MAGIC) {
-        return Err("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
-            .to_owned());
+        return Err(Fault::NotProtobuf.into());
     }
     envelope(body, 0)
 }
 
 /// Reads the events of a watch, each with its type: frames as `frame` writes them.
-pub(crate) fn events(mut frames: &[u8]) -> Result<Vec<(String, Value)>, String> {
+pub(crate) fn events(mut frames: &[u8]) -> Result<Vec<(String, Value)>, Error> {
     let mut events = Vec::new();
     while let Some((head, rest)) = frames.split_first_chunk::<4>() {
         let length = u32::from_be_bytes(*head) as usize;
-        let event = rest.get(..length).ok_or("proto: an event is cut")?;
+        let event = rest.get(..length).ok_or(Fault::CutEvent)?;
         frames = &rest[length..];
         let (mut kind, mut object) = (String::new(), Value::Null);
         for field in Fields(event) {
@@ -63,7 +64,7 @@ pub(crate) fn events(mut frames: &[u8]) -> Result<Vec<(String, Value)>, String> 
 }
 
 /// Reads the envelope: what kind it is, then the object in it.
-fn envelope(body: &[u8], depth: usize) -> Result<Value, String> {
+fn envelope(body: &[u8], depth: usize) -> Result<Value, Error> {
     let (mut api_version, mut kind, mut raw, mut content_type) = ("", "", &[][..], "");
     for field in Fields(&body[MAGIC.len()..]) {
         match field? {
@@ -82,7 +83,7 @@ fn envelope(body: &[u8], depth: usize) -> Result<Value, String> {
         }
     }
     if content_type == "application/json" {
-        return serde_json::from_slice(raw).map_err(|error| error.to_string());
+        return serde_json::from_slice(raw).map_err(|error| Fault::Json(error).into());
     }
     let definition = messages::definition(api_version, kind)?;
     let mut object = message(definition, raw, depth)?;
@@ -92,9 +93,9 @@ fn envelope(body: &[u8], depth: usize) -> Result<Value, String> {
 }
 
 /// Reads one message of a definition.
-fn message(definition: &str, bytes: &[u8], depth: usize) -> Result<Value, String> {
+fn message(definition: &str, bytes: &[u8], depth: usize) -> Result<Value, Error> {
     if depth > DEPTH {
-        return Err("proto: nested too deeply".to_owned());
+        return Err(Fault::TooDeep.into());
     }
     if let Some(reader) = special::reader(definition) {
         return reader(bytes, depth + 1);
@@ -103,7 +104,7 @@ fn message(definition: &str, bytes: &[u8], depth: usize) -> Result<Value, String
     if let [(1, name, ..)] = fields
         && name == "*"
     {
-        let texts: Result<Vec<Value>, String> =
+        let texts: Result<Vec<Value>, Error> =
             Fields(bytes).map(|field| Ok(field?.1.text()?.into())).collect();
         return texts.map(Value::Array);
     }
@@ -112,10 +113,7 @@ fn message(definition: &str, bytes: &[u8], depth: usize) -> Result<Value, String
         let (number, raw) = field?;
         // A field that this version does not know is left out, as the real server does.
         if let Some(field) = fields.iter().find(|field| field.0 == number) {
-            put(&mut object, field, raw, depth).map_err(|error| match field.1.as_str() {
-                "" => error,
-                name => format!("{name}: {error}"),
-            })?;
+            put(&mut object, field, raw, depth).map_err(|error| error.in_field(&field.1))?;
         }
     }
     Ok(Value::Object(object))
@@ -127,7 +125,7 @@ fn put(
     (_, name, kind, flags): &Field,
     raw: Raw<'_>,
     depth: usize,
-) -> Result<(), String> {
+) -> Result<(), Error> {
     if flags & MAP != 0 {
         let (key, value) = entry(kind, raw.bytes()?, depth)?;
         let map = object.entry(name.as_str()).or_insert_with(|| Value::Object(Map::new()));
@@ -175,7 +173,7 @@ fn put(
 }
 
 /// Key and value of a map's entry.
-fn entry(kind: &str, bytes: &[u8], depth: usize) -> Result<(String, Value), String> {
+fn entry(kind: &str, bytes: &[u8], depth: usize) -> Result<(String, Value), Error> {
     let mut key = "";
     let mut held = None;
     for field in Fields(bytes) {
@@ -189,7 +187,7 @@ fn entry(kind: &str, bytes: &[u8], depth: usize) -> Result<(String, Value), Stri
     Ok((key.to_owned(), value(kind, held.unwrap_or(absent), depth)?))
 }
 
-fn value(kind: &str, raw: Raw<'_>, depth: usize) -> Result<Value, String> {
+fn value(kind: &str, raw: Raw<'_>, depth: usize) -> Result<Value, Error> {
     match kind {
         "s" => raw.text().map(Value::from),
         "b" => Ok((raw.varint()? != 0).into()),
@@ -200,7 +198,7 @@ fn value(kind: &str, raw: Raw<'_>, depth: usize) -> Result<Value, String> {
                 let float = f64::from_bits(bits);
                 Ok(whole(float).map_or_else(|| float.into(), Value::from))
             }
-            other => Err(format!("proto: wrong wire type, {other:?} where a double was expected")),
+            other => Err(Fault::wrong_wire_type(other, "a double was").into()),
         },
         definition => message(definition, raw.bytes()?, depth + 1),
     }

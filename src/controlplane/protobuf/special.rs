@@ -1,5 +1,6 @@
 //! Messages whose JSON is not an object of their fields: times, quantities, raw JSON, either-or types.
 
+use super::error::{Error, Fault};
 use super::message;
 use super::messages::{EXTENSIONS, META};
 use super::wire::{Fields, Raw};
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 /// What reads one such message.
-type Reader = fn(&[u8], usize) -> Result<Value, String>;
+type Reader = fn(&[u8], usize) -> Result<Value, Error>;
 
 /// A message with a JSON form of its own.
 #[derive(Clone, Copy)]
@@ -61,7 +62,7 @@ pub(super) fn reader(definition: &str) -> Option<Reader> {
 }
 
 /// The last value of a field.
-fn last(bytes: &[u8], number: u64) -> Result<Option<Raw<'_>>, String> {
+fn last(bytes: &[u8], number: u64) -> Result<Option<Raw<'_>>, Error> {
     let mut found = None;
     for field in Fields(bytes) {
         let (at, raw) = field?;
@@ -72,16 +73,16 @@ fn last(bytes: &[u8], number: u64) -> Result<Option<Raw<'_>>, String> {
     Ok(found)
 }
 
-fn number(bytes: &[u8], field: u64) -> Result<i64, String> {
+fn number(bytes: &[u8], field: u64) -> Result<i64, Error> {
     Ok(last(bytes, field)?.map(Raw::varint).transpose()?.unwrap_or(0).cast_signed())
 }
 
-fn quantity(bytes: &[u8], _: usize) -> Result<Value, String> {
+fn quantity(bytes: &[u8], _: usize) -> Result<Value, Error> {
     let text = last(bytes, 1)?.map(Raw::text).transpose()?.unwrap_or_default();
     Ok(if text.is_empty() { "0" } else { text }.into())
 }
 
-fn int_or_string(bytes: &[u8], _: usize) -> Result<Value, String> {
+fn int_or_string(bytes: &[u8], _: usize) -> Result<Value, Error> {
     if number(bytes, 1)? == 0 {
         return Ok(number(bytes, 2)?.into());
     }
@@ -89,38 +90,38 @@ fn int_or_string(bytes: &[u8], _: usize) -> Result<Value, String> {
 }
 
 /// The instant of a time message; nothing stands for the zero time.
-fn instant(bytes: &[u8]) -> Result<Option<Timestamp>, String> {
+fn instant(bytes: &[u8]) -> Result<Option<Timestamp>, Error> {
     if bytes.is_empty() {
         return Ok(None);
     }
     let (seconds, nanos) = (number(bytes, 1)?, number(bytes, 2)?);
-    let nanos = i32::try_from(nanos).map_err(|_| "proto: nanoseconds out of range".to_owned())?;
-    Timestamp::new(seconds, nanos).map(Some).map_err(|error| format!("proto: {error}"))
+    let nanos = i32::try_from(nanos).map_err(|_| Fault::Nanoseconds)?;
+    Timestamp::new(seconds, nanos).map(Some).map_err(|error| Fault::Time(error).into())
 }
 
-fn time(bytes: &[u8], _: usize) -> Result<Value, String> {
+fn time(bytes: &[u8], _: usize) -> Result<Value, Error> {
     let at = instant(bytes)?;
     Ok(at.map_or(Value::Null, |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()))
 }
 
-fn micro_time(bytes: &[u8], _: usize) -> Result<Value, String> {
+fn micro_time(bytes: &[u8], _: usize) -> Result<Value, Error> {
     let at = instant(bytes)?;
     Ok(at.map_or(Value::Null, |at| at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string().into()))
 }
 
-fn raw_json(bytes: &[u8], depth: usize) -> Result<Value, String> {
+fn raw_json(bytes: &[u8], depth: usize) -> Result<Value, Error> {
     match last(bytes, 1)?.map(Raw::bytes).transpose()? {
         None | Some([]) => Ok(Value::Null),
         Some(raw) if raw.starts_with(crate::protobuf::wire::MAGIC) => super::envelope(raw, depth),
-        Some(raw) => serde_json::from_slice(raw).map_err(|error| format!("proto: embedded JSON: {error}")),
+        Some(raw) => serde_json::from_slice(raw).map_err(|error| Fault::EmbeddedJson(error).into()),
     }
 }
 
-fn schema(raw: Raw<'_>, depth: usize) -> Result<Value, String> {
+fn schema(raw: Raw<'_>, depth: usize) -> Result<Value, Error> {
     message(&format!("{EXTENSIONS}JSONSchemaProps"), raw.bytes()?, depth)
 }
 
-fn schema_or_array(bytes: &[u8], depth: usize) -> Result<Value, String> {
+fn schema_or_array(bytes: &[u8], depth: usize) -> Result<Value, Error> {
     if let Some(one) = last(bytes, 1)? {
         return schema(one, depth);
     }
@@ -133,14 +134,14 @@ fn schema_or_array(bytes: &[u8], depth: usize) -> Result<Value, String> {
     Ok(all.into())
 }
 
-fn schema_or_bool(bytes: &[u8], depth: usize) -> Result<Value, String> {
+fn schema_or_bool(bytes: &[u8], depth: usize) -> Result<Value, Error> {
     match last(bytes, 2)? {
         Some(raw) => schema(raw, depth),
         None => Ok((number(bytes, 1)? != 0).into()),
     }
 }
 
-fn schema_or_strings(bytes: &[u8], depth: usize) -> Result<Value, String> {
+fn schema_or_strings(bytes: &[u8], depth: usize) -> Result<Value, Error> {
     if let Some(one) = last(bytes, 1)? {
         return schema(one, depth);
     }

@@ -1,5 +1,7 @@
 //! The protobuf wire format: tags and values off a slice of bytes. Knows nothing of messages.
 
+use super::error::{Error, Fault};
+
 /// What every such body begins with.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
 
@@ -16,22 +18,22 @@ pub(super) enum Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    pub(super) fn bytes(self) -> Result<&'a [u8], String> {
+    pub(super) fn bytes(self) -> Result<&'a [u8], Error> {
         match self {
             Raw::Bytes(bytes) => Ok(bytes),
-            other => Err(format!("proto: wrong wire type, {other:?} where bytes were expected")),
+            other => Err(Fault::wrong_wire_type(other, "bytes were").into()),
         }
     }
 
-    pub(super) fn varint(self) -> Result<u64, String> {
+    pub(super) fn varint(self) -> Result<u64, Error> {
         match self {
             Raw::Varint(number) => Ok(number),
-            other => Err(format!("proto: wrong wire type, {other:?} where a varint was expected")),
+            other => Err(Fault::wrong_wire_type(other, "a varint was").into()),
         }
     }
 
-    pub(super) fn text(self) -> Result<&'a str, String> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| "proto: a string is no UTF-8".to_owned())
+    pub(super) fn text(self) -> Result<&'a str, Error> {
+        std::str::from_utf8(self.bytes()?).map_err(|error| Fault::Utf8(error).into())
     }
 }
 
@@ -40,7 +42,7 @@ impl<'a> Raw<'a> {
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(u64, Raw<'a>), String>;
+    type Item = Result<(u64, Raw<'a>), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -55,22 +57,22 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn field(&mut self) -> Result<(u64, Raw<'a>), String> {
+    fn field(&mut self) -> Result<(u64, Raw<'a>), Error> {
         let tag = self.varint()?;
         let raw = match tag & 7 {
             0 => Raw::Varint(self.varint()?),
             1 => Raw::Fixed64(u64::from_le_bytes(self.array()?)),
             2 => {
-                let length = usize::try_from(self.varint()?).map_err(|_| EOF.to_owned())?;
+                let length = usize::try_from(self.varint()?).map_err(|_| Fault::Eof)?;
                 Raw::Bytes(self.take(length)?)
             }
             5 => Raw::Fixed32(u32::from_le_bytes(self.array()?)),
-            other => return Err(format!("proto: illegal wireType {other}")),
+            other => return Err(Fault::IllegalWireType(other).into()),
         };
         Ok((tag >> 3, raw))
     }
 
-    pub(super) fn varint(&mut self) -> Result<u64, String> {
+    pub(super) fn varint(&mut self) -> Result<u64, Error> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.take(1)?[0];
@@ -79,21 +81,19 @@ impl<'a> Fields<'a> {
                 return Ok(number);
             }
         }
-        Err("proto: integer overflow".to_owned())
+        Err(Fault::Overflow.into())
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
-        let (taken, rest) = self.0.split_at_checked(length).ok_or(EOF)?;
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(Fault::Eof)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
-        self.take(N)?.try_into().map_err(|_| EOF.to_owned())
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        self.take(N)?.try_into().map_err(|_| Fault::Eof.into())
     }
 }
-
-const EOF: &str = "unexpected EOF";
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use opdev_object::yaml;
 /// The event of a watch is the only one that does not say what it is.
 const OF_NO_KIND: &str = "core.v1.WatchEvent";
 
-fn read(name: &str, bytes: &[u8]) -> Result<Value, String> {
+fn read(name: &str, bytes: &[u8]) -> Result<Value, Error> {
     if name != OF_NO_KIND {
         return decode(bytes);
     }
@@ -21,7 +21,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<Value, String> {
     message(messages::definition("v1", "WatchEvent")?, raw, 0)
 }
 
-fn written(name: &str, object: &Value) -> Result<Vec<u8>, String> {
+fn written(name: &str, object: &Value) -> Result<Vec<u8>, Error> {
     if name != OF_NO_KIND {
         return encode(object);
     }
