@@ -2,6 +2,7 @@
 
 use super::context::{Context, FieldValidation};
 use super::decode;
+use super::decode_error::DecodeError;
 use super::strategy::strategy_of;
 use crate::error::Status;
 use crate::resource::Resource;
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// It cannot be read at all.
-    Malformed(String),
+    Malformed(DecodeError),
     /// It has fields nobody knows, and the request is strict. Each text is one `unknown field "…"`.
     Strict(Vec<String>),
 }
@@ -20,7 +21,7 @@ pub enum Unfit {
 impl std::fmt::Display for Unfit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unfit::Malformed(text) => f.write_str(text),
+            Unfit::Malformed(error) => error.fmt(f),
             Unfit::Strict(fields) => write!(f, "strict decoding error: {}", fields.join(", ")),
         }
     }
@@ -60,7 +61,7 @@ pub(crate) fn accept(ctx: &mut Context, resource: &Resource, mut object: Value) 
 }
 
 /// Drops what the schema does not know and says what it was.
-fn strip(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
+fn strip(resource: &Resource, object: &mut Value) -> Result<Vec<String>, DecodeError> {
     if resource.custom.is_some() {
         let mut unknown = decode::decode_metadata(object)?.unknown;
         let schema = resource.schema();

@@ -2,6 +2,7 @@
 //! and named, nulls and empty collections gone, zero values of required fields filled in, quantities canonical.
 //! Custom resources go through their own schema; only their metadata comes here. Read `accept` next.
 
+use super::decode_error::{DecodeError, GoField};
 use super::{convert, gotype, time};
 use crate::protobuf;
 use crate::resource::quantity;
@@ -22,12 +23,12 @@ pub(crate) struct Decoded {
 }
 
 /// Decodes a whole built-in object in place. The error is Go's text for a wrong type.
-pub(crate) fn decode(object: &mut Value, schema: &SchemaRef) -> Result<Decoded, String> {
+pub(crate) fn decode(object: &mut Value, schema: &SchemaRef) -> Result<Decoded, DecodeError> {
     Walk::run(object, schema, "")
 }
 
 /// Decodes only `metadata`, for custom resources.
-pub(crate) fn decode_metadata(object: &mut Value) -> Result<Decoded, String> {
+pub(crate) fn decode_metadata(object: &mut Value) -> Result<Decoded, DecodeError> {
     match object.get_mut("metadata").filter(|meta| !meta.is_null()).zip(facts().definition(OBJECT_META)) {
         Some((meta, schema)) => Walk::run(meta, &schema, "metadata"),
         None => Ok(Decoded::default()),
@@ -37,7 +38,7 @@ pub(crate) fn decode_metadata(object: &mut Value) -> Result<Decoded, String> {
 struct Walk {
     decoded: Decoded,
     /// The first wrong type. Go reads on behind it, and what a type of its own cannot read comes before it.
-    mismatch: Option<String>,
+    mismatch: Option<DecodeError>,
 }
 
 /// Where the walk is: what the walk went through to get here, and the struct at hand. It becomes text only where
@@ -105,7 +106,7 @@ impl Place<'_> {
         path
     }
 
-    fn mismatch(&self, value: &Value, go_type: &str) -> String {
+    fn mismatch(&self, value: &Value, go_type: &str) -> DecodeError {
         let found = match value {
             Value::Null => "null".to_owned(),
             Value::Bool(_) => "bool".to_owned(),
@@ -119,14 +120,12 @@ impl Place<'_> {
         };
         let go_path = self.go_path();
         if go_path.is_empty() {
-            return format!("json: cannot unmarshal {found} into Go value of type {go_type}");
+            return DecodeError::WrongType { found, field: None, go_type: go_type.to_owned() };
         }
         let named = gotype::named(self.owner, &go_path, go_type);
-        let go_type = named.as_deref().unwrap_or(go_type);
-        format!(
-            "json: cannot unmarshal {found} into Go struct field {}.{go_path} of type {go_type}",
-            self.owner
-        )
+        let go_type = named.unwrap_or_else(|| go_type.to_owned());
+        let field = Some(GoField { owner: self.owner.to_owned(), path: go_path });
+        DecodeError::WrongType { found, field, go_type }
     }
 }
 
@@ -162,26 +161,26 @@ fn integer_type(schema: &Schema) -> &str {
 }
 
 impl Walk {
-    fn run(value: &mut Value, schema: &SchemaRef, path: &str) -> Result<Decoded, String> {
+    fn run(value: &mut Value, schema: &SchemaRef, path: &str) -> Result<Decoded, DecodeError> {
         let mut walk = Walk { decoded: Decoded::default(), mismatch: None };
         let owner = short(schema.definition_name().unwrap_or_default());
         walk.value(value, schema, Place { outer: None, step: Step::Root(path), owner })?;
         walk.mismatch.map_or(Ok(walk.decoded), Err)
     }
 
-    fn keep(&mut self, outcome: Result<(), String>) {
+    fn keep(&mut self, outcome: Result<(), DecodeError>) {
         if let Err(mismatch) = outcome {
             self.mismatch.get_or_insert(mismatch);
         }
     }
 
-    fn value(&mut self, value: &mut Value, schema: &SchemaRef, place: Place<'_>) -> Result<(), String> {
+    fn value(&mut self, value: &mut Value, schema: &SchemaRef, place: Place<'_>) -> Result<(), DecodeError> {
         match schema.definition_name() {
             Some(QUANTITY) => return quantity(value),
             Some(INT_OR_STRING) => return int_or_string(value, place),
             Some(TIME | MICRO_TIME) if !value.is_string() => return Err(place.mismatch(value, "string")),
-            Some(TIME) => return time::seconds(value),
-            Some(MICRO_TIME) => return time::micros(value),
+            Some(TIME) => return Ok(time::seconds(value)?),
+            Some(MICRO_TIME) => return Ok(time::micros(value)?),
             _ => {}
         }
         match schema.kind {
@@ -201,7 +200,12 @@ impl Walk {
         Ok(())
     }
 
-    fn structure(&mut self, value: &mut Value, schema: &SchemaRef, place: Place<'_>) -> Result<(), String> {
+    fn structure(
+        &mut self,
+        value: &mut Value,
+        schema: &SchemaRef,
+        place: Place<'_>,
+    ) -> Result<(), DecodeError> {
         let Value::Object(map) = value else {
             self.keep(Err(place.mismatch(value, &go_type(schema))));
             return Ok(());
@@ -256,7 +260,7 @@ impl Walk {
         Ok(())
     }
 
-    fn map(&mut self, value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), String> {
+    fn map(&mut self, value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), DecodeError> {
         let Value::Object(map) = value else {
             self.keep(Err(place.mismatch(value, &go_kind(schema))));
             return Ok(());
@@ -273,7 +277,7 @@ impl Walk {
         Ok(())
     }
 
-    fn list(&mut self, value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), String> {
+    fn list(&mut self, value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), DecodeError> {
         let Value::Array(list) = value else {
             self.keep(Err(place.mismatch(value, &go_kind(schema))));
             return Ok(());
@@ -299,7 +303,7 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-fn integer(value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), String> {
+fn integer(value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), DecodeError> {
     let kind = integer_type(schema);
     let Value::Number(number) = &*value else { return Err(place.mismatch(value, kind)) };
     let whole = number.as_i64().or_else(|| {
@@ -318,22 +322,19 @@ fn integer(value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), S
     }
 }
 
-fn quantity(value: &mut Value) -> Result<(), String> {
+fn quantity(value: &mut Value) -> Result<(), DecodeError> {
     let text = match &*value {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
         Value::Null => return Ok(()),
         _ => String::new(),
     };
-    let canonical = quantity::canonical(&text).ok_or_else(|| {
-        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-            .to_owned()
-    })?;
+    let canonical = quantity::canonical(&text).ok_or(DecodeError::Quantity)?;
     *value = Value::from(canonical);
     Ok(())
 }
 
-fn int_or_string(value: &mut Value, place: Place<'_>) -> Result<(), String> {
+fn int_or_string(value: &mut Value, place: Place<'_>) -> Result<(), DecodeError> {
     match value {
         Value::Number(n) if n.is_f64() => {
             if let Some(whole) = n.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9e15) {
@@ -347,7 +348,7 @@ fn int_or_string(value: &mut Value, place: Place<'_>) -> Result<(), String> {
     }
 }
 
-fn bytes(value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), String> {
+fn bytes(value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), DecodeError> {
     let text = match &*value {
         Value::String(text) => text,
         Value::Array(list) => {
@@ -370,7 +371,7 @@ fn bytes(value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), Str
         Err(_) => {
             let legal = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
             let at = clean.find(|c| !legal(c)).unwrap_or(clean.len() / 4 * 4);
-            Err(format!("illegal base64 data at input byte {at}"))
+            Err(DecodeError::Base64(at))
         }
     }
 }
@@ -382,7 +383,7 @@ mod tests {
 
     const DEPLOYMENT: &str = "io.k8s.api.apps.v1.Deployment";
 
-    fn decode(object: &mut Value, definition: &str) -> Result<Decoded, String> {
+    fn decode(object: &mut Value, definition: &str) -> Result<Decoded, DecodeError> {
         super::decode(object, &facts().definition(definition).unwrap())
     }
 
@@ -402,13 +403,13 @@ mod tests {
     fn wrong_types_read_like_go() {
         let mut object = json!({"spec": {"replicas": "three"}});
         assert_eq!(
-            decode(&mut object, DEPLOYMENT).unwrap_err(),
+            decode(&mut object, DEPLOYMENT).unwrap_err().to_string(),
             "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
         );
         let mut object = json!({"spec": {"template": {"spec": {"containers": [
             {"name": "a", "env": [{"name": "A", "value": 1}]}]}}}});
         assert_eq!(
-            decode(&mut object, DEPLOYMENT).unwrap_err(),
+            decode(&mut object, DEPLOYMENT).unwrap_err().to_string(),
             "json: cannot unmarshal number into Go struct field \
              EnvVar.spec.template.spec.containers.env.value of type string"
         );
@@ -418,10 +419,10 @@ mod tests {
     fn a_quantity_that_cannot_be_read_comes_before_a_wrong_type() {
         let mut object = json!({"metadata": {"labels": {"n": 5}}, "spec": {"template": {"spec": {"containers": [
             {"name": "a", "resources": {"limits": {"cpu": "much"}}}]}}}});
-        assert!(decode(&mut object, DEPLOYMENT).unwrap_err().starts_with("quantities must match"));
+        assert_eq!(decode(&mut object, DEPLOYMENT).unwrap_err(), DecodeError::Quantity);
         let mut object = json!({"metadata": {"labels": {"n": 5}}, "spec": {"replicas": "x"}});
         assert_eq!(
-            decode(&mut object, DEPLOYMENT).unwrap_err(),
+            decode(&mut object, DEPLOYMENT).unwrap_err().to_string(),
             "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"
         );
     }
@@ -446,6 +447,6 @@ mod tests {
     fn secret_data_must_be_base64() {
         let mut object = json!({"data": {"a": "!!"}});
         let error = decode(&mut object, "io.k8s.api.core.v1.Secret").unwrap_err();
-        assert_eq!(error, "illegal base64 data at input byte 0");
+        assert_eq!(error.to_string(), "illegal base64 data at input byte 0");
     }
 }

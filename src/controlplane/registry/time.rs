@@ -9,17 +9,49 @@ const PRINTED: usize = "2006-01-02T15:04:05Z".len();
 /// The parts of the layout before the fraction: how many digits, or a sign.
 const PARTS: [&str; 11] = ["2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05"];
 
+/// A time that Go cannot parse, with Go's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeError {
+    text: String,
+    problem: TimeProblem,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum TimeProblem {
+    /// What is left of the text does not fit into this part of the layout.
+    Layout { layout: &'static str, rest: String, part: &'static str },
+    /// There is more text behind the time.
+    ExtraText(String),
+    /// It has the form of a time and is none.
+    DayOutOfRange,
+}
+
+impl std::error::Error for TimeError {}
+
+impl std::fmt::Display for TimeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = &self.text;
+        match &self.problem {
+            TimeProblem::Layout { layout, rest, part } => {
+                write!(f, "parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {part:?}")
+            }
+            TimeProblem::ExtraText(extra) => write!(f, "parsing time {text:?}: extra text: {extra:?}"),
+            TimeProblem::DayOutOfRange => write!(f, "parsing time {text:?}: day out of range"),
+        }
+    }
+}
+
 /// Whole seconds, in UTC.
-pub(super) fn seconds(value: &mut Value) -> Result<(), String> {
+pub(super) fn seconds(value: &mut Value) -> Result<(), TimeError> {
     read(value, SECONDS, "%Y-%m-%dT%H:%M:%SZ")
 }
 
 /// Microseconds, all six digits of them, in UTC.
-pub(super) fn micros(value: &mut Value) -> Result<(), String> {
+pub(super) fn micros(value: &mut Value) -> Result<(), TimeError> {
     read(value, MICROS, "%Y-%m-%dT%H:%M:%S.%6fZ")
 }
 
-fn read(value: &mut Value, layout: &str, printed: &str) -> Result<(), String> {
+fn read(value: &mut Value, layout: &'static str, printed: &str) -> Result<(), TimeError> {
     // Whoever calls has looked for a text already.
     let Some(text) = value.as_str() else { return Ok(()) };
     check(text, layout)?;
@@ -30,15 +62,14 @@ fn read(value: &mut Value, layout: &str, printed: &str) -> Result<(), String> {
             *value = Value::from(time.strftime(printed).to_string());
             Ok(())
         }
-        Err(_) => Err(format!("parsing time {text:?}: day out of range")),
+        Err(_) => Err(TimeError { text: text.to_owned(), problem: TimeProblem::DayOutOfRange }),
     }
 }
 
 /// Follows the layout until it does not fit.
-fn check(text: &str, layout: &str) -> Result<(), String> {
-    let wrong = |rest: &str, part: &str| {
-        Err(format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {part:?}"))
-    };
+fn check(text: &str, layout: &'static str) -> Result<(), TimeError> {
+    let error = |problem| Err(TimeError { text: text.to_owned(), problem });
+    let wrong = |rest: &str, part| error(TimeProblem::Layout { layout, rest: rest.to_owned(), part });
     let mut rest = text;
     for part in PARTS {
         let Some((head, tail)) = rest.split_at_checked(part.len()) else { return wrong(rest, part) };
@@ -64,7 +95,7 @@ fn check(text: &str, layout: &str) -> Result<(), String> {
         None if offset(zone) => &zone[6..],
         None => return wrong(zone, "Z07:00"),
     };
-    if after.is_empty() { Ok(()) } else { Err(format!("parsing time {text:?}: extra text: {after:?}")) }
+    if after.is_empty() { Ok(()) } else { error(TimeProblem::ExtraText(after.to_owned())) }
 }
 
 #[cfg(test)]
@@ -90,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_named() {
-        let wrong = |text: &str| micros(&mut Value::from(text)).unwrap_err();
+        let wrong = |text: &str| micros(&mut Value::from(text)).unwrap_err().to_string();
         let layout = "2006-01-02T15:04:05.000000Z07:00";
         assert_eq!(
             wrong("yesterday"),
