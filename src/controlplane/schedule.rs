@@ -4,6 +4,7 @@
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
+use std::fmt;
 
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -53,25 +54,103 @@ impl Field {
     }
 }
 
+/// What is wrong with a schedule, with the texts of robfig/cron.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ScheduleError {
+    /// There is nothing behind the time zone.
+    NoFields,
+    /// There is no such time zone.
+    TimeZone(String),
+    /// There are not five fields.
+    FieldCount { found: usize, fields: String },
+    /// The duration of `@every` cannot be parsed.
+    Duration { text: String, duration: String },
+    /// There is no such `@name`.
+    Descriptor(String),
+    /// A number is negative.
+    Negative { number: i64, text: String },
+    /// A number cannot be parsed.
+    Number(String),
+    /// A part of a field is wrong as a range.
+    Range { part: String, problem: RangeProblem },
+}
+
+/// What is wrong with a range such as `1-5/2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RangeProblem {
+    Hyphens,
+    Slashes,
+    BelowMinimum { start: u64, least: u64 },
+    AboveMaximum { end: u64, most: u64 },
+    Reversed { start: u64, end: u64 },
+    ZeroStep,
+}
+
+impl std::error::Error for ScheduleError {}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScheduleError::NoFields => f.write_str("failed to parse schedule"),
+            ScheduleError::TimeZone(name) => {
+                write!(f, "provided bad location {name}: unknown time zone {name}")
+            }
+            ScheduleError::FieldCount { found, fields } => {
+                write!(f, "expected exactly 5 fields, found {found}: [{fields}]")
+            }
+            ScheduleError::Duration { text, duration } => {
+                write!(f, "failed to parse duration {text}: time: invalid duration {duration:?}")
+            }
+            ScheduleError::Descriptor(text) => write!(f, "unrecognized descriptor: {text}"),
+            ScheduleError::Negative { number, text } => {
+                write!(f, "negative number ({number}) not allowed: {text}")
+            }
+            ScheduleError::Number(text) => {
+                write!(f, "failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax")
+            }
+            ScheduleError::Range { part, problem } => write!(f, "{problem}: {part}"),
+        }
+    }
+}
+
+impl fmt::Display for RangeProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RangeProblem::Hyphens => f.write_str("too many hyphens"),
+            RangeProblem::Slashes => f.write_str("too many slashes"),
+            RangeProblem::BelowMinimum { start, least } => {
+                write!(f, "beginning of range ({start}) below minimum ({least})")
+            }
+            RangeProblem::AboveMaximum { end, most } => {
+                write!(f, "end of range ({end}) above maximum ({most})")
+            }
+            RangeProblem::Reversed { start, end } => {
+                write!(f, "beginning of range ({start}) beyond end of range ({end})")
+            }
+            RangeProblem::ZeroStep => f.write_str("step of range should be a positive number"),
+        }
+    }
+}
+
 /// What is wrong with a schedule.
-pub(crate) fn check(text: &str) -> Result<(), String> {
+pub(crate) fn check(text: &str) -> Result<(), ScheduleError> {
     Schedule::parse(text).map(|_| ())
 }
 
 impl Schedule {
     /// Reads one; the error is the real server's.
-    pub(crate) fn parse(text: &str) -> Result<Schedule, String> {
+    pub(crate) fn parse(text: &str) -> Result<Schedule, ScheduleError> {
         let mut text = text;
         let mut zone = None;
         if text.starts_with("TZ=") || text.starts_with("CRON_TZ=") {
             let Some((named, rest)) = text.split_once(' ') else {
-                return Err("failed to parse schedule".to_owned());
+                return Err(ScheduleError::NoFields);
             };
             let name = named.split_once('=').map_or("", |(_, name)| name);
             zone = Some(match jiff::tz::db().get(name) {
                 _ if name.eq_ignore_ascii_case("UTC") || name.is_empty() => TimeZone::UTC,
                 Ok(found) => found,
-                Err(_) => return Err(format!("provided bad location {name}: unknown time zone {name}")),
+                Err(_) => return Err(ScheduleError::TimeZone(name.to_owned())),
             });
             text = rest.trim();
         }
@@ -80,7 +159,7 @@ impl Schedule {
         }
         let words: Vec<&str> = text.split_whitespace().collect();
         if words.len() != FIELDS.len() {
-            return Err(format!("expected exactly 5 fields, found {}: [{}]", words.len(), words.join(" ")));
+            return Err(ScheduleError::FieldCount { found: words.len(), fields: words.join(" ") });
         }
         let mut fields = [Field::default(); 5];
         for ((field, word), bounds) in fields.iter_mut().zip(words).zip(FIELDS) {
@@ -147,16 +226,16 @@ fn allows(days: &Field, weekdays: &Field, date: Date) -> bool {
     if days.any || weekdays.any { day && weekday } else { day || weekday }
 }
 
-fn descriptor(text: &str) -> Result<Rule, String> {
+fn descriptor(text: &str) -> Result<Rule, ScheduleError> {
     if let Some((_, fields)) = NAMED.iter().find(|(name, _)| *name == text) {
         return Schedule::parse(fields).map(|schedule| schedule.rule);
     }
     match text.strip_prefix("@every ") {
         Some(duration) => match go_seconds(duration) {
             Some(seconds) => Ok(Rule::Every(seconds.max(1))),
-            None => Err(format!("failed to parse duration {text}: time: invalid duration {duration:?}")),
+            None => Err(ScheduleError::Duration { text: text.to_owned(), duration: duration.to_owned() }),
         },
-        None => Err(format!("unrecognized descriptor: {text}")),
+        None => Err(ScheduleError::Descriptor(text.to_owned())),
     }
 }
 
@@ -186,7 +265,8 @@ fn go_seconds(text: &str) -> Option<i64> {
 }
 
 /// One part of a field: `*`, `a`, `a-b`, each with a step.
-fn range(part: &str, (least, most, names): Bounds) -> Result<Field, String> {
+fn range(part: &str, (least, most, names): Bounds) -> Result<Field, ScheduleError> {
+    let wrong = |problem| Err(ScheduleError::Range { part: part.to_owned(), problem });
     let pieces: Vec<&str> = part.split('/').collect();
     let ends: Vec<&str> = pieces[0].split('-').collect();
     let single = ends.len() == 1;
@@ -197,7 +277,7 @@ fn range(part: &str, (least, most, names): Bounds) -> Result<Field, String> {
         match ends.as_slice() {
             [_] => end = start,
             [_, last] => end = value(last, names)?,
-            _ => return Err(format!("too many hyphens: {part}")),
+            _ => return wrong(RangeProblem::Hyphens),
         }
     }
     let step = match pieces.as_slice() {
@@ -208,26 +288,26 @@ fn range(part: &str, (least, most, names): Bounds) -> Result<Field, String> {
             }
             number(step)?
         }
-        _ => return Err(format!("too many slashes: {part}")),
+        _ => return wrong(RangeProblem::Slashes),
     };
     if start < least {
-        return Err(format!("beginning of range ({start}) below minimum ({least}): {part}"));
+        return wrong(RangeProblem::BelowMinimum { start, least });
     }
     if end > most {
-        return Err(format!("end of range ({end}) above maximum ({most}): {part}"));
+        return wrong(RangeProblem::AboveMaximum { end, most });
     }
     if start > end {
-        return Err(format!("beginning of range ({start}) beyond end of range ({end}): {part}"));
+        return wrong(RangeProblem::Reversed { start, end });
     }
     if step == 0 {
-        return Err(format!("step of range should be a positive number: {part}"));
+        return wrong(RangeProblem::ZeroStep);
     }
     let every = usize::try_from(step).unwrap_or(usize::MAX);
     let bits = (start..=end).step_by(every).fold(0, |bits, value| bits | 1 << value);
     Ok(Field { bits, any: whole && step == 1 })
 }
 
-fn value(text: &str, names: &[&str]) -> Result<u64, String> {
+fn value(text: &str, names: &[&str]) -> Result<u64, ScheduleError> {
     let lower = text.to_lowercase();
     match names.iter().position(|name| *name == lower) {
         // Months begin with one, days of the week with zero.
@@ -236,14 +316,12 @@ fn value(text: &str, names: &[&str]) -> Result<u64, String> {
     }
 }
 
-fn number(text: &str) -> Result<u64, String> {
+fn number(text: &str) -> Result<u64, ScheduleError> {
     match text.parse::<i64>() {
         Ok(number) => {
-            u64::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}"))
+            u64::try_from(number).map_err(|_| ScheduleError::Negative { number, text: text.to_owned() })
         }
-        Err(_) => {
-            Err(format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax"))
-        }
+        Err(_) => Err(ScheduleError::Number(text.to_owned())),
     }
 }
 
@@ -296,7 +374,7 @@ mod tests {
             ("x * * * *", "failed to parse int from x: strconv.Atoi: parsing \"x\": invalid syntax"),
             ("@never", "unrecognized descriptor: @never"),
         ] {
-            assert_eq!(check(bad), Err(text.to_owned()), "{bad}");
+            assert_eq!(check(bad).unwrap_err().to_string(), text, "{bad}");
         }
     }
 }

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// See the module.
 pub(crate) struct Scheduler;
@@ -65,7 +66,7 @@ impl Controller for Scheduler {
                 let note = note(&pod, NoteKind::Normal, "Scheduled", message);
                 Sync { writes: vec![bind, note], ..Sync::default() }
             }
-            Err(why) => unschedulable(&pod, &why, now),
+            Err(why) => unschedulable(&pod, &why.to_string(), now),
         }
     }
 }
@@ -96,12 +97,11 @@ fn unschedulable(pod: &Value, why: &str, now: Timestamp) -> Sync {
     Sync { writes, ..Sync::default() }
 }
 
-/// The node for a pod, or the message that says why there is none.
-fn place(view: &dyn View, pod: &Value) -> Result<String, String> {
+/// The node for a pod.
+fn place(view: &dyn View, pod: &Value) -> Result<String, Unschedulable> {
     let nodes = view.list("nodes", None);
     let all = nodes.len();
-    claims_bound(view, pod)
-        .map_err(|why| format!("0/{all} nodes are available: {why}. {}", not_helpful(all)))?;
+    claims_bound(view, pod).map_err(|claim| Unschedulable::Claim { nodes: all, claim })?;
     let mut taken: BTreeMap<&str, Taken> = nodes.iter().map(|node| (name(node), Taken::default())).collect();
     view.each("pods", None, &Lookup::All, &mut |other| {
         if !other.pod_finished()
@@ -110,8 +110,7 @@ fn place(view: &dyn View, pod: &Value) -> Result<String, String> {
             taken.add(other);
         }
     });
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    let mut helpful = 0;
+    let mut reasons: BTreeMap<Unfit, usize> = BTreeMap::new();
     let mut best: Option<(i64, String)> = None;
     for node in &nodes {
         let taken = taken.get(name(node)).copied().unwrap_or_default();
@@ -122,7 +121,6 @@ fn place(view: &dyn View, pod: &Value) -> Result<String, String> {
                 }
             }
             Err(reason) => {
-                helpful += usize::from(reason.starts_with("Insufficient") || reason == "Too many pods");
                 *reasons.entry(reason).or_insert(0) += 1;
             }
         }
@@ -131,18 +129,100 @@ fn place(view: &dyn View, pod: &Value) -> Result<String, String> {
         return Ok(node);
     }
     if all == 0 {
-        return Err("no nodes available to schedule pods".to_owned());
+        return Err(Unschedulable::NoNodes);
     }
-    let mut said: Vec<_> = reasons.into_iter().map(|(reason, number)| format!("{number} {reason}")).collect();
-    said.sort();
-    let preemption = if helpful == 0 {
-        not_helpful(all)
-    } else {
-        format!(
-            "no new claims to deallocate, preemption: 0/{all} nodes are available: {helpful} No preemption victims found for incoming pod."
-        )
-    };
-    Err(format!("0/{all} nodes are available: {}. {preemption}", said.join(", ")))
+    Err(Unschedulable::NoneFits { nodes: all, reasons })
+}
+
+/// Why there is no node for a pod. Its text is the message of the pod's condition.
+#[derive(Debug)]
+enum Unschedulable {
+    NoNodes,
+    /// A claim of the pod is not ready for use.
+    Claim {
+        nodes: usize,
+        claim: UnusableClaim,
+    },
+    /// No node fits: how many for which reason.
+    NoneFits {
+        nodes: usize,
+        reasons: BTreeMap<Unfit, usize>,
+    },
+}
+
+/// Why a node does not fit a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Unfit {
+    Unschedulable,
+    Tainted,
+    NotReady,
+    Affinity,
+    TooManyPods,
+    Insufficient(&'static str),
+}
+
+impl Unfit {
+    /// Whether the node would fit if pods went away.
+    fn is_full(self) -> bool {
+        matches!(self, Unfit::TooManyPods | Unfit::Insufficient(_))
+    }
+}
+
+/// Why a claim of a pod cannot be used, with its name where the message tells it.
+#[derive(Debug)]
+enum UnusableClaim {
+    NotFound(String),
+    Deleting(String),
+    Unbound,
+}
+
+impl std::error::Error for Unschedulable {}
+
+impl fmt::Display for Unschedulable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unschedulable::NoNodes => f.write_str("no nodes available to schedule pods"),
+            Unschedulable::Claim { nodes, claim } => {
+                write!(f, "0/{nodes} nodes are available: {claim}. {}", not_helpful(*nodes))
+            }
+            Unschedulable::NoneFits { nodes, reasons } => {
+                let mut texts: Vec<_> =
+                    reasons.iter().map(|(reason, number)| format!("{number} {reason}")).collect();
+                texts.sort();
+                write!(f, "0/{nodes} nodes are available: {}. ", texts.join(", "))?;
+                match reasons.iter().filter(|(reason, _)| reason.is_full()).map(|(_, number)| number).sum() {
+                    0usize => f.write_str(&not_helpful(*nodes)),
+                    full => write!(
+                        f,
+                        "no new claims to deallocate, preemption: 0/{nodes} nodes are available: {full} No preemption victims found for incoming pod."
+                    ),
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfit::Unschedulable => f.write_str("node(s) were unschedulable"),
+            Unfit::Tainted => f.write_str("node(s) had untolerated taint(s)"),
+            Unfit::NotReady => f.write_str("node(s) were not ready"),
+            Unfit::Affinity => f.write_str("node(s) didn't match Pod's node affinity/selector"),
+            Unfit::TooManyPods => f.write_str("Too many pods"),
+            Unfit::Insufficient(resource) => write!(f, "Insufficient {resource}"),
+        }
+    }
+}
+
+impl fmt::Display for UnusableClaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnusableClaim::NotFound(name) => write!(f, "persistentvolumeclaim \"{name}\" not found"),
+            UnusableClaim::Deleting(name) => write!(f, "persistentvolumeclaim \"{name}\" is being deleted"),
+            UnusableClaim::Unbound => f.write_str("pod has unbound immediate PersistentVolumeClaims"),
+        }
+    }
 }
 
 fn not_helpful(all: usize) -> String {
@@ -151,7 +231,7 @@ fn not_helpful(all: usize) -> String {
     )
 }
 
-fn claims_bound(view: &dyn View, pod: &Value) -> Result<(), String> {
+fn claims_bound(view: &dyn View, pod: &Value) -> Result<(), UnusableClaim> {
     for volume in list(pod, "/spec/volumes") {
         let claim = match volume.get("ephemeral") {
             Some(_) => format!("{}-{}", name(pod), text(volume, "/name")),
@@ -161,12 +241,10 @@ fn claims_bound(view: &dyn View, pod: &Value) -> Result<(), String> {
             continue;
         }
         match view.get("persistentvolumeclaims", meta::namespace(pod), &claim) {
-            None => return Err(format!("persistentvolumeclaim \"{claim}\" not found")),
-            Some(found) if fields::deleting(&found) => {
-                return Err(format!("persistentvolumeclaim \"{claim}\" is being deleted"));
-            }
+            None => return Err(UnusableClaim::NotFound(claim)),
+            Some(found) if fields::deleting(&found) => return Err(UnusableClaim::Deleting(claim)),
             Some(found) if text(&found, "/spec/volumeName").is_empty() => {
-                return Err("pod has unbound immediate PersistentVolumeClaims".to_owned());
+                return Err(UnusableClaim::Unbound);
             }
             Some(_) => {}
         }
@@ -194,30 +272,30 @@ impl Taken {
     }
 }
 
-fn fits(pod: &Value, node: &Value, taken: Taken) -> Result<(), String> {
+fn fits(pod: &Value, node: &Value, taken: Taken) -> Result<(), Unfit> {
     if flag(node, "/spec/unschedulable") && !tolerates(pod, &unschedulable_taint()) {
-        return Err("node(s) were unschedulable".to_owned());
+        return Err(Unfit::Unschedulable);
     }
     let untolerated = list(node, "/spec/taints")
         .iter()
         .any(|taint| text(taint, "/effect") != "PreferNoSchedule" && !tolerates(pod, taint));
     if untolerated {
-        return Err("node(s) had untolerated taint(s)".to_owned());
+        return Err(Unfit::Tainted);
     }
     if !conditions::is_true(node, "Ready") {
-        return Err("node(s) were not ready".to_owned());
+        return Err(Unfit::NotReady);
     }
     if !selects(pod, node) {
-        return Err("node(s) didn't match Pod's node affinity/selector".to_owned());
+        return Err(Unfit::Affinity);
     }
     if taken.pods >= quantity::value(node.pointer("/status/allocatable/pods")).unwrap_or(110) {
-        return Err("Too many pods".to_owned());
+        return Err(Unfit::TooManyPods);
     }
     for (resource, used) in [("cpu", taken.cpu), ("memory", taken.memory)] {
         let asked = requested(pod, resource);
         let room = quantity::milli(node.pointer(&format!("/status/allocatable/{resource}"))).unwrap_or(0);
         if asked > 0 && asked + used > room {
-            return Err(format!("Insufficient {resource}"));
+            return Err(Unfit::Insufficient(resource));
         }
     }
     Ok(())
@@ -276,7 +354,7 @@ fn term_selects(term: &Value, node: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attributes, Taken, fits, selects, tolerates};
+    use super::{Attributes, Taken, Unfit, fits, selects, tolerates};
     use serde_json::json;
 
     #[test]
@@ -311,9 +389,9 @@ mod tests {
         let pod = |cpu| json!({"spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}});
         let mut taken = Taken::default();
         assert_eq!(fits(&pod("2"), &node, taken), Ok(()));
-        assert_eq!(fits(&pod("2100m"), &node, taken), Err("Insufficient cpu".to_owned()));
+        assert_eq!(fits(&pod("2100m"), &node, taken), Err(Unfit::Insufficient("cpu")));
         taken.add(&Attributes::of("pods", &pod("1500m")));
         assert_eq!(fits(&pod("500m"), &node, taken), Ok(()));
-        assert_eq!(fits(&pod("501m"), &node, taken), Err("Insufficient cpu".to_owned()));
+        assert_eq!(fits(&pod("501m"), &node, taken), Err(Unfit::Insufficient("cpu")));
     }
 }

@@ -5,6 +5,7 @@ use super::fields::{self, count, list, map, text};
 use super::selector::Selector;
 use opdev_object::{meta, yaml};
 use serde_json::{Map, Value};
+use std::fmt;
 use std::time::Duration;
 
 /// One stage.
@@ -28,6 +29,112 @@ struct Expression {
     values: Vec<String>,
 }
 
+/// Why stages cannot be read.
+#[derive(Clone, Debug)]
+pub enum StageError {
+    /// They are not YAML.
+    Yaml(yaml::Error),
+    /// One of them is wrong.
+    Stage {
+        /// Which document of the stream, from 1.
+        number: usize,
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: StageProblem,
+    },
+}
+
+/// What is wrong with a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StageProblem {
+    /// The document is of another kind.
+    Kind(String),
+    /// It is about another kind than pods.
+    ResourceKind(String),
+    /// An expression of its selector has an unknown operator.
+    Operator {
+        /// Which expression, from 0.
+        at: usize,
+        /// The operator.
+        operator: String,
+    },
+    /// The key of an expression of its selector cannot be parsed.
+    Query {
+        /// Which expression, from 0.
+        at: usize,
+        /// Why.
+        error: QueryError,
+    },
+}
+
+/// A path into an object that cannot be parsed. Each has the whole path as its `source`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueryError {
+    /// `select(…)` without `==`.
+    Select {
+        /// The whole path.
+        source: String,
+    },
+    /// `["` without `"]`.
+    Bracket {
+        /// The whole path.
+        source: String,
+    },
+    /// This part is none that is known.
+    Rest {
+        /// The part.
+        rest: String,
+        /// The whole path.
+        source: String,
+    },
+}
+
+impl std::error::Error for StageError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StageError::Yaml(error) => Some(error),
+            StageError::Stage { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for StageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StageError::Yaml(error) => error.fmt(f),
+            StageError::Stage { number, name, problem } => write!(f, "stage {number} ({name}): {problem}"),
+        }
+    }
+}
+
+impl fmt::Display for StageProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StageProblem::Kind(kind) => write!(f, "kind is \"{kind}\", expected \"Stage\""),
+            StageProblem::ResourceKind(kind) => {
+                write!(f, "spec.resourceRef.kind is \"{kind}\", only \"Pod\" has stages")
+            }
+            StageProblem::Operator { at, operator } => {
+                write!(f, "spec.selector.matchExpressions[{at}].operator \"{operator}\" is unknown")
+            }
+            StageProblem::Query { at, error } => {
+                write!(f, "spec.selector.matchExpressions[{at}].key: {error}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueryError::Select { source } => write!(f, "select without == in \"{source}\""),
+            QueryError::Bracket { source } => write!(f, "[\" without \"] in \"{source}\""),
+            QueryError::Rest { rest, source } => write!(f, "cannot read \"{rest}\" in \"{source}\""),
+        }
+    }
+}
+
 /// The stages this program brings along.
 const BUILT_IN: [&str; 3] = [
     include_str!("../assets/stages/pod-start.yaml"),
@@ -41,39 +148,41 @@ pub fn built_in() -> Vec<Stage> {
 }
 
 /// Reads the stages of a YAML stream; documents of other kinds are an error that says where.
-pub fn parse(stream: &str) -> Result<Vec<Stage>, String> {
+pub fn parse(stream: &str) -> Result<Vec<Stage>, StageError> {
     let mut stages = Vec::new();
-    let documents = yaml::documents(stream).map_err(|error| error.to_string())?;
+    let documents = yaml::documents(stream).map_err(StageError::Yaml)?;
     for (number, document) in documents.iter().enumerate() {
-        let value = yaml::to_json(document).map_err(|error| error.to_string())?;
+        let value = yaml::to_json(document).map_err(StageError::Yaml)?;
         if value.is_null() {
             continue;
         }
-        let place = |problem: String| format!("stage {} ({}): {problem}", number + 1, fields::name(&value));
-        stages.push(Stage::read(&value).map_err(place)?);
+        let stage = Stage::read(&value).map_err(|problem| StageError::Stage {
+            number: number + 1,
+            name: fields::name(&value).to_owned(),
+            problem,
+        });
+        stages.push(stage?);
     }
     Ok(stages)
 }
 
 impl Stage {
-    fn read(value: &Value) -> Result<Self, String> {
+    fn read(value: &Value) -> Result<Self, StageProblem> {
         if text(value, "/kind") != "Stage" {
-            return Err(format!("kind is \"{}\", expected \"Stage\"", text(value, "/kind")));
+            return Err(StageProblem::Kind(text(value, "/kind").to_owned()));
         }
         let kind = text(value, "/spec/resourceRef/kind");
         if kind != "Pod" {
-            return Err(format!("spec.resourceRef.kind is \"{kind}\", only \"Pod\" has stages"));
+            return Err(StageProblem::ResourceKind(kind.to_owned()));
         }
         let mut expressions = Vec::new();
         for (at, expression) in list(value, "/spec/selector/matchExpressions").iter().enumerate() {
             let operator = text(expression, "/operator").to_owned();
             if !["In", "NotIn", "Exists", "DoesNotExist"].contains(&operator.as_str()) {
-                return Err(format!(
-                    "spec.selector.matchExpressions[{at}].operator \"{operator}\" is unknown"
-                ));
+                return Err(StageProblem::Operator { at, operator });
             }
-            let query = Query::parse(text(expression, "/key"))
-                .map_err(|problem| format!("spec.selector.matchExpressions[{at}].key: {problem}"))?;
+            let query =
+                Query::parse(text(expression, "/key")).map_err(|error| StageProblem::Query { at, error })?;
             let values = list(expression, "/values").iter().map(plain).collect();
             expressions.push(Expression { query, operator, values });
         }
@@ -142,14 +251,14 @@ enum Step {
 }
 
 impl Query {
-    fn parse(source: &str) -> Result<Self, String> {
+    fn parse(source: &str) -> Result<Self, QueryError> {
         let mut steps = Vec::new();
         for part in source.split('|').map(str::trim) {
             match part.strip_prefix("select(").and_then(|rest| rest.strip_suffix(')')) {
                 Some(condition) => {
                     let (left, right) = condition
                         .split_once("==")
-                        .ok_or_else(|| format!("select without == in \"{source}\""))?;
+                        .ok_or_else(|| QueryError::Select { source: source.to_owned() })?;
                     let wanted = right.trim().trim_matches('"').to_owned();
                     steps.push(Step::Where(Query(path(left.trim(), source)?), wanted));
                 }
@@ -177,7 +286,7 @@ impl Query {
     }
 }
 
-fn path(part: &str, source: &str) -> Result<Vec<Step>, String> {
+fn path(part: &str, source: &str) -> Result<Vec<Step>, QueryError> {
     let mut steps = Vec::new();
     let mut rest = part;
     while !rest.is_empty() {
@@ -186,7 +295,7 @@ fn path(part: &str, source: &str) -> Result<Vec<Step>, String> {
             rest = after;
         } else if let Some(after) = rest.strip_prefix("[\"") {
             let (key, after) =
-                after.split_once("\"]").ok_or_else(|| format!("[\" without \"] in \"{source}\""))?;
+                after.split_once("\"]").ok_or_else(|| QueryError::Bracket { source: source.to_owned() })?;
             steps.push(Step::Field(key.to_owned()));
             rest = after;
         } else if let Some(after) = rest.strip_prefix('.') {
@@ -196,7 +305,7 @@ fn path(part: &str, source: &str) -> Result<Vec<Step>, String> {
             }
             rest = &after[end..];
         } else {
-            return Err(format!("cannot read \"{rest}\" in \"{source}\""));
+            return Err(QueryError::Rest { rest: rest.to_owned(), source: source.to_owned() });
         }
     }
     Ok(steps)
@@ -253,6 +362,9 @@ mod tests {
     fn a_bad_stage_says_what_and_where() {
         let text = "kind: Stage\nmetadata: {name: x}\nspec:\n  resourceRef: {kind: Pod}\n  selector:\n    matchExpressions:\n    - {key: .a, operator: Like}\n";
         let error = parse(text).unwrap_err();
-        assert_eq!(error, "stage 1 (x): spec.selector.matchExpressions[0].operator \"Like\" is unknown");
+        assert_eq!(
+            error.to_string(),
+            "stage 1 (x): spec.selector.matchExpressions[0].operator \"Like\" is unknown"
+        );
     }
 }

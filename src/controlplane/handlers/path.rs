@@ -112,9 +112,28 @@ impl Query {
     }
 }
 
-/// Checks a duration such as `1h30m` or `-1.5s`; the error has the words of Go's `time.ParseDuration`.
-fn go_duration(text: &str) -> Result<(), String> {
-    let invalid = || format!("invalid duration {text:?}");
+/// What is wrong with a duration, with the texts of Go's `time.ParseDuration`. Each has the whole text last.
+enum DurationError {
+    Invalid(String),
+    NoUnit(String),
+    UnknownUnit(String, String),
+}
+
+impl std::fmt::Display for DurationError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DurationError::Invalid(text) => write!(f, "invalid duration {text:?}"),
+            DurationError::NoUnit(text) => write!(f, "missing unit in duration {text:?}"),
+            DurationError::UnknownUnit(unit, text) => {
+                write!(f, "unknown unit {unit:?} in duration {text:?}")
+            }
+        }
+    }
+}
+
+/// Checks a duration such as `1h30m` or `-1.5s`.
+fn go_duration(text: &str) -> Result<(), DurationError> {
+    let invalid = || DurationError::Invalid(text.to_owned());
     let rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
         return Ok(());
@@ -134,9 +153,9 @@ fn go_duration(text: &str) -> Result<(), String> {
         let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
         let (unit, after) = after.split_at(end);
         match unit {
-            "" => return Err(format!("missing unit in duration {text:?}")),
+            "" => return Err(DurationError::NoUnit(text.to_owned())),
             "ns" | "us" | "µs" | "μs" | "ms" | "s" | "m" | "h" => rest = after,
-            _ => return Err(format!("unknown unit {unit:?} in duration {text:?}")),
+            _ => return Err(DurationError::UnknownUnit(unit.to_owned(), text.to_owned())),
         }
     }
     Ok(())

@@ -116,8 +116,8 @@ pub(in crate::registry) fn cron(object: &Value, current: Option<&Value>, causes:
     if text.is_empty() {
         causes.push(Cause::required("spec.schedule", ""));
     } else {
-        if let Err(wrong) = schedule::check(text) {
-            causes.push(Cause::invalid("spec.schedule", &spec["schedule"], &wrong));
+        if let Err(error) = schedule::check(text) {
+            causes.push(Cause::invalid("spec.schedule", &spec["schedule"], &error.to_string()));
         }
         let had = |old: &Value| old["spec"]["schedule"].as_str().is_some_and(|old| old.contains("TZ"));
         if text.contains("TZ") && !current.is_some_and(had) {
