@@ -15,6 +15,41 @@ use sha2::{Digest, Sha256};
 /// Who issues the tokens, and the audience of those that this server takes.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
 const INVALID: &str = "invalid bearer token";
+
+/// Why a token is for nobody. Its text is what a TokenReview says.
+#[derive(Debug)]
+pub(crate) enum TokenError {
+    /// It is none of ours.
+    Unreadable,
+    Expired,
+    NotValidYet,
+    /// It is for others than those that were asked for.
+    Audiences {
+        held: Vec<String>,
+        wanted: Vec<String>,
+    },
+    /// Its ServiceAccount, or what it is bound to, is gone.
+    Invalidated,
+}
+
+impl std::error::Error for TokenError {}
+
+impl std::fmt::Display for TokenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let why = match self {
+            TokenError::Unreadable => return f.write_str(INVALID),
+            TokenError::Expired => "service account token has expired".to_owned(),
+            TokenError::NotValidYet => "service account token is not valid yet".to_owned(),
+            TokenError::Audiences { held, wanted } => format!(
+                "token audiences {} is invalid for the target audiences {}",
+                listed(held.iter().map(String::as_str)),
+                listed(wanted.iter().map(String::as_str))
+            ),
+            TokenError::Invalidated => "service account token has been invalidated".to_owned(),
+        };
+        write!(f, "[{INVALID}, {why}]")
+    }
+}
 /// Clocks may differ by so many seconds.
 const LEEWAY: i64 = 10;
 /// Bytes of each of the two numbers of a signature.
@@ -77,7 +112,7 @@ impl Tokens {
     }
 
     /// Signs a token.
-    pub(crate) fn issue(&self, now: Timestamp, wanted: &Wanted<'_>) -> Result<String, String> {
+    pub(crate) fn issue(&self, now: Timestamp, wanted: &Wanted<'_>) -> Result<String, Failure> {
         let meta = &wanted.account["metadata"];
         let text = |field: &str| meta[field].as_str().unwrap_or_default();
         let (namespace, name) = (text("namespace"), text("name"));
@@ -93,28 +128,26 @@ impl Tokens {
         let head = json!({"alg": "ES256", "kid": self.id});
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed = format!("{}.{}", part(&head), part(&claims));
-        let signature = self.key.sign(signed.as_bytes()).map_err(|error| error.to_string())?;
+        let signature = self.key.sign(signed.as_bytes())?;
         let signature = plain(&signature).ok_or("the signature could not be read")?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
     /// Who a token is for, and the audiences it has in common with those asked for (none: this server's own).
-    /// The error is what a TokenReview says.
     pub(crate) fn user(
         &self,
         view: &dyn View,
         now: Timestamp,
         token: &str,
         audiences: &[String],
-    ) -> Result<(User, Vec<String>), String> {
-        let claims = self.claims(token).ok_or(INVALID)?;
-        let wrong = |why: &str| format!("[{INVALID}, {why}]");
+    ) -> Result<(User, Vec<String>), TokenError> {
+        let claims = self.claims(token).ok_or(TokenError::Unreadable)?;
         let second = |field: &str| claims[field].as_i64().unwrap_or_default();
         if second("exp") + LEEWAY < now.as_second() {
-            return Err(wrong("service account token has expired"));
+            return Err(TokenError::Expired);
         }
         if second("nbf") - LEEWAY > now.as_second() {
-            return Err(wrong("service account token is not valid yet"));
+            return Err(TokenError::NotValidYet);
         }
         let own = [ISSUER.to_owned()];
         let targets = if audiences.is_empty() { &own } else { audiences };
@@ -123,13 +156,12 @@ impl Tokens {
         let common: Vec<String> =
             targets.iter().filter(|target| held.contains(&target.as_str())).cloned().collect();
         if common.is_empty() {
-            return Err(wrong(&format!(
-                "token audiences {} is invalid for the target audiences {}",
-                listed(held.iter().copied()),
-                listed(targets.iter().map(String::as_str))
-            )));
+            return Err(TokenError::Audiences {
+                held: held.into_iter().map(str::to_owned).collect(),
+                wanted: targets.to_vec(),
+            });
         }
-        let user = owner(view, &claims).map_err(|why| wrong(&why))?;
+        let user = owner(view, &claims)?;
         Ok((user, common))
     }
 
@@ -165,7 +197,7 @@ pub(crate) fn issuer() -> Value {
 }
 
 /// The user of a token, while its ServiceAccount and what it is bound to are there.
-fn owner(view: &dyn View, claims: &Value) -> Result<User, String> {
+fn owner(view: &dyn View, claims: &Value) -> Result<User, TokenError> {
     let own = &claims["kubernetes.io"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let namespace = text(&own["namespace"]);
@@ -175,7 +207,7 @@ fn owner(view: &dyn View, claims: &Value) -> Result<User, String> {
         found.is_some_and(|found| found["metadata"]["uid"] == claim["uid"])
     };
     if !there("serviceaccounts", Some(&namespace), &own["serviceaccount"]) {
-        return Err("service account token has been invalidated".to_owned());
+        return Err(TokenError::Invalidated);
     }
     let mut user = User::service_account(&namespace, &name);
     user.uid = text(&own["serviceaccount"]["uid"]);
@@ -187,7 +219,7 @@ fn owner(view: &dyn View, claims: &Value) -> Result<User, String> {
         }
         let space = (claim != "node").then_some(namespace.as_str());
         if !there(resource, space, bound) {
-            return Err("service account token has been invalidated".to_owned());
+            return Err(TokenError::Invalidated);
         }
         if claim != "secret" {
             for field in ["name", "uid"] {

@@ -18,29 +18,53 @@ pub(crate) struct Grant<'a> {
     pub(crate) authority: Attributes,
 }
 
-/// Whether it may be granted; the error is what follows `is forbidden: `.
-pub(crate) fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), String> {
+/// Rights that somebody wants to give and does not have. Its text is what follows `is forbidden: `.
+#[derive(Debug)]
+pub(crate) struct Escalation {
+    user: String,
+    groups: Vec<String>,
+    /// The rules that are not held, as the real server prints them.
+    missing: BTreeSet<String>,
+    /// Roles that the user is bound to and that are not there.
+    unresolved: Vec<String>,
+}
+
+impl std::error::Error for Escalation {}
+
+impl std::fmt::Display for Escalation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:",
+            self.user,
+            quoted(self.groups.iter().map(String::as_str)),
+        )?;
+        self.missing.iter().try_for_each(|line| write!(f, "\n{line}"))?;
+        match self.unresolved.as_slice() {
+            [] => Ok(()),
+            unresolved => write!(f, "; resolution errors: [{}]", unresolved.join(" ")),
+        }
+    }
+}
+
+/// Whether it may be granted.
+pub(crate) fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), Escalation> {
     if decide(policy, grant.user, &grant.authority).allowed {
         return Ok(());
     }
-    let (held, missing) = rules_for(policy, grant.user, grant.namespace);
+    let (held, unresolved) = rules_for(policy, grant.user, grant.namespace);
     let singles = rules::of(grant.role).iter().flat_map(rules::divided);
     let beyond: Vec<Single> =
         singles.filter(|single| !held.iter().any(|rule| rules::covers(rule, single))).collect();
     if beyond.is_empty() {
         return Ok(());
     }
-    let lines: Vec<String> = described(&beyond).into_iter().collect();
-    let mut text = format!(
-        "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
-        grant.user.name,
-        quoted(grant.user.groups.iter().map(String::as_str)),
-        lines.join("\n"),
-    );
-    if !missing.is_empty() {
-        text.push_str(&format!("; resolution errors: [{}]", missing.join(" ")));
-    }
-    Err(text)
+    Err(Escalation {
+        user: grant.user.name.clone(),
+        groups: grant.user.groups.clone(),
+        missing: described(&beyond),
+        unresolved,
+    })
 }
 
 /// Whether somebody may do everything to every resource and path, as an aggregation rule asks for.

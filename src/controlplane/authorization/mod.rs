@@ -109,7 +109,7 @@ pub(crate) fn decide(policy: &dyn Policy, user: &User, wanted: &Attributes) -> D
     let mut missing = Vec::new();
     for found in applying(policy, user, &wanted.namespace) {
         match found.rules {
-            Err(text) => missing.push(text),
+            Err(error) => missing.push(error.to_string()),
             Ok(role) if rules::of(&role).iter().any(|rule| rules::allows(rule, wanted)) => {
                 return Decision::allowed(format!("RBAC: allowed by {}", found.because));
             }
@@ -125,7 +125,7 @@ pub(crate) fn rules_for(policy: &dyn Policy, user: &User, namespace: &str) -> (V
     let (mut held, mut missing) = (Vec::new(), Vec::new());
     for found in applying(policy, user, namespace) {
         match found.rules {
-            Err(text) => missing.push(text),
+            Err(error) => missing.push(error.to_string()),
             Ok(role) => held.extend(rules::of(&role).iter().cloned()),
         }
     }
@@ -173,7 +173,7 @@ struct Applying {
     /// `ClusterRoleBinding "b" of ClusterRole "view" to User "jane"`.
     because: String,
     /// The role, or that it is not there.
-    rules: Result<Arc<Value>, String>,
+    rules: Result<Arc<Value>, RoleError>,
 }
 
 /// The bindings that name the user: those of the cluster first, then those of the namespace.
@@ -203,15 +203,40 @@ fn applying(policy: &dyn Policy, user: &User, namespace: &str) -> Vec<Applying> 
     found
 }
 
-/// The role that a `roleRef` names; the error is the text of the real server.
-pub(crate) fn referenced(policy: &dyn Policy, role: &Value, namespace: &str) -> Result<Arc<Value>, String> {
+/// Why a `roleRef` leads to no role, with the text of the real server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RoleError {
+    /// There is no Role with this name.
+    Role(String),
+    /// There is no ClusterRole with this name.
+    ClusterRole(String),
+    /// It names another kind.
+    Kind(String),
+}
+
+impl std::error::Error for RoleError {}
+
+impl std::fmt::Display for RoleError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RoleError::Role(name) => write!(f, "role.{GROUP} {name:?} not found"),
+            RoleError::ClusterRole(name) => write!(f, "clusterrole.{GROUP} {name:?} not found"),
+            RoleError::Kind(kind) => write!(f, "unsupported role reference kind: {kind:?}"),
+        }
+    }
+}
+
+/// The role that a `roleRef` names.
+pub(crate) fn referenced(
+    policy: &dyn Policy,
+    role: &Value,
+    namespace: &str,
+) -> Result<Arc<Value>, RoleError> {
     let text = |field: &str| role[field].as_str().unwrap_or_default();
     let name = text("name");
     match text("kind") {
-        "Role" => policy.role(namespace, name).ok_or_else(|| format!("role.{GROUP} {name:?} not found")),
-        "ClusterRole" => {
-            policy.cluster_role(name).ok_or_else(|| format!("clusterrole.{GROUP} {name:?} not found"))
-        }
-        other => Err(format!("unsupported role reference kind: {other:?}")),
+        "Role" => policy.role(namespace, name).ok_or_else(|| RoleError::Role(name.to_owned())),
+        "ClusterRole" => policy.cluster_role(name).ok_or_else(|| RoleError::ClusterRole(name.to_owned())),
+        other => Err(RoleError::Kind(other.to_owned())),
     }
 }

@@ -154,7 +154,8 @@ fn nobody_grants_what_he_does_not_hold() {
     let grant = |rules: &str| {
         let role = opdev_object::yaml::from_str(&format!("rules: {rules}")).unwrap();
         let authority = Attributes::on("escalate", GROUP, "roles", "a", "r");
-        check_grant(&roles, &Grant { user: &user, namespace: "a", role: &role, authority })
+        let grant = Grant { user: &user, namespace: "a", role: &role, authority };
+        check_grant(&roles, &grant).map_err(|escalation| escalation.to_string())
     };
     assert_eq!(grant("[{apiGroups: [apps], resources: [deployments], verbs: [list, get]}]"), Ok(()));
     assert!(grant("[{apiGroups: [x], resources: [deployments/scale], verbs: [get]}]").is_err());

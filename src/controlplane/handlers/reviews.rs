@@ -170,7 +170,7 @@ impl Call<'_> {
             Ok((user, audiences)) => {
                 json!({"authenticated": true, "user": user.info(), "audiences": audiences})
             }
-            Err(error) => json!({"user": {}, "error": error}),
+            Err(error) => json!({"user": {}, "error": error.to_string()}),
         })
     }
 
@@ -203,7 +203,7 @@ impl Call<'_> {
         let bound = bound.as_ref().map(|(claim, object)| (*claim, &**object));
         let now = registry.now();
         let wanted = Wanted { account: &account.value(), audiences: &audiences, seconds, bound };
-        let token = self.tokens.issue(now, &wanted).map_err(|error| Status::internal(&error))?;
+        let token = self.tokens.issue(now, &wanted).map_err(|error| Status::internal(&error.to_string()))?;
         let expires = now.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(now);
         object["apiVersion"] = Value::from("authentication.k8s.io/v1");
         object["kind"] = Value::from("TokenRequest");

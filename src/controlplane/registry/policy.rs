@@ -102,7 +102,7 @@ impl Registry {
                 ));
             }
             let grant = Grant { user, namespace, role: object, authority };
-            return check_grant(self, &grant).map_err(refuse);
+            return check_grant(self, &grant).map_err(|escalation| refuse(escalation.to_string()));
         }
         let reference = &object["roleRef"];
         let (kind, bound) = (&reference["kind"], reference["name"].as_str().unwrap_or_default());
@@ -117,7 +117,8 @@ impl Registry {
         // The real server names the missing role as if it were a binding.
         let role = authorization::referenced(self, reference, namespace)
             .map_err(|_| Status::not_found(GROUP, plural, bound))?;
-        check_grant(self, &Grant { user, namespace, role: &role, authority }).map_err(refuse)
+        let grant = Grant { user, namespace, role: &role, authority };
+        check_grant(self, &grant).map_err(|escalation| refuse(escalation.to_string()))
     }
 }
 
