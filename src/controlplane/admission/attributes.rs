@@ -51,7 +51,7 @@ pub(crate) trait Surroundings: View {
     /// An object of one version at another.
     fn converted(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status>;
     /// A changed object with defaults, without what its kind does not have; `strict` is whether that is refused.
-    fn completed(&self, resource: &Resource, object: Value, strict: bool) -> Result<Value, String>;
+    fn completed(&self, resource: &Resource, object: Value, strict: bool) -> Result<Value, Status>;
     /// The resource that serves a kind.
     fn of_kind(&self, kind: &Gvk) -> Option<Arc<Resource>>;
     /// The objects of a resource at its version: in a namespace, or all; of a name, or all.

@@ -2,7 +2,7 @@
 //! words of the real server. Never looks into what is sent.
 
 use super::place::{Found, Nowhere, Place};
-use super::tls;
+use super::tls::{self, TlsError};
 use crate::blocking::MayWait;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
@@ -183,7 +183,7 @@ impl Caller {
         let stream =
             TcpStream::connect(&place.dial).await.map_err(|error| dial_words(&place.dial, &error))?;
         let _ = stream.set_nodelay(true);
-        let config = self.config(door).map_err(Wrong::Way)?;
+        let config = self.config(door).map_err(|error| Wrong::Way(error.to_string()))?;
         let name = ServerName::try_from(place.server_name.clone());
         let name = name.map_err(|_| Wrong::Way(format!("invalid server name {:?}", place.server_name)))?;
         let stream = TlsConnector::from(config).connect(name, stream).await;
@@ -198,7 +198,7 @@ impl Caller {
         Ok(sender)
     }
 
-    fn config(&self, door: &Door) -> Result<Arc<ClientConfig>, String> {
+    fn config(&self, door: &Door) -> Result<Arc<ClientConfig>, TlsError> {
         let key = (door.authorities.clone(), door.local);
         if let Some(config) = locked(&self.0.configs).get(&key) {
             return Ok(config.clone());

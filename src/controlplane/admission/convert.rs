@@ -3,6 +3,7 @@
 
 use super::client;
 use super::dispatch::Asking;
+use super::error::{ConversionError, UnusableMetadata, UnusableObject, UnusableReview};
 use super::place::Nowhere;
 use super::review::check_head;
 use crate::blocking::MayWait;
@@ -27,18 +28,19 @@ impl Asking<'_> {
     /// Objects of one kind at another version, in their order. Waits, and so only works on a thread that may.
     ///
     /// # Errors
-    /// The words of the real server, where the webhook cannot be asked or its answer cannot be used.
+    /// The webhook cannot be asked, or its answer cannot be used.
     pub(crate) fn convert(
         self,
         conversion: &Conversion,
         objects: &[&Value],
         wanted: &str,
-    ) -> Result<Vec<Value>, String> {
+    ) -> Result<Vec<Value>, ConversionError> {
         let Some(first) = objects.first() else { return Ok(Vec::new()) };
-        let permit = MayWait::here().ok_or(client::MUST_WAIT)?;
-        let about = format!("conversion webhook for {}", kind_of(first));
+        let permit = MayWait::here().ok_or(ConversionError::MustWait)?;
+        let kind = kind_of(first);
+        let failed = |why| ConversionError::Failed { kind: kind.clone(), why };
         let known = conversion.versions.iter().find(|version| matches!(version.as_str(), "v1" | "v1beta1"));
-        let version = known.ok_or("no supported conversion review versions")?;
+        let version = known.ok_or(ConversionError::NoReviewVersion)?;
         let uid = crate::random::uuid();
         let review = json!({"kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{version}"),
             "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
@@ -48,7 +50,7 @@ impl Asking<'_> {
             Ok(text) => text,
             Err(Nowhere::Failed(why)) => {
                 let why = why.strip_prefix("failed to call webhook: ").unwrap_or(&why);
-                return Err(format!("{about} failed: {why}"));
+                return Err(failed(UnusableReview::NoAnswer(why.to_owned())));
             }
             Err(Nowhere::Simulated(service)) => {
                 tracing::warn!(
@@ -58,14 +60,13 @@ impl Asking<'_> {
                 return Ok(objects.iter().map(|object| renamed(object, wanted)).collect());
             }
         };
-        let converted = read(&text, version, &uid).map_err(|why| format!("{about} failed: {why}"))?;
+        let converted = read(&text, version, &uid).map_err(failed)?;
         if converted.len() != objects.len() {
-            return Err(format!("{about} returned {} objects, expected {}", converted.len(), objects.len()));
+            return Err(ConversionError::Count { kind, found: converted.len(), expected: objects.len() });
         }
         let pairs = objects.iter().zip(converted);
-        pairs
-            .map(|(old, new)| checked(old, new, wanted).map_err(|why| format!("{about} returned {why}")))
-            .collect()
+        let returned = |why| ConversionError::Object { kind: kind.clone(), why };
+        pairs.map(|(old, new)| checked(old, new, wanted).map_err(returned)).collect()
     }
 }
 
@@ -77,64 +78,60 @@ pub(crate) fn renamed(object: &Value, api_version: &str) -> Value {
 }
 
 /// The objects of an answer.
-fn read(text: &[u8], version: &str, uid: &str) -> Result<Vec<Value>, String> {
+fn read(text: &[u8], version: &str, uid: &str) -> Result<Vec<Value>, UnusableReview> {
     let review: Value =
         serde_json::from_slice(text).unwrap_or_else(|_| Value::from(String::from_utf8_lossy(text).as_ref()));
-    check_head("apiextensions.k8s.io", version, "ConversionReview", &review)?;
+    check_head("apiextensions.k8s.io", version, "ConversionReview", &review).map_err(UnusableReview::Head)?;
     let response = &review["response"];
     let kind = review["kind"].as_str().unwrap_or_default();
     if version == "v1" && kind.is_empty() {
-        return Err(
-            "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind="
-                .to_owned(),
-        );
+        return Err(UnusableReview::NoKind);
     }
     if !response.is_object() {
-        return Err("no response provided".to_owned());
+        return Err(UnusableReview::NoResponse);
     }
     let answered = response["uid"].as_str().unwrap_or_default();
     if version == "v1" && answered != uid {
-        return Err(format!("expected response.uid={uid:?}, got {answered:?}"));
+        return Err(UnusableReview::Uid { expected: uid.to_owned(), found: answered.to_owned() });
     }
     let result = &response["result"];
     let said = |field: &str| result[field].as_str().unwrap_or_default();
     if said("status") != "Success" {
         return Err(match said("message") {
-            "" => format!("response.result.status was '{}', not 'Success'", said("status")),
-            message => message.to_owned(),
+            "" => UnusableReview::Status(said("status").to_owned()),
+            message => UnusableReview::Message(message.to_owned()),
         });
     }
     Ok(response["convertedObjects"].as_array().cloned().unwrap_or_default())
 }
 
 /// A converted object with the metadata of the one before, but for labels and annotations.
-fn checked(old: &Value, mut new: Value, wanted: &str) -> Result<Value, String> {
-    let invalid = |why: String| format!("invalid object at index 0: {why}");
+fn checked(old: &Value, mut new: Value, wanted: &str) -> Result<Value, UnusableObject> {
     let text = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let found = text(&new, "apiVersion");
     if found != wanted {
-        let (wanted, found) = (group_version(wanted), group_version(&found));
-        return Err(invalid(format!("invalid groupVersion (expected {wanted}, received {found})")));
+        let (expected, found) = (group_version(wanted), group_version(&found));
+        return Err(UnusableObject::Version { expected, found });
     }
     let (kind, other) = (text(old, "kind"), text(&new, "kind"));
     if kind != other {
-        return Err(invalid(format!("invalid kind (expected {kind}, received {other})")));
+        return Err(UnusableObject::Kind { expected: kind, found: other });
     }
     for (field, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
         let (was, is) = (metadata::text(old, field), metadata::text(&new, field));
         if was != is {
-            return Err(format!("invalid object: must have the same {name}: {was} != {is}"));
+            return Err(UnusableObject::Moved { name, was: was.to_owned(), is: is.to_owned() });
         }
     }
-    let metadata = restored(old, &new).map_err(|why| format!("invalid metadata: {why}"))?;
+    let metadata = restored(old, &new).map_err(UnusableObject::Metadata)?;
     new["metadata"] = Value::Object(metadata);
     Ok(new)
 }
 
-fn restored(old: &Value, new: &Value) -> Result<Map<String, Value>, String> {
+fn restored(old: &Value, new: &Value) -> Result<Map<String, Value>, UnusableMetadata> {
     let mut kept = old["metadata"].as_object().cloned().unwrap_or_default();
     let Some(changed) = new["metadata"].as_object() else {
-        return Err("missing metadata in converted object".to_owned());
+        return Err(UnusableMetadata::Missing);
     };
     for field in ["labels", "annotations"] {
         match changed.get(field) {
@@ -145,17 +142,17 @@ fn restored(old: &Value, new: &Value) -> Result<Map<String, Value>, String> {
                 }
                 kept.insert(field.to_owned(), Value::Object(map.clone()));
             }
-            Some(_) => return Err(format!("invalid metadata.{field} in converted object")),
+            Some(_) => return Err(UnusableMetadata::NoMap(field)),
         }
     }
     Ok(kept)
 }
 
-fn check_texts(field: &str, map: &Map<String, Value>) -> Result<(), String> {
+fn check_texts(field: &'static str, map: &Map<String, Value>) -> Result<(), UnusableMetadata> {
     let mut causes = Vec::new();
     for (key, value) in map {
         let Some(text) = value.as_str() else {
-            return Err(format!("metadata.{field}[{key}] must be a string in converted object"));
+            return Err(UnusableMetadata::NoText { field, key: key.clone() });
         };
         let place = if field == "labels" { "metadata.labels" } else { "metadata.annotation" };
         causes.extend(label_key(key).iter().map(|why| Cause::invalid(place, &json!(key), why)));
@@ -163,10 +160,5 @@ fn check_texts(field: &str, map: &Map<String, Value>) -> Result<(), String> {
             causes.extend(label_value(text).iter().map(|why| Cause::invalid(place, value, why)));
         }
     }
-    let texts: Vec<String> = causes.iter().map(ToString::to_string).collect();
-    match texts.as_slice() {
-        [] => Ok(()),
-        [one] => Err(one.clone()),
-        many => Err(format!("[{}]", many.join(", "))),
-    }
+    if causes.is_empty() { Ok(()) } else { Err(UnusableMetadata::Causes(causes)) }
 }

@@ -4,6 +4,7 @@
 use super::Admission;
 use super::attributes::{Attributes, Surroundings};
 use super::client;
+use super::error::UnusableAnswer;
 use super::hook::Hook;
 use super::matching::{Seen, concerns};
 use super::place::{self, Nowhere};
@@ -36,7 +37,7 @@ fn asks_hooks(resource: &Resource) -> bool {
 struct Question {
     uid: String,
     version: &'static str,
-    call: Result<client::Call, String>,
+    call: Result<client::Call, Nowhere>,
 }
 
 impl Asking<'_> {
@@ -100,7 +101,7 @@ impl Asking<'_> {
         let question = self.question(hook, asked, &seen)?;
         let text = match question.call {
             Ok(call) => client::start(self.admission.caller.clone(), call, hook.timeout).wait(&permit),
-            Err(why) => Err(Nowhere::Failed(why)),
+            Err(nowhere) => Err(nowhere),
         };
         let read = |text: Bytes| review::read(&text, question.version, &question.uid, true);
         let Some(answer) = settle(hook, asked, text.map(read), warnings)? else { return Ok(false) };
@@ -118,7 +119,7 @@ impl Asking<'_> {
             .map_err(|error| Status::internal(&error.to_string()))?;
         let at = seen.at.as_deref().unwrap_or(asked.resource);
         if asked.kind == asked.resource.gvk() {
-            patched = self.around.completed(at, patched, false).map_err(|why| Status::internal(&why))?;
+            patched = self.around.completed(at, patched, false)?;
             if seen.at.is_some() {
                 patched = self.around.converted(at, asked.resource, patched)?;
             }
@@ -171,7 +172,7 @@ impl Asking<'_> {
             let told = asked_of.and_then(|(uid, version, started)| {
                 let text = match started {
                     Ok(answer) => answer.wait(&permit),
-                    Err(why) => Err(Nowhere::Failed(why)),
+                    Err(nowhere) => Err(nowhere),
                 };
                 settle(hook, asked, text.map(|text| review::read(&text, version, &uid, false)), warnings)
             });
@@ -189,7 +190,7 @@ impl Asking<'_> {
         let Some(version) = review::version(&hook.versions) else {
             let why = "could not create admission objects: webhook does not accept known AdmissionReview versions \
                        (v1, v1beta1)";
-            return Ok(Question { uid, version: "v1", call: Err(why.to_owned()) });
+            return Ok(Question { uid, version: "v1", call: Err(Nowhere::Failed(why.to_owned())) });
         };
         let review = json!({"kind": "AdmissionReview", "apiVersion": format!("admission.k8s.io/{version}"),
             "request": review::request(asked, seen, &uid)});
@@ -215,7 +216,7 @@ fn must_wait() -> Status {
 fn settle(
     hook: &Hook,
     asked: &Attributes<'_>,
-    answer: Result<Result<Answer, String>, Nowhere>,
+    answer: Result<Result<Answer, UnusableAnswer>, Nowhere>,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Answer>, Status> {
     let failed = |why: &str| {
@@ -232,7 +233,7 @@ fn settle(
             tracing::debug!(webhook = hook.name, name = asked.name, "a webhook denied a request");
             Err(review::denied(&hook.name, &answer.result))
         }
-        Ok(Err(why)) => failed(&why),
+        Ok(Err(unusable)) => failed(&unusable.to_string()),
         Err(Nowhere::Failed(why)) => failed(&why),
         Err(Nowhere::Simulated(service)) => {
             warnings.push(format!(

@@ -3,7 +3,7 @@
 
 use crate::resource::ClientConfig;
 use opdev_object::cel::Conditions;
-use opdev_object::selector::LabelSelector;
+use opdev_object::selector::{LabelSelector, SelectorError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,8 +43,8 @@ pub(super) struct Constraints {
     pub(super) exact: bool,
     /// Without a rule all requests are meant.
     pub(super) all: bool,
-    pub(super) namespaces: Result<LabelSelector, String>,
-    pub(super) objects: Result<LabelSelector, String>,
+    pub(super) namespaces: Result<LabelSelector, SelectorError>,
+    pub(super) objects: Result<LabelSelector, SelectorError>,
 }
 
 /// Which requests are meant.
@@ -97,7 +97,7 @@ impl Constraints {
     fn of_hook(hook: &Value) -> Self {
         let selector = |field: &str| match &hook[field] {
             Value::Null => Ok(LabelSelector::default()),
-            selector => LabelSelector::from_json(selector).map_err(|error| error.to_string()),
+            selector => LabelSelector::from_json(selector),
         };
         Constraints {
             rules: Rule::all(&hook["rules"]),

@@ -87,7 +87,7 @@ fn by_namespace(
     if asked.namespace.is_empty() && !of_namespace {
         return Ok(true);
     }
-    let selector = meant.namespaces.as_ref().map_err(|why| Status::internal(why))?;
+    let selector = meant.namespaces.as_ref().map_err(|error| Status::internal(&error.to_string()))?;
     if selector.is_empty() {
         return Ok(true);
     }
@@ -102,7 +102,7 @@ fn by_namespace(
 }
 
 fn by_object(meant: &Constraints, object: Option<&Value>, old: Option<&Value>) -> Result<bool, Status> {
-    let selector = meant.objects.as_ref().map_err(|why| Status::internal(why))?;
+    let selector = meant.objects.as_ref().map_err(|error| Status::internal(&error.to_string()))?;
     let fits = |object: Option<&Value>| {
         object.is_some_and(|object| object["metadata"].is_object() && selects(selector, object))
     };

@@ -9,6 +9,7 @@ mod attributes;
 mod client;
 mod convert;
 mod dispatch;
+mod error;
 mod hook;
 mod matching;
 mod place;

@@ -1,6 +1,7 @@
 //! AdmissionReviews: what a webhook is asked, and what its answer says. Pure; the texts of wrong answers are those of
 //! the real server.
 
+use super::error::{HeadError, UnusableAnswer};
 use super::matching::Seen;
 use crate::admission::attributes::Attributes;
 use crate::error::Status;
@@ -64,17 +65,6 @@ pub(super) struct Answer {
     pub(super) warnings: Vec<String>,
 }
 
-/// An answer that cannot be used: the words that follow `failed calling webhook "…": `.
-pub(super) type Unusable = String;
-
-fn undecodable(why: &str) -> Unusable {
-    format!("failed to call webhook: {why}")
-}
-
-fn invalid(why: &str) -> Unusable {
-    format!("received invalid webhook response: {why}")
-}
-
 /// Kind of a JSON value, as Go's decoder names it.
 fn go_kind(value: &Value) -> &'static str {
     match value {
@@ -93,25 +83,18 @@ fn field<'a>(
     name: &str,
     go: &str,
     fits: impl Fn(&Value) -> bool,
-) -> Result<&'a Value, Unusable> {
+) -> Result<&'a Value, UnusableAnswer> {
     let value = &response[name];
     if value.is_null() || fits(value) {
         return Ok(value);
     }
-    Err(undecodable(&format!(
-        "json: cannot unmarshal {} into Go struct field AdmissionResponse.response.{name} of type {go}",
-        go_kind(value)
-    )))
+    Err(UnusableAnswer::FieldType { found: go_kind(value), field: name.to_owned(), go_type: go.to_owned() })
 }
 
-/// What is refused of the head of a document that should be of this kind.
-pub(super) fn check_head(group: &str, version: &str, kind: &str, document: &Value) -> Result<(), String> {
+/// Refuses a document whose head is not that of this kind.
+pub(super) fn check_head(group: &str, version: &str, kind: &str, document: &Value) -> Result<(), HeadError> {
     if !document.is_object() {
-        return Err(format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ \
-             APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-            go_kind(document)
-        ));
+        return Err(HeadError::NoObject(go_kind(document)));
     }
     let said = |field: &str| document[field].as_str().unwrap_or_default();
     let (found_version, found_kind) = (said("apiVersion"), said("kind"));
@@ -121,25 +104,24 @@ pub(super) fn check_head(group: &str, version: &str, kind: &str, document: &Valu
     let known = found_version.strip_prefix(group).and_then(|rest| rest.strip_prefix('/'));
     match known {
         Some(known) if known == version && found_kind == kind => Ok(()),
-        Some(known @ ("v1" | "v1beta1")) if found_kind == kind => {
-            Err(format!("converting ({known}.{kind}) to ({version}.{kind}): unknown conversion"))
-        }
-        _ => Err(format!(
-            "no kind {found_kind:?} is registered for version {found_version:?} in scheme \
-             \"pkg/runtime/scheme.go:111\""
-        )),
+        Some(known @ ("v1" | "v1beta1")) if found_kind == kind => Err(HeadError::OtherVersion {
+            kind: kind.to_owned(),
+            found: known.to_owned(),
+            expected: version.to_owned(),
+        }),
+        _ => Err(HeadError::UnknownKind { version: found_version.to_owned(), kind: found_kind.to_owned() }),
     }
 }
 
 /// Reads the answer to the review `uid`.
-pub(super) fn read(text: &[u8], version: &str, uid: &str, mutating: bool) -> Result<Answer, Unusable> {
+pub(super) fn read(text: &[u8], version: &str, uid: &str, mutating: bool) -> Result<Answer, UnusableAnswer> {
     // What is no JSON is a scalar of YAML to the real server.
     let review: Value =
         serde_json::from_slice(text).unwrap_or_else(|_| Value::from(String::from_utf8_lossy(text).as_ref()));
-    check_head("admission.k8s.io", version, "AdmissionReview", &review).map_err(|why| undecodable(&why))?;
+    check_head("admission.k8s.io", version, "AdmissionReview", &review).map_err(UnusableAnswer::Head)?;
     let response = &review["response"];
     if !response.is_object() {
-        return Err(invalid("webhook response was absent"));
+        return Err(UnusableAnswer::Invalid("webhook response was absent"));
     }
     let allowed = field(response, "allowed", "bool", Value::is_boolean)?.as_bool().unwrap_or(false);
     let answered = field(response, "uid", "types.UID", Value::is_string)?.as_str().unwrap_or_default();
@@ -148,16 +130,16 @@ pub(super) fn read(text: &[u8], version: &str, uid: &str, mutating: bool) -> Res
     let warnings = field(response, "warnings", "[]string", Value::is_array)?;
     if version == "v1" {
         if answered != uid {
-            return Err(invalid(&format!("expected response.uid={uid:?}, got {answered:?}")));
+            return Err(UnusableAnswer::Uid { expected: uid.to_owned(), found: answered.to_owned() });
         }
         if review["kind"].as_str().unwrap_or_default().is_empty() {
-            return Err(invalid(
+            return Err(UnusableAnswer::Invalid(
                 "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
             ));
         }
         check_patch(patch, patch_type, mutating)?;
     }
-    let bytes = STANDARD.decode(patch).map_err(|_| undecodable("illegal base64 data at input byte 0"))?;
+    let bytes = STANDARD.decode(patch).map_err(UnusableAnswer::Base64)?;
     let patch = if mutating && !bytes.is_empty() { decoded(&bytes)? } else { Value::Null };
     Ok(Answer {
         allowed,
@@ -177,25 +159,32 @@ pub(super) fn read(text: &[u8], version: &str, uid: &str, mutating: bool) -> Res
     })
 }
 
-fn check_patch(patch: &str, patch_type: &Value, mutating: bool) -> Result<(), Unusable> {
+fn check_patch(patch: &str, patch_type: &Value, mutating: bool) -> Result<(), UnusableAnswer> {
     match (mutating, patch.is_empty(), patch_type.as_str()) {
-        (false, false, _) => Err(invalid("validating webhook may not return response.patch")),
-        (false, true, Some(_)) => Err(invalid("validating webhook may not return response.patchType")),
-        (true, false, None) => Err(invalid("webhook returned response.patch but not response.patchType")),
-        (true, true, Some(_)) => Err(invalid("webhook returned response.patchType but not response.patch")),
-        (true, false, Some("")) => Err(invalid("webhook returned invalid response.patchType of \"\"")),
+        (false, false, _) => Err(UnusableAnswer::Invalid("validating webhook may not return response.patch")),
+        (false, true, Some(_)) => {
+            Err(UnusableAnswer::Invalid("validating webhook may not return response.patchType"))
+        }
+        (true, false, None) => {
+            Err(UnusableAnswer::Invalid("webhook returned response.patch but not response.patchType"))
+        }
+        (true, true, Some(_)) => {
+            Err(UnusableAnswer::Invalid("webhook returned response.patchType but not response.patch"))
+        }
+        (true, false, Some("")) => {
+            Err(UnusableAnswer::Invalid("webhook returned invalid response.patchType of \"\""))
+        }
         _ => Ok(()),
     }
 }
 
 /// The operations of a patch.
-fn decoded(bytes: &[u8]) -> Result<Value, Unusable> {
-    let wrong = |why: String| format!("received undecodable patch in webhook response: {why}");
-    let patch: Value = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
+fn decoded(bytes: &[u8]) -> Result<Value, UnusableAnswer> {
+    let patch: Value = serde_json::from_slice(bytes).map_err(UnusableAnswer::PatchJson)?;
     if patch.is_array() || patch.is_null() {
         return Ok(patch);
     }
-    Err(wrong(format!("json: cannot unmarshal {} into Go value of type jsonpatch.Patch", go_kind(&patch))))
+    Err(UnusableAnswer::PatchType(go_kind(&patch)))
 }
 
 /// The failure that a client is told of a denial.

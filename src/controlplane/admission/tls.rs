@@ -1,7 +1,7 @@
 //! TLS with webhooks: whom to believe, and what a failed handshake is called.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -68,20 +68,51 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
+/// Why there is no TLS with a webhook.
+#[derive(Debug)]
+pub(super) enum TlsError {
+    /// An authority is not PEM.
+    Pem(rustls::pki_types::pem::Error),
+    /// An authority cannot be used, or the library offers no version of TLS.
+    Rustls(rustls::Error),
+    /// The authorities cannot be used together.
+    Verifier(VerifierBuilderError),
+}
+
+impl std::error::Error for TlsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            TlsError::Pem(error) => Some(error),
+            TlsError::Rustls(error) => Some(error),
+            TlsError::Verifier(error) => Some(error),
+        }
+    }
+}
+
+impl std::fmt::Display for TlsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TlsError::Pem(_) => f.write_str("unable to load root certificates"),
+            TlsError::Rustls(error) => error.fmt(f),
+            TlsError::Verifier(error) => error.fmt(f),
+        }
+    }
+}
+
 /// A client that believes these authorities, PEM each.
-pub(super) fn config(configured: Option<&[u8]>, own: Option<&str>) -> Result<ClientConfig, String> {
+pub(super) fn config(configured: Option<&[u8]>, own: Option<&str>) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = |text: &[u8]| -> Result<Option<Arc<WebPkiServerVerifier>>, String> {
+    let verifier = |text: &[u8]| -> Result<Option<Arc<WebPkiServerVerifier>>, TlsError> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(text) {
-            let certificate = certificate.map_err(|_| "unable to load root certificates".to_owned())?;
-            roots.add(certificate).map_err(|error| error.to_string())?;
+            let certificate = certificate.map_err(TlsError::Pem)?;
+            roots.add(certificate).map_err(TlsError::Rustls)?;
         }
         if roots.is_empty() {
             return Ok(None);
         }
         let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
-        built.map(Some).map_err(|error| error.to_string())
+        built.map(Some).map_err(TlsError::Verifier)
     };
     let verifier = Verifier {
         configured: configured.map(verifier).transpose()?.flatten(),
@@ -91,7 +122,7 @@ pub(super) fn config(configured: Option<&[u8]>, own: Option<&str>) -> Result<Cli
         provider: provider.clone(),
     };
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| error.to_string())?;
+    let builder = builder.map_err(TlsError::Rustls)?;
     let mut config =
         builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -328,10 +328,10 @@ impl Surroundings for Registry {
         self.between(from, to, object)
     }
 
-    fn completed(&self, resource: &Resource, object: Value, strict: bool) -> Result<Value, String> {
+    fn completed(&self, resource: &Resource, object: Value, strict: bool) -> Result<Value, Status> {
         let mut ctx = Context::new(&User::admin(), "");
         ctx.validation = if strict { FieldValidation::Strict } else { FieldValidation::Ignore };
-        accept(&mut ctx, resource, object).map_err(|unfit| unfit.to_string())
+        accept(&mut ctx, resource, object).map_err(|unfit| Status::internal(&unfit.to_string()))
     }
 
     fn of_kind(&self, kind: &Gvk) -> Option<Arc<Resource>> {
@@ -362,15 +362,30 @@ impl Surroundings for Registry {
     }
 }
 
-/// What is wrong with the managed fields that a webhook has left.
-fn check_managed(fields: &Value) -> Result<(), String> {
+/// What is wrong with managed fields that a webhook has changed.
+enum ManagedFieldsError {
+    Operation,
+    FieldsType(String),
+}
+
+impl std::fmt::Display for ManagedFieldsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ManagedFieldsError::Operation => f.write_str("operation must be `Apply` or `Update`"),
+            ManagedFieldsError::FieldsType(found) => write!(f, "unsupported fieldsType: {found}"),
+        }
+    }
+}
+
+/// Whether a webhook has left managed fields that can be read.
+fn check_managed(fields: &Value) -> Result<(), ManagedFieldsError> {
     for entry in fields.as_array().into_iter().flatten() {
         let said = |field: &str| entry[field].as_str().unwrap_or_default();
         if !matches!(said("operation"), "Apply" | "Update") {
-            return Err("operation must be `Apply` or `Update`".to_owned());
+            return Err(ManagedFieldsError::Operation);
         }
         if !matches!(said("fieldsType"), "" | "FieldsV1") {
-            return Err(format!("unsupported fieldsType: {}", said("fieldsType")));
+            return Err(ManagedFieldsError::FieldsType(said("fieldsType").to_owned()));
         }
     }
     Ok(())

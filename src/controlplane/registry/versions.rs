@@ -151,7 +151,10 @@ impl Registry {
     /// Custom resources at another version, as the conversion makes them.
     fn turned(&self, resource: &Resource, objects: &[&Value], wanted: &str) -> Result<Vec<Value>, Status> {
         match resource.conversion() {
-            Some(conversion) => self.asking().convert(conversion, objects, wanted).map_err(failed),
+            Some(conversion) => {
+                let converted = self.asking().convert(conversion, objects, wanted);
+                converted.map_err(|error| failed(error.to_string()))
+            }
             None => Ok(objects.iter().map(|object| renamed(object, wanted)).collect()),
         }
     }

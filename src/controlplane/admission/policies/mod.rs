@@ -11,7 +11,7 @@ use super::hook::{Constraints, text, texts};
 use crate::contract::View;
 use opdev_object::cel::{Compiler, Conditions, Expression, Wanted};
 use opdev_object::meta::Gvk;
-use opdev_object::selector::LabelSelector;
+use opdev_object::selector::{LabelSelector, SelectorError};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ struct Binding {
 struct ParamRef {
     namespace: String,
     name: String,
-    selector: Option<Result<LabelSelector, String>>,
+    selector: Option<Result<LabelSelector, SelectorError>>,
     /// Without any the request is denied.
     needed: bool,
 }
@@ -111,9 +111,7 @@ impl ParamRef {
         Some(ParamRef {
             namespace: text(&of["namespace"]),
             name: text(&of["name"]),
-            selector: selector
-                .is_object()
-                .then(|| LabelSelector::from_json(selector).map_err(|error| error.to_string())),
+            selector: selector.is_object().then(|| LabelSelector::from_json(selector)),
             needed: of["parameterNotFoundAction"] == "Deny",
         })
     }

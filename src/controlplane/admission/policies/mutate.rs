@@ -133,7 +133,10 @@ impl Policies {
                 let found = match meant {
                     Some(Ok(None)) => continue,
                     Some(Err(status)) => Err(status.message),
-                    None | Some(Ok(Some(_))) => policy.params(binding.params.as_ref(), around, asked),
+                    None | Some(Ok(Some(_))) => {
+                        let params = policy.params(binding.params.as_ref(), around, asked);
+                        params.map_err(|error| error.to_string())
+                    }
                 };
                 match found {
                     Ok(found) => wanted.extend(found.into_iter().map(|params| Asked {
@@ -300,7 +303,7 @@ fn changed(
     }
     // What a custom resource does not have is dropped; of a built-in kind it is refused.
     let strict = matches!(mutation, Mutation::Patch(_)) && at.custom.is_none();
-    around.completed(at, after, strict).map_err(|why| Unchanged::Refused(Status::internal(&why)))
+    around.completed(at, after, strict).map_err(Unchanged::Refused)
 }
 
 /// A real server does not know the types of what is no object of a resource.

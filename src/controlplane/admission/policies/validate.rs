@@ -121,8 +121,8 @@ impl Policy<Validating> {
             }
             let params = match self.params(binding.params.as_ref(), around, asked) {
                 Ok(params) => params,
-                Err(why) => {
-                    broken(&why);
+                Err(error) => {
+                    broken(&error.to_string());
                     continue;
                 }
             };
