@@ -55,7 +55,7 @@ pub trait View {
         wanted: &dyn Fn(&Attributes) -> bool,
     ) -> Vec<Key> {
         let found = self.select(resource, namespace, among, wanted);
-        found.iter().map(|object| Key::of(resource, object)).collect()
+        found.iter().map(|object| Key::of_object(resource, object)).collect()
     }
 
     /// Looks at what is known of each object of a resource without reading it. `among` says which; a view may show more.
@@ -98,7 +98,7 @@ pub trait View {
 
     /// The same, without reading the objects.
     fn dependent_keys(&self, uid: &str) -> Vec<Key> {
-        self.dependents(uid).iter().map(|(resource, object)| Key::of(resource, object)).collect()
+        self.dependents(uid).iter().map(|(resource, object)| Key::of_object(resource, object)).collect()
     }
 
     /// Whether an object of this uid was seen to go. The runner remembers the latest of them, so that owners are
@@ -122,7 +122,7 @@ pub struct Key {
 
 impl Key {
     /// Key of an object of a resource.
-    pub fn of(resource: &str, object: &Value) -> Self {
+    pub fn of_object(resource: &str, object: &Value) -> Self {
         Key {
             resource: resource.to_owned(),
             namespace: meta::namespace(object).map(str::to_owned),
@@ -169,7 +169,7 @@ impl Change {
 
     /// Key of the object that changed.
     pub fn key(&self) -> Option<Key> {
-        self.object().map(|object| Key::of(&self.resource, object))
+        self.object().map(|object| Key::of_object(&self.resource, object))
     }
 
     /// Whether the object is gone.

@@ -34,14 +34,14 @@ impl Controller for ClusterRoleAggregation {
         roles
             .iter()
             .filter(|role| !list(role, SELECTORS).is_empty())
-            .map(|role| Key::of(RESOURCE, role))
+            .map(|role| Key::of_object(RESOURCE, role))
             .collect()
     }
 
     fn sync(&self, view: &dyn View, key: &Key, _now: Timestamp) -> Sync {
         let Some(role) = key.read(view) else { return Sync::done() };
         let selectors: Vec<Selector> =
-            list(&role, SELECTORS).iter().filter_map(|selector| Selector::of(Some(selector))).collect();
+            list(&role, SELECTORS).iter().filter_map(|selector| Selector::parse(Some(selector))).collect();
         if selectors.is_empty() {
             return Sync::done();
         }

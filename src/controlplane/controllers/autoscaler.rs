@@ -1,7 +1,7 @@
 //! HorizontalPodAutoscalers on a cluster without metrics: the target is kept within its bounds, and the conditions say
 //! what is missing, in upstream's words. Never computes a number from load: simulated pods have none.
 
-use super::conditions::{self, Says};
+use super::conditions::{self, NewCondition};
 use super::fields::{self, count, deleting, int, list, name, stamp, text, with_status};
 use super::pods;
 use crate::contract::{Actor, Change, Controller, Key, NoteKind, Sync, View, Write};
@@ -36,25 +36,29 @@ impl Controller for Autoscalers {
         };
         let Some(namespace) = meta::namespace(object) else { return Vec::new() };
         let scalers = view.list(RESOURCE, Some(namespace));
-        scalers.iter().filter(|scaler| targets(scaler)).map(|scaler| Key::of(RESOURCE, scaler)).collect()
+        scalers
+            .iter()
+            .filter(|scaler| targets(scaler))
+            .map(|scaler| Key::of_object(RESOURCE, scaler))
+            .collect()
     }
 
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(scaler) = key.read(view).filter(|scaler| !deleting(scaler)) else { return Sync::done() };
         let status = fields::status(&scaler);
-        Pass { scaler: &scaler, now, status, writes: Vec::new() }.run(view)
+        AutoscalerSync { scaler: &scaler, now, status, writes: Vec::new() }.run(view)
     }
 }
 
-/// One pass over one autoscaler.
-struct Pass<'a> {
+/// One sync of one autoscaler.
+struct AutoscalerSync<'a> {
     scaler: &'a Value,
     now: Timestamp,
     status: Map<String, Value>,
     writes: Vec<Write>,
 }
 
-impl Pass<'_> {
+impl AutoscalerSync<'_> {
     fn run(mut self, view: &dyn View) -> Sync {
         let target = self.scaler.pointer("/spec/scaleTargetRef").cloned().unwrap_or_default();
         let gvk = Gvk::from_api_version(text(&target, "/apiVersion"), text(&target, "/kind"));
@@ -84,10 +88,10 @@ impl Pass<'_> {
         Sync { writes: self.writes, ..Sync::default() }
     }
 
-    /// Says a condition; whether it is news.
+    /// Sets a condition; returns whether it has changed.
     fn say(&mut self, kind: &str, status: &str, reason: &str, message: &str) -> bool {
         let before = conditions::find(&self.status, kind).cloned();
-        conditions::set(&mut self.status, Says { kind, status, reason, message }, self.now);
+        conditions::set(&mut self.status, NewCondition { kind, status, reason, message }, self.now);
         conditions::find(&self.status, kind) != before.as_ref()
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn remove(status: &mut Map<String, Value>, kind: &str) {
 
 /// What a condition says.
 #[derive(Clone, Copy)]
-pub(crate) struct Says<'a> {
+pub(crate) struct NewCondition<'a> {
     pub(crate) kind: &'a str,
     pub(crate) status: &'a str,
     pub(crate) reason: &'a str,
@@ -43,7 +43,7 @@ pub(crate) struct Says<'a> {
 
 /// Sets a condition, at its place if there is one. The transition time moves only with the status.
 /// Nothing changes when status, reason and message are as they were.
-pub(crate) fn set(status: &mut Map<String, Value>, says: Says<'_>, now: Timestamp) {
+pub(crate) fn set(status: &mut Map<String, Value>, says: NewCondition<'_>, now: Timestamp) {
     let mut transition = stamp(now);
     if let Some(current) = find(status, says.kind) {
         let same_status = text(current, "/status") == says.status;
@@ -70,7 +70,7 @@ pub(crate) fn set(status: &mut Map<String, Value>, says: Says<'_>, now: Timestam
 
 /// Sets a condition as Deployments do: nothing changes while status and reason stay the same, otherwise
 /// `lastUpdateTime` is now and the condition moves to the end.
-pub(crate) fn set_updated(status: &mut Map<String, Value>, says: Says<'_>, now: Timestamp) {
+pub(crate) fn set_updated(status: &mut Map<String, Value>, says: NewCondition<'_>, now: Timestamp) {
     let mut transition = stamp(now);
     if let Some(current) = find(status, says.kind)
         && text(current, "/status") == says.status
@@ -102,18 +102,19 @@ fn place(status: &mut Map<String, Value>, kind: &str, condition: Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Says, find, set, set_updated};
+    use super::{NewCondition, find, set, set_updated};
     use serde_json::Map;
 
-    const READY: Says<'_> = Says { kind: "Ready", status: "True", reason: "Up", message: "all is well" };
+    const READY: NewCondition<'_> =
+        NewCondition { kind: "Ready", status: "True", reason: "Up", message: "all is well" };
 
     #[test]
     fn the_transition_time_moves_with_the_status_only() {
         let mut status = Map::new();
         set(&mut status, READY, "2026-01-01T00:00:00Z".parse().unwrap());
-        set(&mut status, Says { reason: "Other", ..READY }, "2026-01-01T00:00:09Z".parse().unwrap());
+        set(&mut status, NewCondition { reason: "Other", ..READY }, "2026-01-01T00:00:09Z".parse().unwrap());
         assert_eq!(find(&status, "Ready").unwrap()["lastTransitionTime"], "2026-01-01T00:00:00Z");
-        set(&mut status, Says { status: "False", ..READY }, "2026-01-01T00:00:10Z".parse().unwrap());
+        set(&mut status, NewCondition { status: "False", ..READY }, "2026-01-01T00:00:10Z".parse().unwrap());
         assert_eq!(find(&status, "Ready").unwrap()["lastTransitionTime"], "2026-01-01T00:00:10Z");
     }
 
@@ -124,7 +125,7 @@ mod tests {
         let before = status.clone();
         set_updated(
             &mut status,
-            Says { message: "new words", ..READY },
+            NewCondition { message: "new words", ..READY },
             "2026-01-01T00:00:09Z".parse().unwrap(),
         );
         assert_eq!(status, before);

@@ -51,7 +51,7 @@ impl Controller for CronJobs {
             job.controller().is_some_and(|owner| owner.uid == uid(&cron))
         });
         let status = fields::status(&cron);
-        Pass { cron: &cron, jobs, now, status, sync: Sync::default() }.run()
+        CronJobSync { cron: &cron, jobs, now, status, sync: Sync::default() }.run()
     }
 
     fn refused(
@@ -72,8 +72,8 @@ impl Controller for CronJobs {
     }
 }
 
-/// One pass over one CronJob.
-struct Pass<'a> {
+/// One sync of one CronJob.
+struct CronJobSync<'a> {
     cron: &'a Value,
     jobs: Vec<Arc<Value>>,
     now: Timestamp,
@@ -87,7 +87,7 @@ fn ended(job: &Value) -> Option<&'static str> {
     ["Complete", "Failed"].into_iter().find(|kind| conditions::is(&status, kind, "True"))
 }
 
-impl Pass<'_> {
+impl CronJobSync<'_> {
     fn run(mut self) -> Sync {
         self.forget_old();
         self.count_active();

@@ -1,15 +1,13 @@
 //! DaemonSets: one pod on each node that fits, replaced a few at a time when the template changes.
 //! Never binds pods; it pins them by node affinity and the scheduler does.
 
-use super::fields::{
-    self, count, deleting, list, name, put, put_count, scaled, stamp, text, time, with_status,
-};
-use super::owners::{claim, owner_keys};
+use super::fields::{self, count, deleting, list, name, put, put_count, scaled, stamp, text, time};
+use super::owners::Claim;
 use super::pods;
 use super::revision;
 use super::scheduler;
-use super::selector::Selector;
-use crate::contract::{Actor, Change, Controller, Key, NoteKind, Refusal, Sync, View, Write};
+use super::workload::{Workload, WorkloadKind};
+use crate::contract::{Change, Key, NoteKind, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
@@ -19,69 +17,62 @@ use std::sync::Arc;
 /// See the module.
 pub(crate) struct DaemonSets;
 
-const RESOURCE: &str = "apps/daemonsets";
+const KIND: WorkloadKind = WorkloadKind {
+    resource: "apps/daemonsets",
+    kind: "DaemonSet",
+    controller: "daemonset-controller",
+    user: "system:serviceaccount:kube-system:daemon-set-controller",
+    dependents: "pods",
+};
 const HASH: &str = "controller-revision-hash";
 
-impl Controller for DaemonSets {
-    fn name(&self) -> &'static str {
-        "daemonset-controller"
+impl Workload for DaemonSets {
+    fn kind(&self) -> &WorkloadKind {
+        &KIND
     }
 
-    fn actor(&self) -> Actor {
-        Actor::kube_controller_manager("system:serviceaccount:kube-system:daemon-set-controller")
-    }
-
-    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
+    fn other_keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         match change.resource.as_str() {
-            RESOURCE => change.key().into_iter().collect(),
-            "pods" => owner_keys(view, change, "DaemonSet", RESOURCE),
-            "nodes" => view.list(RESOURCE, None).iter().map(|set| Key::of(RESOURCE, set)).collect(),
+            "nodes" => {
+                view.list(KIND.resource, None).iter().map(|set| Key::of_object(KIND.resource, set)).collect()
+            }
             _ => Vec::new(),
         }
     }
 
-    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
-        let Some(set) = key.read(view) else { return Sync::done() };
-        let Some(selector) = Selector::of(set.pointer("/spec/selector")) else { return Sync::done() };
-        if selector.is_empty() {
-            return Sync::done();
-        }
-        let claim = claim(view, &set, "pods", &selector);
-        let mut revisions = revision::revisions(view, &set, HASH);
+    fn sync_claimed(&self, view: &dyn View, set: &Value, claim: Claim, now: Timestamp) -> Sync {
+        let mut revisions = revision::revisions(view, set, HASH);
         let mut sync = Sync { writes: claim.writes, ..Sync::default() };
         sync.writes.append(&mut revisions.writes);
         let nodes = view.list("nodes", None);
         let by_node = by_node(&claim.owned);
-        if !deleting(&set) {
-            let moved = manage(&set, &nodes, &by_node, &revisions.update_hash, &mut sync.writes);
-            if !moved && text(&set, "/spec/updateStrategy/type") != "OnDelete" {
-                roll(&set, &nodes, &by_node, &revisions.update_hash, now, &mut sync.writes);
+        if !deleting(set) {
+            let moved = manage(set, &nodes, &by_node, &revisions.update_hash, &mut sync.writes);
+            if !moved && text(set, "/spec/updateStrategy/type") != "OnDelete" {
+                roll(set, &nodes, &by_node, &revisions.update_hash, now, &mut sync.writes);
             }
         }
-        let status = status(&set, &nodes, &by_node, &revisions.update_hash, now);
-        if status != fields::status(&set) {
-            let object = with_status(&set, status);
-            sync.writes.push(Write::UpdateStatus { resource: RESOURCE.into(), object });
-        }
+        let status = status(set, &nodes, &by_node, &revisions.update_hash, now);
+        sync.writes.extend(self.status_write(set, status));
         let in_use: Vec<_> = revision::revisions_in_use(&claim.owned, HASH);
-        let in_use: Vec<_> = in_use.iter().map(|hash| format!("{}-{hash}", name(&set))).collect();
+        let in_use: Vec<_> = in_use.iter().map(|hash| format!("{}-{hash}", name(set))).collect();
         let in_use: Vec<_> = in_use.iter().map(String::as_str).collect();
-        sync.writes.extend(revision::truncate(&set, &revisions, &in_use));
+        sync.writes.extend(revision::truncate(set, &revisions, &in_use));
         sync
     }
 
-    fn refused(
+    fn write_refused(
         &self,
-        view: &dyn View,
-        key: &Key,
+        _: &dyn View,
+        set: &Value,
         write: &Write,
         refusal: &Refusal,
         _: Timestamp,
     ) -> Vec<Write> {
-        match (key.read(view), write) {
-            (Some(set), Write::Create { resource, .. }) if resource == "pods" => {
+        match write {
+            Write::Create { resource, .. } if resource == KIND.dependents => {
                 let message = format!("Error creating: {}", refusal.message);
-                vec![pods::note(&set, NoteKind::Warning, "FailedCreate", &message)]
+                vec![pods::note(set, NoteKind::Warning, "FailedCreate", &message)]
             }
             _ => Vec::new(),
         }

@@ -1,7 +1,7 @@
 //! PodDisruptionBudgets: how many pods may be evicted now.
 //! Never evicts; the eviction subresource reads what stands here.
 
-use super::conditions::{self, Says};
+use super::conditions::{self, NewCondition};
 use super::fields::{self, deleting, int, put_count, scaled, with_status};
 use super::pods;
 use super::selector::Selector;
@@ -41,7 +41,7 @@ impl Controller for Disruptions {
         }
         let scales = SCALES.iter().any(|(_, resource)| *resource == change.resource);
         let budgets = || view.list(RESOURCE, namespace).into_iter();
-        let key = |budget: Arc<Value>| Key::of(RESOURCE, &budget);
+        let key = |budget: Arc<Value>| Key::of_object(RESOURCE, &budget);
         if scales {
             return budgets().map(key).collect();
         }
@@ -49,7 +49,7 @@ impl Controller for Disruptions {
             return Vec::new();
         }
         let covers = |budget: &Arc<Value>| {
-            Selector::of(budget.pointer("/spec/selector")).is_some_and(|selector| {
+            Selector::parse(budget.pointer("/spec/selector")).is_some_and(|selector| {
                 [&change.before, &change.after].into_iter().flatten().any(|pod| selector.matches(pod))
             })
         };
@@ -58,7 +58,7 @@ impl Controller for Disruptions {
 
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(budget) = key.read(view).filter(|budget| !deleting(budget)) else { return Sync::done() };
-        let selector = Selector::of(budget.pointer("/spec/selector"));
+        let selector = Selector::parse(budget.pointer("/spec/selector"));
         let labelled = selector.as_ref().map_or(Lookup::All, Selector::lookup);
         let covered = view.select("pods", key.namespace.as_deref(), &labelled, &|pod| {
             selector.as_ref().is_some_and(|selector| selector.selects(pod)) && !pod.pod_finished()
@@ -118,7 +118,11 @@ fn status(view: &dyn View, budget: &Value, covered: &[Arc<Value>], now: Timestam
     let (value, reason) =
         if allowed > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
     let generation = meta::generation(budget);
-    conditions::set(&mut status, Says { kind: "DisruptionAllowed", status: value, reason, message: "" }, now);
+    conditions::set(
+        &mut status,
+        NewCondition { kind: "DisruptionAllowed", status: value, reason, message: "" },
+        now,
+    );
     if let Some(Value::Array(all)) = status.get_mut("conditions") {
         for condition in all {
             fields::put(condition, "/observedGeneration", generation.into());

@@ -1,7 +1,7 @@
 //! Jobs: pods until enough have succeeded or too many have failed, counted through a finalizer so that none is lost.
 //! Never restarts containers; the kubelet does.
 
-use super::conditions::{self, Says};
+use super::conditions::{self, NewCondition};
 use super::fields::{
     self, deleting, flag, int, list, map_copy, name, put, put_count, seconds_between, stamp, text, time, uid,
     with_status,
@@ -24,8 +24,8 @@ const RESOURCE: &str = "batch/jobs";
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-/// One pass over one Job.
-struct Pass<'a> {
+/// One sync of one Job.
+struct JobSync<'a> {
     job: &'a Value,
     now: Timestamp,
     pods: Vec<Arc<Value>>,
@@ -49,7 +49,7 @@ impl Controller for Jobs {
                 let mut keys = owner_keys(view, change, "Job", RESOURCE);
                 // A pod whose Job is gone still waits for its finalizer.
                 let orphaned = change.after.as_ref().filter(|pod| meta::finalizers(pod).contains(&TRACKING));
-                keys.extend(orphaned.filter(|_| keys.is_empty()).map(|pod| Key::of("pods", pod)));
+                keys.extend(orphaned.filter(|_| keys.is_empty()).map(|pod| Key::of_object("pods", pod)));
                 keys
             }
             _ => Vec::new(),
@@ -64,7 +64,7 @@ impl Controller for Jobs {
             pod.controller().is_some_and(|controller| controller.uid == uid(&job))
         });
         let status = fields::status(&job);
-        let pass = Pass { job: &job, now, pods, status, sync: Sync::default() };
+        let pass = JobSync { job: &job, now, pods, status, sync: Sync::default() };
         pass.run()
     }
 
@@ -154,7 +154,7 @@ fn parse_ranges(source: &str) -> BTreeSet<i64> {
     indexes
 }
 
-impl Pass<'_> {
+impl JobSync<'_> {
     fn run(mut self) -> Sync {
         if deleting(self.job) || over(&self.status) {
             self.let_go();
@@ -272,7 +272,7 @@ impl Pass<'_> {
 
     fn say(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
         let fresh = conditions::find(&self.status, kind).is_none_or(|c| text(c, "/status") != status);
-        conditions::set(&mut self.status, Says { kind, status, reason, message }, self.now);
+        conditions::set(&mut self.status, NewCondition { kind, status, reason, message }, self.now);
         if !fresh {
             return;
         }

@@ -1,7 +1,7 @@
 //! The simulated kubelet: moves each pod on its node to the next stage, with statuses and Events as a real one.
 //! Never runs anything. What a pod's life is stands in `stage` and `src/controlplane/assets/stages`.
 
-use super::conditions::{self, Says};
+use super::conditions::{self, NewCondition};
 use super::fields::{self, count, deleting, flag, list, name, put, reference, stamp, text, uid, with_status};
 use super::node::NODE_ADDRESS;
 use super::pods;
@@ -82,7 +82,7 @@ impl Kubelet {
         })
     }
 
-    /// Says why a pod cannot be started, in its status and, once, in an Event.
+    /// Writes why a pod cannot be started, in its status and, once, in an Event.
     fn hold_back(&self, view: &dyn View, pod: &Value, missing: &Missing) -> Vec<Write> {
         let mut regarding = reference(pod);
         let mut writes = Vec::new();
@@ -349,7 +349,7 @@ fn set_condition(status: &mut Map<String, Value>, pod: &Value, wanted: &Value, n
     if value == "auto" {
         (value, reason, message) = automatic(status, pod, kind);
     }
-    let says = Says { kind, status: &value, reason: &reason, message: &message };
+    let says = NewCondition { kind, status: &value, reason: &reason, message: &message };
     conditions::set(status, says, now);
 }
 

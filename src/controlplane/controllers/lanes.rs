@@ -1,6 +1,6 @@
-//! The queues of the controllers: each has its own, so that one with much to do, or one that has to wait, keeps no
-//! other from its turn. A key is worked on by one worker at a time; what comes up meanwhile is looked at afterwards.
-//! Deterministic: time is handed in. Never knows what a controller does with a key.
+//! The work queues of the controllers. Each controller has its own, so that a busy or waiting controller never delays
+//! another one. One worker at a time works on a key; changes that arrive meanwhile are handled afterwards.
+//! Deterministic: the time is passed in. Never knows what a controller does with a key.
 
 use crate::contract::Key;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};

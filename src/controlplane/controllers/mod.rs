@@ -39,6 +39,7 @@ mod simulation;
 pub mod stage;
 mod statefulset;
 mod volumes;
+mod workload;
 
 pub use crate::contract::{
     Actor, Change, Controller, Hold, Key, Note, NoteKind, Propagation, Refusal, ResourceInfo, Sync, View,

@@ -1,7 +1,7 @@
 //! Ends namespaces: deletes everything in them, pods first, then whatever kind it is of, and lets them go.
 //! Never guesses kinds; it asks what is served.
 
-use super::conditions::{self, Says};
+use super::conditions::{self, NewCondition};
 use super::fields::{self, deleting, list, uid, with_status};
 use crate::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
 use jiff::Timestamp;
@@ -32,7 +32,7 @@ impl Controller for Namespaces {
             return Vec::new();
         };
         match view.get(RESOURCE, None, namespace) {
-            Some(found) if deleting(&found) => vec![Key::of(RESOURCE, &found)],
+            Some(found) if deleting(&found) => vec![Key::of_object(RESOURCE, &found)],
             _ => Vec::new(),
         }
     }
@@ -107,7 +107,7 @@ fn status(namespace: &Value, content: &[(String, Arc<Value>)], now: Timestamp) -
         }
     }
     let mut say = |kind, value, reason, message: &str| {
-        conditions::set(&mut status, Says { kind, status: value, reason, message }, now);
+        conditions::set(&mut status, NewCondition { kind, status: value, reason, message }, now);
     };
     let discovered = "All resources successfully discovered";
     say("NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", discovered);

@@ -1,7 +1,7 @@
 //! The simulated node: ready, roomy, with a lease that is renewed.
 //! Never runs pods; `kubelet` does.
 
-use super::conditions::{self, Says};
+use super::conditions::{self, NewCondition};
 use super::fields::{self, micro_stamp, name, put, stamp, text, uid, with_status};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use crate::version::{architecture, git_version};
@@ -122,7 +122,7 @@ fn node_status(node: &Value, node_name: &str, now: Timestamp) -> Map<String, Val
         ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
         ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
     ] {
-        let says = Says { kind, status: value, reason, message };
+        let says = NewCondition { kind, status: value, reason, message };
         let beats = conditions::find(&status, kind).map(|c| text(c, "/lastHeartbeatTime").to_owned());
         conditions::set(&mut status, says, now);
         let stale = beats

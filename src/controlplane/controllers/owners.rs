@@ -73,7 +73,7 @@ pub(crate) fn patch_references(resource: &str, object: &Value, references: Vec<V
 /// Keys of the owners of a changed object: its managing controllers before and after, and for an orphan every
 /// owner of that resource whose selector matches.
 pub(crate) fn owner_keys(view: &dyn View, change: &Change, kind: &str, resource: &str) -> Vec<Key> {
-    owner_keys_by(view, change, kind, resource, &|owner| Selector::of(owner.pointer("/spec/selector")))
+    owner_keys_by(view, change, kind, resource, &|owner| Selector::parse(owner.pointer("/spec/selector")))
 }
 
 /// The same of owners that say what they select in a way of their own.
@@ -103,7 +103,7 @@ pub(crate) fn owner_keys_by(
     {
         for owner in view.list(resource, meta::namespace(object)) {
             if selector(&owner).is_some_and(|selector| !selector.is_empty() && selector.matches(object)) {
-                add(Key::of(resource, &owner));
+                add(Key::of_object(resource, &owner));
             }
         }
     }

@@ -31,7 +31,7 @@ impl Controller for ResourceQuotas {
         let counts = |found: &Value| {
             quota::hard(found).any(|(name, _)| quota::consumer(name).as_deref() == Some(&change.resource))
         };
-        let of = |found: &std::sync::Arc<Value>| Key::of(RESOURCE, found);
+        let of = |found: &std::sync::Arc<Value>| Key::of_object(RESOURCE, found);
         let mut keys: Vec<Key> = quotas.iter().filter(|found| counts(found)).map(of).collect();
         keys.extend(changed);
         keys

@@ -30,7 +30,7 @@ const MAPS: [&str; 3] = ["configmaps", "configmap", "ConfigMap"];
 const SECRETS: [&str; 3] = ["secrets", "secret", "Secret"];
 
 impl<'a> Source<'a> {
-    fn of([resource, word, kind]: [&'static str; 3], reference: &'a Value, name: &str) -> Option<Self> {
+    fn named_by([resource, word, kind]: [&'static str; 3], reference: &'a Value, name: &str) -> Option<Self> {
         let name = reference.get(name)?.as_str()?;
         Some(Source { resource, word, kind, name, optional: flag(reference, "/optional") })
     }
@@ -56,13 +56,13 @@ pub(super) fn missing(view: &dyn View, pod: &Value) -> Option<Missing> {
     for volume in list(pod, "/spec/volumes") {
         let projected = list(volume, "/projected/sources").iter();
         let sources = [
-            volume.get("configMap").and_then(|map| Source::of(MAPS, map, "name")),
-            volume.get("secret").and_then(|secret| Source::of(SECRETS, secret, "secretName")),
+            volume.get("configMap").and_then(|map| Source::named_by(MAPS, map, "name")),
+            volume.get("secret").and_then(|secret| Source::named_by(SECRETS, secret, "secretName")),
         ];
         let inner = projected.flat_map(|source| {
             [
-                source.get("configMap").and_then(|map| Source::of(MAPS, map, "name")),
-                source.get("secret").and_then(|secret| Source::of(SECRETS, secret, "name")),
+                source.get("configMap").and_then(|map| Source::named_by(MAPS, map, "name")),
+                source.get("secret").and_then(|secret| Source::named_by(SECRETS, secret, "name")),
             ]
         });
         let mut sources = sources.into_iter().chain(inner).flatten();
@@ -103,8 +103,8 @@ fn without_account(view: &dyn View, namespace: &str, pod: &Value) -> Option<Stri
 fn unset(view: &dyn View, namespace: &str, container: &Value) -> Option<String> {
     for from in list(container, "/envFrom") {
         let sources = [
-            from.get("configMapRef").and_then(|map| Source::of(MAPS, map, "name")),
-            from.get("secretRef").and_then(|secret| Source::of(SECRETS, secret, "name")),
+            from.get("configMapRef").and_then(|map| Source::named_by(MAPS, map, "name")),
+            from.get("secretRef").and_then(|secret| Source::named_by(SECRETS, secret, "name")),
         ];
         let wrong = sources.iter().flatten().find_map(|source| source.wrong(view, namespace, None));
         if wrong.is_some() {
@@ -115,7 +115,7 @@ fn unset(view: &dyn View, namespace: &str, container: &Value) -> Option<String> 
         for (place, names) in [("/valueFrom/configMapKeyRef", MAPS), ("/valueFrom/secretKeyRef", SECRETS)] {
             let Some(reference) = variable.pointer(place) else { continue };
             let key = reference.get("key").and_then(Value::as_str);
-            let source = Source::of(names, reference, "name");
+            let source = Source::named_by(names, reference, "name");
             let wrong = source.and_then(|source| source.wrong(view, namespace, key));
             if wrong.is_some() {
                 return wrong;

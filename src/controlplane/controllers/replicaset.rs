@@ -1,13 +1,14 @@
 //! ReplicaSets and ReplicationControllers: as many pods as asked for, the right ones first to go, and a truthful status.
 //! They differ in their names and in how they select. Never rolls anything out; `deployment` does.
 
-use super::conditions::{self, Says};
-use super::fields::{self, count, deleting, int, map, put_count, stamp, text, time, uid, with_status};
-use super::owners::{claim, owner_keys_by};
+use super::conditions::{self, NewCondition};
+use super::fields::{self, count, deleting, int, map, put_count, stamp, text, time, uid};
+use super::owners::{Claim, claim};
 use super::pods;
 use super::selector::Selector;
+use super::workload::{Workload, WorkloadKind};
 use crate::attributes::{Lookup, PodField};
-use crate::contract::{Actor, Change, Controller, Key, NoteKind, Refusal, Sync, View, Write};
+use crate::contract::{NoteKind, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Value, json};
@@ -23,84 +24,66 @@ pub(crate) const RESOURCE: &str = "apps/replicasets";
 const BURST: usize = 500;
 
 /// A kind that keeps a number of pods.
-pub(crate) struct Sort {
-    /// `group/plural`.
-    resource: &'static str,
-    kind: &'static str,
-    controller: &'static str,
-    user: &'static str,
+pub(crate) struct ReplicaKind {
+    workload: WorkloadKind,
     /// The selector is a plain map of labels.
     plain_selector: bool,
-    /// The status counts pods that are going.
+    /// The status counts pods that are being deleted.
     counts_terminating: bool,
 }
 
-pub(crate) const REPLICA_SETS: Sort = Sort {
-    resource: RESOURCE,
-    kind: "ReplicaSet",
-    controller: "replicaset-controller",
-    user: "system:serviceaccount:kube-system:replicaset-controller",
+pub(crate) const REPLICA_SETS: ReplicaKind = ReplicaKind {
+    workload: WorkloadKind {
+        resource: RESOURCE,
+        kind: "ReplicaSet",
+        controller: "replicaset-controller",
+        user: "system:serviceaccount:kube-system:replicaset-controller",
+        dependents: "pods",
+    },
     plain_selector: false,
     counts_terminating: true,
 };
 
-pub(crate) const REPLICATION_CONTROLLERS: Sort = Sort {
-    resource: "replicationcontrollers",
-    kind: "ReplicationController",
-    controller: "replication-controller",
-    user: "system:serviceaccount:kube-system:replication-controller",
+pub(crate) const REPLICATION_CONTROLLERS: ReplicaKind = ReplicaKind {
+    workload: WorkloadKind {
+        resource: "replicationcontrollers",
+        kind: "ReplicationController",
+        controller: "replication-controller",
+        user: "system:serviceaccount:kube-system:replication-controller",
+        dependents: "pods",
+    },
     plain_selector: true,
     counts_terminating: false,
 };
 
-impl Sort {
+/// See the module.
+pub(crate) struct ReplicaSets(pub(crate) &'static ReplicaKind);
+
+impl Workload for ReplicaSets {
+    fn kind(&self) -> &WorkloadKind {
+        &self.0.workload
+    }
+
     fn selector(&self, set: &Value) -> Option<Selector> {
-        if self.plain_selector {
+        if self.0.plain_selector {
             let labels = map(set, "/spec/selector").filter(|labels| !labels.is_empty())?;
             return Some(Selector::of_map(labels));
         }
-        Selector::of(set.pointer("/spec/selector"))
-    }
-}
-
-/// See the module.
-pub(crate) struct ReplicaSets(pub(crate) &'static Sort);
-
-impl Controller for ReplicaSets {
-    fn name(&self) -> &'static str {
-        self.0.controller
+        Selector::parse(set.pointer("/spec/selector"))
     }
 
-    fn actor(&self) -> Actor {
-        Actor::kube_controller_manager(self.0.user)
-    }
-
-    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
-        match change.resource.as_str() {
-            resource if resource == self.0.resource => change.key().into_iter().collect(),
-            "pods" => owner_keys_by(view, change, self.0.kind, self.0.resource, &|set| self.0.selector(set)),
-            _ => Vec::new(),
-        }
-    }
-
-    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
-        let Some(set) = key.read(view) else { return Sync::done() };
-        let Some(selector) = self.0.selector(&set) else { return Sync::done() };
-        let mut claim = claim(view, &set, "pods", &selector);
-        let mut sync = Sync { writes: std::mem::take(&mut claim.writes), requeue_after: None, hold: None };
+    fn sync_claimed(&self, view: &dyn View, set: &Value, claim: Claim, now: Timestamp) -> Sync {
+        let mut sync = Sync { writes: claim.writes, requeue_after: None, hold: None };
         let owned = claim.owned;
         let active: Vec<_> = owned.iter().filter(|pod| pods::active(pod)).cloned().collect();
-        let wanted = int(&set, "/spec/replicas").unwrap_or(1).max(0) as usize;
-        if !deleting(&set) {
-            manage((view, self.0.resource), &set, &active, wanted, now, &mut sync.writes);
+        let wanted = int(set, "/spec/replicas").unwrap_or(1).max(0) as usize;
+        if !deleting(set) {
+            manage((view, self.kind().resource), set, &active, wanted, now, &mut sync.writes);
         }
-        let min_ready = count(&set, "/spec/minReadySeconds");
-        let status = self.status(&set, &owned, &active, now);
+        let min_ready = count(set, "/spec/minReadySeconds");
+        let status = self.status(set, &owned, &active, now);
         let (ready, available) = (count_in(&status, "readyReplicas"), count_in(&status, "availableReplicas"));
-        if status != fields::status(&set) {
-            let object = with_status(&set, status);
-            sync.writes.push(Write::UpdateStatus { resource: self.0.resource.into(), object });
-        }
+        sync.writes.extend(self.status_write(set, status));
         if min_ready > 0 && ready != available {
             let next = active
                 .iter()
@@ -111,10 +94,10 @@ impl Controller for ReplicaSets {
         sync
     }
 
-    fn refused(
+    fn write_refused(
         &self,
         view: &dyn View,
-        key: &Key,
+        set: &Value,
         write: &Write,
         refusal: &Refusal,
         now: Timestamp,
@@ -124,29 +107,25 @@ impl Controller for ReplicaSets {
             Write::Delete { .. } => ("FailedDelete", "deleting"),
             _ => return Vec::new(),
         };
-        let Some(set) = key.read(view) else { return Vec::new() };
         if refusal.namespace_terminating {
             return Vec::new();
         }
         let message = &refusal.message;
         let mut writes =
-            vec![pods::note(&set, NoteKind::Warning, reason, &format!("Error {verb}: {message}"))];
-        let Some(selector) = self.0.selector(&set) else { return writes };
-        let owned = claim(view, &set, "pods", &selector).owned;
+            vec![pods::note(set, NoteKind::Warning, reason, &format!("Error {verb}: {message}"))];
+        let Some(selector) = self.selector(set) else { return writes };
+        let owned = claim(view, set, self.kind().dependents, &selector).owned;
         let active: Vec<_> = owned.iter().filter(|pod| pods::active(pod)).cloned().collect();
-        let mut status = self.status(&set, &owned, &active, now);
-        // The first refusal stays, as in Kubernetes: each one names another pod, and to tell of it would wake this controller.
+        let mut status = self.status(set, &owned, &active, now);
+        // The first refusal stays, as in Kubernetes: each one names another pod, and to report it would wake this controller.
         if conditions::find(&status, "ReplicaFailure").is_none() {
             conditions::set(
                 &mut status,
-                Says { kind: "ReplicaFailure", status: "True", reason, message },
+                NewCondition { kind: "ReplicaFailure", status: "True", reason, message },
                 now,
             );
         }
-        if status != fields::status(&set) {
-            let object = with_status(&set, status);
-            writes.push(Write::UpdateStatus { resource: self.0.resource.into(), object });
-        }
+        writes.extend(self.status_write(set, status));
         writes
     }
 }

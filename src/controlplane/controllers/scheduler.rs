@@ -1,7 +1,7 @@
 //! The scheduler: puts each pending pod on a ready node that fits, or says why none does.
 //! Never preempts and knows no scores but the number of pods.
 
-use super::conditions::{self, Says};
+use super::conditions::{self, NewCondition};
 use super::fields::{self, flag, list, map, name, text, uid, with_status};
 use super::pods;
 use super::quantity;
@@ -84,7 +84,7 @@ fn note(pod: &Value, kind: NoteKind, reason: &str, message: String) -> Write {
 
 fn unschedulable(pod: &Value, why: &str, now: Timestamp) -> Sync {
     let mut status = fields::status(pod);
-    let says = Says { kind: "PodScheduled", status: "False", reason: "Unschedulable", message: why };
+    let says = NewCondition { kind: "PodScheduled", status: "False", reason: "Unschedulable", message: why };
     conditions::set(&mut status, says, now);
     if status == fields::status(pod) {
         return Sync::done();
@@ -102,7 +102,8 @@ fn place(view: &dyn View, pod: &Value) -> Result<String, Unschedulable> {
     let nodes = view.list("nodes", None);
     let all = nodes.len();
     claims_bound(view, pod).map_err(|claim| Unschedulable::Claim { nodes: all, claim })?;
-    let mut taken: BTreeMap<&str, Taken> = nodes.iter().map(|node| (name(node), Taken::default())).collect();
+    let mut taken: BTreeMap<&str, NodeUsage> =
+        nodes.iter().map(|node| (name(node), NodeUsage::default())).collect();
     view.each("pods", None, &Lookup::All, &mut |other| {
         if !other.pod_finished()
             && let Some(taken) = taken.get_mut(other.pod(PodField::Node))
@@ -254,13 +255,13 @@ fn claims_bound(view: &dyn View, pod: &Value) -> Result<(), UnusableClaim> {
 
 /// What the pods of a node take of it, cpu and memory in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
-struct Taken {
+struct NodeUsage {
     pods: i64,
     cpu: i64,
     memory: i64,
 }
 
-impl Taken {
+impl NodeUsage {
     fn add(&mut self, pod: &Attributes) {
         let sum = |field| -> i64 {
             let texts = pod.pod(field).split(',').filter(|text| !text.is_empty());
@@ -272,7 +273,7 @@ impl Taken {
     }
 }
 
-fn fits(pod: &Value, node: &Value, taken: Taken) -> Result<(), Unfit> {
+fn fits(pod: &Value, node: &Value, taken: NodeUsage) -> Result<(), Unfit> {
     if flag(node, "/spec/unschedulable") && !tolerates(pod, &unschedulable_taint()) {
         return Err(Unfit::Unschedulable);
     }
@@ -354,7 +355,7 @@ fn term_selects(term: &Value, node: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attributes, Taken, Unfit, fits, selects, tolerates};
+    use super::{Attributes, NodeUsage, Unfit, fits, selects, tolerates};
     use serde_json::json;
 
     #[test]
@@ -387,7 +388,7 @@ mod tests {
             "allocatable": {"cpu": "2", "memory": "1Gi", "pods": "10"},
             "conditions": [{"type": "Ready", "status": "True"}]}});
         let pod = |cpu| json!({"spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}});
-        let mut taken = Taken::default();
+        let mut taken = NodeUsage::default();
         assert_eq!(fits(&pod("2"), &node, taken), Ok(()));
         assert_eq!(fits(&pod("2100m"), &node, taken), Err(Unfit::Insufficient("cpu")));
         taken.add(&Attributes::of("pods", &pod("1500m")));

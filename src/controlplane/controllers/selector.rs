@@ -12,14 +12,14 @@ pub(crate) struct Selector(LabelSelector);
 
 impl Selector {
     /// `spec.selector` of a workload; `None` where there is none or it makes no sense.
-    pub(crate) fn of(value: Option<&Value>) -> Option<Self> {
+    pub(crate) fn parse(value: Option<&Value>) -> Option<Self> {
         LabelSelector::from_json(value.filter(|value| value.is_object())?).ok().map(Selector)
     }
 
     /// A plain map of labels, as Services have; one that makes no sense selects nothing.
     pub(crate) fn of_map(labels: &Map<String, Value>) -> Self {
         let selector = json!({"matchLabels": labels});
-        Selector::of(Some(&selector))
+        Selector::parse(Some(&selector))
             .unwrap_or_else(|| Selector(LabelSelector::from_json(&Value::Null).unwrap_or_default()))
     }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn expressions_and_labels_all_have_to_match() {
-        let selector = Selector::of(Some(&json!({
+        let selector = Selector::parse(Some(&json!({
             "matchLabels": {"app": "a"},
             "matchExpressions": [
                 {"key": "tier", "operator": "In", "values": ["x", "y"]},
@@ -87,8 +87,8 @@ mod tests {
         assert!(!selector.matches(&labelled(json!({"app": "a", "tier": "z"}))));
         assert!(!selector.matches(&labelled(json!({"app": "a", "tier": "x", "old": ""}))));
         assert!(!selector.matches(&json!({})));
-        assert!(Selector::of(None).is_none());
-        assert!(Selector::of(Some(&json!({}))).unwrap().is_empty());
+        assert!(Selector::parse(None).is_none());
+        assert!(Selector::parse(Some(&json!({}))).unwrap().is_empty());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) struct RootCa {
 fn namespace_key(change: &Change, resource: &str, wanted: &str) -> Vec<Key> {
     let Some(object) = change.object() else { return Vec::new() };
     match change.resource.as_str() {
-        "namespaces" => vec![Key::of("namespaces", object)],
+        "namespaces" => vec![Key::of_object("namespaces", object)],
         other if other == resource && name(object) == wanted => meta::namespace(object)
             .map(|namespace| Key::new("namespaces", None, namespace))
             .into_iter()

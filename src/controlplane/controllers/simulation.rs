@@ -144,7 +144,7 @@ impl Memory {
             let generated = format!("{}{serial:05}", text(&object, "/metadata/generateName"));
             put(&mut object, "/metadata/name", generated.into());
         }
-        let key = Key::of(resource, &object);
+        let key = Key::of_object(resource, &object);
         if key.read(self).is_some() {
             return Err(refusal(409, "AlreadyExists", format!("{key} already exists")));
         }
@@ -168,7 +168,7 @@ impl Memory {
     }
 
     fn replace(&self, resource: &str, object: &Value, status_only: bool) -> Result<Arc<Value>, Refusal> {
-        let key = Key::of(resource, object);
+        let key = Key::of_object(resource, object);
         let before = self.existing(&key, meta::resource_version(object))?;
         let mut after = if status_only { before.clone() } else { object.clone() };
         let status = if status_only { object.get("status") } else { before.get("status") };
@@ -303,7 +303,7 @@ impl Simulation {
 
     /// Puts an object there as it is, status and deletion included.
     pub(super) fn raw(&mut self, resource: &str, object: Value) -> Arc<Value> {
-        self.memory.store(&Key::of(resource, &object), object)
+        self.memory.store(&Key::of_object(resource, &object), object)
     }
 
     /// A user's change of one object.

@@ -2,14 +2,13 @@
 //! Never skips a pod that is not ready unless the policy is Parallel.
 
 use super::fields::{
-    self, controller_reference, count, deleting, int, list, map_copy, name, put, put_count, scaled, text,
-    uid, with_status,
+    self, controller_reference, count, deleting, int, list, map_copy, name, put, put_count, scaled, text, uid,
 };
-use super::owners::{claim, owner_keys, patch_references};
+use super::owners::{Claim, patch_references};
 use super::pods;
 use super::revision::{self, Revisions};
-use super::selector::Selector;
-use crate::contract::{Actor, Change, Controller, Key, NoteKind, Refusal, Sync, View, Write};
+use super::workload::{Workload, WorkloadKind};
+use crate::contract::{NoteKind, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
@@ -19,13 +18,19 @@ use std::time::Duration;
 /// See the module.
 pub(crate) struct StatefulSets;
 
-const RESOURCE: &str = "apps/statefulsets";
+const KIND: WorkloadKind = WorkloadKind {
+    resource: "apps/statefulsets",
+    kind: "StatefulSet",
+    controller: "statefulset-controller",
+    user: "system:serviceaccount:kube-system:statefulset-controller",
+    dependents: "pods",
+};
 const CLAIMS: &str = "persistentvolumeclaims";
 const HASH: &str = "controller.kubernetes.io/hash";
 const REVISION: &str = "controller-revision-hash";
 
-/// One pass over one StatefulSet.
-struct Pass<'a> {
+/// One sync of one StatefulSet.
+struct StatefulSetSync<'a> {
     view: &'a dyn View,
     set: &'a Value,
     now: Timestamp,
@@ -39,73 +44,50 @@ struct Pass<'a> {
     sync: Sync,
 }
 
-impl Controller for StatefulSets {
-    fn name(&self) -> &'static str {
-        "statefulset-controller"
+impl Workload for StatefulSets {
+    fn kind(&self) -> &WorkloadKind {
+        &KIND
     }
 
-    fn actor(&self) -> Actor {
-        Actor::kube_controller_manager("system:serviceaccount:kube-system:statefulset-controller")
-    }
-
-    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
-        match change.resource.as_str() {
-            RESOURCE => change.key().into_iter().collect(),
-            "pods" => owner_keys(view, change, "StatefulSet", RESOURCE),
-            _ => Vec::new(),
-        }
-    }
-
-    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
-        let Some(set) = key.read(view) else { return Sync::done() };
-        let Some(selector) = Selector::of(set.pointer("/spec/selector")) else { return Sync::done() };
-        if selector.is_empty() {
-            return Sync::done();
-        }
-        let claim = claim(view, &set, "pods", &selector);
-        let mut revisions = revision::revisions(view, &set, HASH);
-        let current = match text(&set, "/status/currentRevision") {
+    fn sync_claimed(&self, view: &dyn View, set: &Value, claim: Claim, now: Timestamp) -> Sync {
+        let mut revisions = revision::revisions(view, set, HASH);
+        let current = match text(set, "/status/currentRevision") {
             "" => revisions.update.clone(),
             current => current.to_owned(),
         };
         let mut writes = claim.writes;
         writes.append(&mut revisions.writes);
-        let (replicas, condemned, owned) = sort(&set, claim.owned);
+        let (replicas, condemned, owned) = sort(set, claim.owned);
         let sync = Sync { writes, ..Sync::default() };
-        let mut pass = Pass { view, set: &set, now, revisions, current, replicas, condemned, sync };
+        let mut pass = StatefulSetSync { view, set, now, revisions, current, replicas, condemned, sync };
         let status = pass.status();
-        if !deleting(&set) {
+        if !deleting(set) {
             pass.step();
         }
-        if status != fields::status(&set) {
-            let object = with_status(&set, status);
-            pass.sync.writes.push(Write::UpdateStatus { resource: RESOURCE.into(), object });
-        }
+        pass.sync.writes.extend(self.status_write(set, status));
         let mut live = revision::revisions_in_use(&owned, REVISION);
         live.push(&pass.current);
-        pass.sync.writes.extend(revision::truncate(&set, &pass.revisions, &live));
+        pass.sync.writes.extend(revision::truncate(set, &pass.revisions, &live));
         pass.sync
     }
 
-    fn refused(
+    fn write_refused(
         &self,
-        view: &dyn View,
-        key: &Key,
+        _: &dyn View,
+        set: &Value,
         write: &Write,
         refusal: &Refusal,
         _: Timestamp,
     ) -> Vec<Write> {
-        let (Some(set), Write::Create { resource, object }) = (key.read(view), write) else {
-            return Vec::new();
-        };
+        let Write::Create { resource, object } = write else { return Vec::new() };
         let message = format!(
             "create {} {} in StatefulSet {} failed error: {}",
-            if resource == "pods" { "Pod" } else { "Claim" },
+            if resource == KIND.dependents { "Pod" } else { "Claim" },
             name(object),
-            name(&set),
+            name(set),
             refusal.message
         );
-        vec![pods::note(&set, NoteKind::Warning, "FailedCreate", &message)]
+        vec![pods::note(set, NoteKind::Warning, "FailedCreate", &message)]
     }
 }
 
@@ -140,7 +122,7 @@ fn healthy(pod: &Value) -> bool {
     !deleting(pod) && pods::phase(pod) == "Running" && pods::ready(pod)
 }
 
-impl Pass<'_> {
+impl StatefulSetSync<'_> {
     fn monotonic(&self) -> bool {
         text(self.set, "/spec/podManagementPolicy") != "Parallel"
     }

@@ -47,7 +47,7 @@ impl Controller for Binder {
         let open = || {
             let claims = view.list(CLAIMS, None);
             let unbound = claims.iter().filter(|claim| text(claim, "/status/phase") != "Bound");
-            unbound.map(|claim| Key::of(CLAIMS, claim)).collect::<Vec<_>>()
+            unbound.map(|claim| Key::of_object(CLAIMS, claim)).collect::<Vec<_>>()
         };
         match change.resource.as_str() {
             CLAIMS => {
@@ -248,7 +248,7 @@ fn pending(claim: &Value) -> Vec<Write> {
     write_status(CLAIMS, claim, status)
 }
 
-/// Says why the claim stays pending, once.
+/// Writes why the claim stays pending, once.
 fn told_pending(view: &dyn View, claim: &Value, kind: NoteKind, reason: &str, message: String) -> Vec<Write> {
     let said = view
         .list("events", meta::namespace(claim))

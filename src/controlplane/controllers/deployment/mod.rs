@@ -5,19 +5,27 @@ mod progress;
 mod rolling;
 mod sets;
 
-use super::conditions::{self, Says};
+use super::conditions::{self, NewCondition};
 use super::fields::{self, deleting, flag, int, text, with_status};
-use super::owners::{claim, owner_keys};
+use super::owners::Claim;
 use super::pods;
 use super::replicaset;
 use super::selector::Selector;
-use crate::contract::{Actor, Change, Controller, Key, NoteKind, Sync, View, Write};
+use super::workload::{Workload, WorkloadKind};
+use crate::contract::{Change, Key, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value};
 use sets::Sets;
 
 const RESOURCE: &str = "apps/deployments";
+const KIND: WorkloadKind = WorkloadKind {
+    resource: RESOURCE,
+    kind: "Deployment",
+    controller: "deployment-controller",
+    user: "system:serviceaccount:kube-system:deployment-controller",
+    dependents: replicaset::RESOURCE,
+};
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
 /// See the module.
@@ -34,19 +42,13 @@ struct Rollout<'a> {
     sync: Sync,
 }
 
-impl Controller for Deployments {
-    fn name(&self) -> &'static str {
-        "deployment-controller"
+impl Workload for Deployments {
+    fn kind(&self) -> &WorkloadKind {
+        &KIND
     }
 
-    fn actor(&self) -> Actor {
-        Actor::kube_controller_manager("system:serviceaccount:kube-system:deployment-controller")
-    }
-
-    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
+    fn other_keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         match change.resource.as_str() {
-            RESOURCE => change.key().into_iter().collect(),
-            replicaset::RESOURCE => owner_keys(view, change, "Deployment", RESOURCE),
             "pods" if change.gone() || change.object().is_some_and(|pod| pods::finished(pod)) => {
                 deployment_of_pod(view, change).into_iter().collect()
             }
@@ -54,23 +56,24 @@ impl Controller for Deployments {
         }
     }
 
-    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
-        let Some(object) = key.read(view) else { return Sync::done() };
-        let Some(selector) = Selector::of(object.pointer("/spec/selector")) else { return Sync::done() };
-        if selector.is_empty() {
-            return selects_all(&object);
-        }
-        let claim = claim(view, &object, replicaset::RESOURCE, &selector);
+    fn sync_claimed(&self, view: &dyn View, object: &Value, claim: Claim, now: Timestamp) -> Sync {
         let rollout = Rollout {
             view,
-            object: &object,
+            object,
             now,
-            sets: Sets::new(&object, claim.owned),
-            status: fields::status(&object),
+            sets: Sets::new(object, claim.owned),
+            status: fields::status(object),
             revision: None,
             sync: Sync { writes: claim.writes, ..Sync::default() },
         };
         rollout.run()
+    }
+
+    fn sync_without_selector(&self, object: &Value) -> Sync {
+        match Selector::parse(object.pointer("/spec/selector")) {
+            Some(_) => selects_all(object),
+            None => Sync::done(),
+        }
     }
 }
 
@@ -132,7 +135,7 @@ impl Rollout<'_> {
     }
 
     fn say(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
-        conditions::set_updated(&mut self.status, Says { kind, status, reason, message }, self.now);
+        conditions::set_updated(&mut self.status, NewCondition { kind, status, reason, message }, self.now);
     }
 
     fn note_pause(&mut self) {

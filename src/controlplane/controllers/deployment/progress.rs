@@ -3,7 +3,7 @@
 
 use super::sets::max_unavailable;
 use super::{Rollout, conditions};
-use crate::controllers::conditions::Says;
+use crate::controllers::conditions::NewCondition;
 use crate::controllers::fields::{count, list, name, put_count, text, time};
 use opdev_object::meta;
 use serde_json::{Map, Value};
@@ -121,8 +121,12 @@ impl Rollout<'_> {
         });
         match failure {
             Some((reason, message)) => {
-                let says =
-                    Says { kind: "ReplicaFailure", status: "True", reason: &reason, message: &message };
+                let says = NewCondition {
+                    kind: "ReplicaFailure",
+                    status: "True",
+                    reason: &reason,
+                    message: &message,
+                };
                 conditions::set_updated(&mut self.status, says, self.now);
             }
             None => conditions::remove(&mut self.status, "ReplicaFailure"),
