@@ -1,5 +1,5 @@
-//! What is known of a stored object without reading it: identity, labels, owners, and the few fields by which
-//! controllers and selectors look for objects of its kind. As `GetAttrs` of the real server, with the owners added.
+//! The attributes of a stored object that can be read without parsing it: identity, labels, owners, and the few fields by
+//! which controllers and selectors find objects of its kind. Like `GetAttrs` of the real server, with the owners added.
 //! Never reads the store.
 
 use opdev_object::meta::{self, OwnerReference};
@@ -74,7 +74,7 @@ pub(crate) enum Indexed {
 
 impl Indexed {
     /// What controllers look for in a table.
-    pub(crate) fn of(table: &str) -> Self {
+    pub(crate) fn for_table(table: &str) -> Self {
         match table {
             "pods"
             | "apps/replicasets"

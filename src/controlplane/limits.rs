@@ -56,7 +56,7 @@ pub(crate) fn fill(pod: &mut Value, range: &Value) {
     }
     if !told.is_empty() {
         let text = format!("LimitRanger plugin set: {}", told.join("; "));
-        let meta = crate::resource::metadata::of(pod);
+        let meta = crate::resource::metadata::map_mut(pod);
         let annotations = meta.entry("annotations").or_insert_with(|| json!({}));
         if let Some(annotations) = annotations.as_object_mut() {
             annotations.insert(ANNOTATION.to_owned(), text.into());
@@ -85,7 +85,7 @@ fn fill_list(container: &mut Value, field: &str, range: &Value, default: &str) -
 }
 
 /// What a limit is compared with.
-struct Said<'a> {
+struct Requested<'a> {
     kind: &'a str,
     request: Option<String>,
     limit: Option<String>,
@@ -99,7 +99,7 @@ fn owned(value: Option<&Value>) -> Option<String> {
 pub(crate) fn claim_violations(claim: &Value, range: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     for limit in of_type(range, "PersistentVolumeClaim") {
-        check(limit, &mut wrong, |name| Said {
+        check(limit, &mut wrong, |name| Requested {
             kind: "PersistentVolumeClaim",
             request: owned(claim.pointer("/spec/resources/requests").and_then(|list| list.get(name))),
             limit: None,
@@ -117,7 +117,7 @@ pub(crate) fn pod_violations(object: &Value, range: &Value) -> Vec<String> {
             let of = |list: &str, name: &str| {
                 owned(container.pointer(&format!("/resources/{list}")).and_then(|found| found.get(name)))
             };
-            check(limit, &mut wrong, |name| Said {
+            check(limit, &mut wrong, |name| Requested {
                 kind: "Container",
                 request: of("requests", name),
                 limit: of("limits", name),
@@ -129,7 +129,7 @@ pub(crate) fn pod_violations(object: &Value, range: &Value) -> Vec<String> {
             let total = crate::quota::pod_amount(object, list, name);
             (total > 0).then(|| crate::quota::printed(total, if name == "memory" { "Ki" } else { "" }))
         };
-        check(limit, &mut wrong, |name| Said {
+        check(limit, &mut wrong, |name| Requested {
             kind: "Pod",
             request: sum("requests", name),
             limit: sum("limits", name),
@@ -138,10 +138,10 @@ pub(crate) fn pod_violations(object: &Value, range: &Value) -> Vec<String> {
     wrong
 }
 
-fn check<'a>(limit: &'a Value, wrong: &mut Vec<String>, said: impl Fn(&str) -> Said<'a>) {
+fn check<'a>(limit: &'a Value, wrong: &mut Vec<String>, said: impl Fn(&str) -> Requested<'a>) {
     let amount = |text: &str| nano(text).unwrap_or(0);
     for (name, least) in entries(limit, "min") {
-        let Said { kind, request, limit } = said(name);
+        let Requested { kind, request, limit } = said(name);
         let rule = format!("minimum {name} usage per {kind} is {least}");
         match (&request, &limit) {
             (None, _) => wrong.push(format!("{rule}.  No request is specified")),
@@ -155,7 +155,7 @@ fn check<'a>(limit: &'a Value, wrong: &mut Vec<String>, said: impl Fn(&str) -> S
         }
     }
     for (name, most) in entries(limit, "max") {
-        let Said { kind, request, limit } = said(name);
+        let Requested { kind, request, limit } = said(name);
         let rule = format!("maximum {name} usage per {kind} is {most}");
         let over = |text: &Option<String>| text.as_deref().is_some_and(|text| amount(text) > amount(most));
         match (&request, &limit) {
@@ -171,7 +171,7 @@ fn check<'a>(limit: &'a Value, wrong: &mut Vec<String>, said: impl Fn(&str) -> S
         }
     }
     for (name, ratio) in entries(limit, "maxLimitRequestRatio") {
-        let Said { kind, request, limit } = said(name);
+        let Requested { kind, request, limit } = said(name);
         let rule = format!("{name} max limit to request ratio per {kind} is {ratio}");
         let (asked, most) = (request.as_deref().map_or(0, amount), limit.as_deref().map_or(0, amount));
         if asked == 0 {

@@ -87,11 +87,11 @@ impl Tokens {
     pub(crate) fn kept_by(store: &Store) -> Result<Self, Failure> {
         const KEPT: &str = "service-account-key";
         if let Some(kept) = store.kept(KEPT) {
-            return Self::of(KeyPair::from_pem(std::str::from_utf8(&kept)?)?);
+            return Self::with_key(KeyPair::from_pem(std::str::from_utf8(&kept)?)?);
         }
         let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
         store.keep(KEPT, key.serialize_pem().into_bytes());
-        Self::of(key)
+        Self::with_key(key)
     }
 
     /// A fresh key.
@@ -100,7 +100,7 @@ impl Tokens {
         Self::kept_by(&Store::default())
     }
 
-    fn of(key: KeyPair) -> Result<Self, Failure> {
+    fn with_key(key: KeyPair) -> Result<Self, Failure> {
         let id = URL_SAFE_NO_PAD.encode(Sha256::digest(key.subject_public_key_info()));
         let known = rustls::crypto::ring::default_provider().signature_verification_algorithms.all;
         let fits = |algorithm: &&dyn SignatureVerificationAlgorithm| {

@@ -45,7 +45,7 @@ pub(crate) struct Attributes<'a> {
 }
 
 /// What has to be known of the cluster to ask a webhook.
-pub(crate) trait Surroundings: View {
+pub(crate) trait Cluster: View {
     /// The other versions that the resource's objects are served at.
     fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>>;
     /// An object of one version at another.

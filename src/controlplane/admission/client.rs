@@ -1,7 +1,7 @@
-//! One POST to a webhook over HTTP/1.1 and TLS, with connections that are kept for the next one. The failures have the
-//! words of the real server. Never looks into what is sent.
+//! The HTTP client for webhooks: one POST over HTTP/1.1 and TLS. Idle connections are kept for the next call. Errors have
+//! the texts of the real server. Never reads what it sends.
 
-use super::place::{Found, Nowhere, Place};
+use super::resolver::{CallFailure, Endpoint, Resolved};
 use super::tls::{self, TlsError};
 use crate::blocking::MayWait;
 use bytes::Bytes;
@@ -30,8 +30,8 @@ const LARGEST: usize = 16 * 1024 * 1024;
 
 /// What is to be sent, and where.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
-    pub(super) place: Found,
+pub(super) struct WebhookCall {
+    pub(super) place: Resolved,
     pub(super) authorities: Option<Arc<[u8]>>,
     pub(super) body: Bytes,
     pub(super) timeout: Duration,
@@ -39,7 +39,7 @@ pub(super) struct Call {
 
 /// What tells connections apart: address, name and whom to believe.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Door {
+struct ConnectionKey {
     dial: String,
     server_name: String,
     authorities: Option<Arc<[u8]>>,
@@ -47,25 +47,25 @@ struct Door {
 }
 
 /// Whom to believe: configured authorities, and whether the plane's own counts.
-type Trust = (Option<Arc<[u8]>>, bool);
+type TlsKey = (Option<Arc<[u8]>>, bool);
 
 type Sender = SendRequest<Full<Bytes>>;
 
 /// The client, with its connections.
 #[derive(Clone, Default)]
-pub(super) struct Caller(Arc<Inner>);
+pub(super) struct WebhookClient(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
     /// PEM of the plane's own authority.
     own: Arc<str>,
-    idle: Mutex<HashMap<Door, Vec<Sender>>>,
-    configs: Mutex<HashMap<Trust, Arc<ClientConfig>>>,
+    idle: Mutex<HashMap<ConnectionKey, Vec<Sender>>>,
+    configs: Mutex<HashMap<TlsKey, Arc<ClientConfig>>>,
 }
 
-impl fmt::Debug for Caller {
+impl fmt::Debug for WebhookClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller").finish_non_exhaustive()
+        f.debug_struct("WebhookClient").finish_non_exhaustive()
     }
 }
 
@@ -73,31 +73,32 @@ impl fmt::Debug for Caller {
 pub(super) const MUST_WAIT: &str = "a webhook has to be asked first; try again";
 
 /// The answer's text, or why there is none.
-pub(super) type Answered = Result<Bytes, Nowhere>;
+pub(super) type Answered = Result<Bytes, CallFailure>;
 
 /// An answer on its way.
-pub(super) struct Pending(Receiver<Answered>);
+pub(super) struct PendingAnswer(Receiver<Answered>);
 
-impl Pending {
+impl PendingAnswer {
     /// Waits for the answer.
     #[expect(clippy::disallowed_methods, reason = "the thread may wait, as `MayWait` proves")]
     pub(super) fn wait(self, _: &MayWait) -> Answered {
         // The sender only goes without a word when the runtime ends.
-        self.0.recv().unwrap_or_else(|_| Err(Nowhere::Failed("the control plane is stopping".to_owned())))
+        self.0.recv().unwrap_or_else(|_| Err(CallFailure::Failed("the control plane is stopping".to_owned())))
     }
 }
 
 /// Sends in the background.
-pub(super) fn start(caller: Caller, call: Call, limit: Duration) -> Pending {
+pub(super) fn start(caller: WebhookClient, call: WebhookCall, limit: Duration) -> PendingAnswer {
     let (sender, receiver) = mpsc::channel();
     let Ok(runtime) = Handle::try_current() else {
-        let _ = sender.send(Err(Nowhere::Failed("webhooks are only called from a tokio runtime".to_owned())));
-        return Pending(receiver);
+        let _ =
+            sender.send(Err(CallFailure::Failed("webhooks are only called from a tokio runtime".to_owned())));
+        return PendingAnswer(receiver);
     };
     runtime.spawn(async move {
         let _ = sender.send(caller.post(call, limit).await);
     });
-    Pending(receiver)
+    PendingAnswer(receiver)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -105,7 +106,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What went wrong on the way.
-enum Wrong {
+enum ExchangeError {
     /// Nothing listens there.
     Refused(String),
     /// Anything else before there was an answer.
@@ -114,37 +115,44 @@ enum Wrong {
     Answer(String),
 }
 
-impl Caller {
+impl WebhookClient {
     /// A client that believes this authority (PEM) where nothing else is configured.
     pub(super) fn trusting(own: Arc<str>) -> Self {
-        Caller(Arc::new(Inner { own, ..Inner::default() }))
+        WebhookClient(Arc::new(Inner { own, ..Inner::default() }))
     }
 
-    async fn post(self, call: Call, limit: Duration) -> Answered {
+    async fn post(self, call: WebhookCall, limit: Duration) -> Answered {
         let query = format!("?timeout={}s", limit.as_secs());
         let failed = |url: &str, why: &str| {
-            Err(Nowhere::Failed(format!("failed to call webhook: Post \"{url}{query}\": {why}")))
+            Err(CallFailure::Failed(format!("failed to call webhook: Post \"{url}{query}\": {why}")))
         };
         let place = match &call.place {
             Ok(place) => place,
-            Err((url, Nowhere::Failed(why))) => return failed(url, why),
-            Err((_, simulated @ Nowhere::Simulated(_))) => return Err(simulated.clone()),
+            Err((url, CallFailure::Failed(why))) => return failed(url, why),
+            Err((_, simulated @ CallFailure::Simulated(_))) => return Err(simulated.clone()),
         };
         match tokio::time::timeout(call.timeout, self.exchange(place, &call, &query)).await {
             Ok(Ok(text)) => Ok(text),
-            Ok(Err(Wrong::Refused(why))) => match &place.otherwise {
+            Ok(Err(ExchangeError::Refused(why))) => match &place.otherwise {
                 None => failed(&place.url, &why),
-                Some(Nowhere::Failed(why)) => failed(&place.url, why),
-                Some(simulated @ Nowhere::Simulated(_)) => Err(simulated.clone()),
+                Some(CallFailure::Failed(why)) => failed(&place.url, why),
+                Some(simulated @ CallFailure::Simulated(_)) => Err(simulated.clone()),
             },
-            Ok(Err(Wrong::Way(why))) => failed(&place.url, &why),
-            Ok(Err(Wrong::Answer(why))) => Err(Nowhere::Failed(format!("failed to call webhook: {why}"))),
+            Ok(Err(ExchangeError::Way(why))) => failed(&place.url, &why),
+            Ok(Err(ExchangeError::Answer(why))) => {
+                Err(CallFailure::Failed(format!("failed to call webhook: {why}")))
+            }
             Err(_) => failed(&place.url, "context deadline exceeded"),
         }
     }
 
-    async fn exchange(&self, place: &Place, call: &Call, query: &str) -> Result<Bytes, Wrong> {
-        let door = Door {
+    async fn exchange(
+        &self,
+        place: &Endpoint,
+        call: &WebhookCall,
+        query: &str,
+    ) -> Result<Bytes, ExchangeError> {
+        let door = ConnectionKey {
             dial: place.dial.clone(),
             server_name: place.server_name.clone(),
             authorities: call.authorities.clone(),
@@ -157,7 +165,7 @@ impl Caller {
                 .header(CONTENT_TYPE, "application/json")
                 .header(USER_AGENT, "kube-apiserver-admission")
                 .body(Full::new(call.body.clone()))
-                .map_err(|error| Wrong::Way(error.to_string()))
+                .map_err(|error| ExchangeError::Way(error.to_string()))
         };
         // A kept connection may have ended meanwhile: then a new one is made.
         while let Some(mut sender) = self.kept(&door) {
@@ -170,26 +178,27 @@ impl Caller {
         let mut sender = self.connect(place, &door).await?;
         let response = sender.send_request(request()?).await.map_err(|error| {
             let closed = error.is_incomplete_message() || error.is_closed();
-            Wrong::Way(if closed { "EOF".to_owned() } else { error.to_string() })
+            ExchangeError::Way(if closed { "EOF".to_owned() } else { error.to_string() })
         })?;
         self.read(door, sender, response).await
     }
 
-    fn kept(&self, door: &Door) -> Option<Sender> {
+    fn kept(&self, door: &ConnectionKey) -> Option<Sender> {
         locked(&self.0.idle).get_mut(door)?.pop()
     }
 
-    async fn connect(&self, place: &Place, door: &Door) -> Result<Sender, Wrong> {
+    async fn connect(&self, place: &Endpoint, door: &ConnectionKey) -> Result<Sender, ExchangeError> {
         let stream =
             TcpStream::connect(&place.dial).await.map_err(|error| dial_words(&place.dial, &error))?;
         let _ = stream.set_nodelay(true);
-        let config = self.config(door).map_err(|error| Wrong::Way(error.to_string()))?;
+        let config = self.config(door).map_err(|error| ExchangeError::Way(error.to_string()))?;
         let name = ServerName::try_from(place.server_name.clone());
-        let name = name.map_err(|_| Wrong::Way(format!("invalid server name {:?}", place.server_name)))?;
+        let name =
+            name.map_err(|_| ExchangeError::Way(format!("invalid server name {:?}", place.server_name)))?;
         let stream = TlsConnector::from(config).connect(name, stream).await;
-        let stream = stream.map_err(|error| Wrong::Way(tls::words(&error, &place.server_name)))?;
+        let stream = stream.map_err(|error| ExchangeError::Way(tls::words(&error, &place.server_name)))?;
         let (sender, connection) =
-            handshake(TokioIo::new(stream)).await.map_err(|error| Wrong::Way(error.to_string()))?;
+            handshake(TokioIo::new(stream)).await.map_err(|error| ExchangeError::Way(error.to_string()))?;
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to a webhook ended");
@@ -198,7 +207,7 @@ impl Caller {
         Ok(sender)
     }
 
-    fn config(&self, door: &Door) -> Result<Arc<ClientConfig>, TlsError> {
+    fn config(&self, door: &ConnectionKey) -> Result<Arc<ClientConfig>, TlsError> {
         let key = (door.authorities.clone(), door.local);
         if let Some(config) = locked(&self.0.configs).get(&key) {
             return Ok(config.clone());
@@ -215,30 +224,31 @@ impl Caller {
 
     async fn read(
         &self,
-        door: Door,
+        door: ConnectionKey,
         sender: Sender,
         response: http::Response<hyper::body::Incoming>,
-    ) -> Result<Bytes, Wrong> {
+    ) -> Result<Bytes, ExchangeError> {
         let code = response.status();
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default().to_owned();
         let body = Limited::new(response.into_body(), LARGEST).collect().await;
-        let text = body
-            .map_err(|error| Wrong::Way(format!("unexpected error when reading response body: {error}")))?;
+        let text = body.map_err(|error| {
+            ExchangeError::Way(format!("unexpected error when reading response body: {error}"))
+        })?;
         self.keep(door, sender);
         let text = text.to_bytes();
         if !code.is_success() {
-            return Err(Wrong::Answer(code_words(code, &text)));
+            return Err(ExchangeError::Answer(code_words(code, &text)));
         }
         if text.is_empty() {
             let code = code.as_u16();
             let why = format!("0-length response with status code: {code} and content type: {kind}");
-            return Err(Wrong::Answer(why));
+            return Err(ExchangeError::Answer(why));
         }
         Ok(text)
     }
 
-    fn keep(&self, door: Door, sender: Sender) {
+    fn keep(&self, door: ConnectionKey, sender: Sender) {
         let mut idle = locked(&self.0.idle);
         if idle.len() >= PLACES && !idle.contains_key(&door) {
             idle.clear();
@@ -251,19 +261,19 @@ impl Caller {
 }
 
 /// A failed connection in the words of the real server.
-fn dial_words(dial: &str, error: &std::io::Error) -> Wrong {
+fn dial_words(dial: &str, error: &std::io::Error) -> ExchangeError {
     match error.kind() {
         std::io::ErrorKind::ConnectionRefused => {
             let dial =
                 dial.strip_prefix("localhost:").map_or(dial.to_owned(), |port| format!("127.0.0.1:{port}"));
-            Wrong::Refused(format!("dial tcp {dial}: connect: connection refused"))
+            ExchangeError::Refused(format!("dial tcp {dial}: connect: connection refused"))
         }
-        std::io::ErrorKind::ConnectionReset => Wrong::Way("EOF".to_owned()),
+        std::io::ErrorKind::ConnectionReset => ExchangeError::Way("EOF".to_owned()),
         _ if error.raw_os_error().is_none() => {
             let host = dial.rsplit_once(':').map_or(dial, |(host, _)| host);
-            Wrong::Way(format!("dial tcp: lookup {host}: no such host"))
+            ExchangeError::Way(format!("dial tcp: lookup {host}: no such host"))
         }
-        _ => Wrong::Way(format!("dial tcp {dial}: connect: {error}")),
+        _ => ExchangeError::Way(format!("dial tcp {dial}: connect: {error}")),
     }
 }
 

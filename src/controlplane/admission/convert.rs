@@ -1,10 +1,10 @@
-//! ConversionReviews: the objects of a definition at another of its versions. What a webhook may change is everything
-//! but who an object is; the texts of wrong answers are those of the real server.
+//! Conversion webhooks: objects of a custom resource at another version of its definition. A webhook may change everything
+//! but the identity of an object. Errors have the texts of the real server.
 
 use super::client;
-use super::dispatch::Asking;
+use super::dispatch::Dispatcher;
 use super::error::{ConversionError, UnusableMetadata, UnusableObject, UnusableReview};
-use super::place::Nowhere;
+use super::resolver::CallFailure;
 use super::review::check_head;
 use crate::blocking::MayWait;
 use crate::error::Cause;
@@ -24,7 +24,7 @@ fn kind_of(object: &Value) -> String {
     format!("{}, Kind={}", group_version(text("apiVersion")), text("kind"))
 }
 
-impl Asking<'_> {
+impl Dispatcher<'_> {
     /// Objects of one kind at another version, in their order. Waits, and so only works on a thread that may.
     ///
     /// # Errors
@@ -48,11 +48,11 @@ impl Asking<'_> {
         let call = self.call(&conversion.client, Bytes::from(review.to_string()), LIMIT);
         let text = match client::start(self.admission.caller.clone(), call, LIMIT).wait(&permit) {
             Ok(text) => text,
-            Err(Nowhere::Failed(why)) => {
+            Err(CallFailure::Failed(why)) => {
                 let why = why.strip_prefix("failed to call webhook: ").unwrap_or(&why);
                 return Err(failed(UnusableReview::NoAnswer(why.to_owned())));
             }
-            Err(Nowhere::Simulated(service)) => {
+            Err(CallFailure::Simulated(service)) => {
                 tracing::warn!(
                     service,
                     "a conversion webhook was not asked: the pods behind it are simulated"

@@ -1,14 +1,15 @@
-//! Asks the policies and webhooks that a request concerns, policies first: those that change objects one after another, and again where they ask
-//! for it; those that only look all at once. Waits until they have answered, and so only asks on a thread that may wait.
+//! Calls the policies and webhooks that match a request. Policies come before webhooks. Mutating ones are called one after
+//! another, and once more where their reinvocation policy asks for it. Validating webhooks are called at the same time.
+//! A call blocks until all have answered, so it needs a thread that may block.
 
 use super::Admission;
-use super::attributes::{Attributes, Surroundings};
+use super::attributes::{Attributes, Cluster};
 use super::client;
 use super::error::UnusableAnswer;
 use super::hook::Hook;
-use super::matching::{Seen, concerns};
-use super::place::{self, Nowhere};
-use super::policies::Rounds;
+use super::matching::{VersionedRequest, concerns};
+use super::policies::Reinvocations;
+use super::resolver::{self, CallFailure};
 use super::review::{self, Answer};
 use crate::blocking::MayWait;
 use crate::error::Status;
@@ -22,9 +23,9 @@ use std::time::Duration;
 
 /// Somebody who asks webhooks.
 #[derive(Clone, Copy)]
-pub(crate) struct Asking<'a> {
+pub(crate) struct Dispatcher<'a> {
     pub(crate) admission: &'a Admission,
-    pub(crate) around: &'a dyn Surroundings,
+    pub(crate) cluster: &'a dyn Cluster,
 }
 
 /// Whether webhooks are asked about a resource: never about what configures them or policies.
@@ -34,13 +35,13 @@ fn asks_hooks(resource: &Resource) -> bool {
 }
 
 /// A review on its way.
-struct Question {
+struct PendingReview {
     uid: String,
     version: &'static str,
-    call: Result<client::Call, Nowhere>,
+    call: Result<client::WebhookCall, CallFailure>,
 }
 
-impl Asking<'_> {
+impl Dispatcher<'_> {
     /// Has policies and webhooks change an object before it is validated, or agree that one goes; adds their warnings.
     ///
     /// # Errors
@@ -54,13 +55,13 @@ impl Asking<'_> {
     ) -> Result<(), Status> {
         let (policies, hooks) = (self.admission.policies(), self.admission.hooks());
         let asks_hooks = asks_hooks(asked.resource);
-        let mut rounds = Rounds::default();
+        let mut rounds = Reinvocations::default();
         // Those that want to be asked again, and those that have to be since another one has changed the object.
         let (mut eager, mut due) = (BTreeSet::new(), BTreeSet::new());
         for round in 0..2 {
             let mut changed_any = false;
             if let Some(object) = object.as_deref_mut()
-                && policies.mutate(self.around, asked, object, old, &mut rounds)?
+                && policies.mutate(self.cluster, asked, object, old, &mut rounds)?
             {
                 changed_any = true;
                 due.append(&mut eager);
@@ -69,7 +70,7 @@ impl Asking<'_> {
                 if !asks_hooks || round == 1 && !due.contains(&index) {
                     continue;
                 }
-                let Some(seen) = concerns(hook, self.around, asked, object.as_deref(), old)? else {
+                let Some(seen) = concerns(hook, self.cluster, asked, object.as_deref(), old)? else {
                     continue;
                 };
                 let changed = self.change(hook, asked, seen, object.as_deref_mut(), warnings)?;
@@ -93,7 +94,7 @@ impl Asking<'_> {
         self,
         hook: &Arc<Hook>,
         asked: &Attributes<'_>,
-        seen: Seen,
+        seen: VersionedRequest,
         object: Option<&mut Value>,
         warnings: &mut Vec<String>,
     ) -> Result<bool, Status> {
@@ -119,9 +120,9 @@ impl Asking<'_> {
             .map_err(|error| Status::internal(&error.to_string()))?;
         let at = seen.at.as_deref().unwrap_or(asked.resource);
         if asked.kind == asked.resource.gvk() {
-            patched = self.around.completed(at, patched, false)?;
+            patched = self.cluster.completed(at, patched, false)?;
             if seen.at.is_some() {
-                patched = self.around.converted(at, asked.resource, patched)?;
+                patched = self.cluster.converted(at, asked.resource, patched)?;
             }
         }
         let changed = patched != *object;
@@ -140,14 +141,14 @@ impl Asking<'_> {
         old: Option<&Value>,
         warnings: &mut Vec<String>,
     ) -> Result<(), Status> {
-        self.admission.policies().validate(self.around, asked, object, old, warnings)?;
+        self.admission.policies().validate(self.cluster, asked, object, old, warnings)?;
         if !asks_hooks(asked.resource) {
             return Ok(());
         }
         let hooks = self.admission.hooks();
         let mut waiting = Vec::new();
         for hook in &hooks.validating {
-            let Some(seen) = concerns(hook, self.around, asked, object, old)? else { continue };
+            let Some(seen) = concerns(hook, self.cluster, asked, object, old)? else { continue };
             waiting.push((hook, seen));
         }
         if waiting.is_empty() {
@@ -182,7 +183,12 @@ impl Asking<'_> {
     }
 
     /// The review for a webhook, and where it goes.
-    fn question(self, hook: &Hook, asked: &Attributes<'_>, seen: &Seen) -> Result<Question, Status> {
+    fn question(
+        self,
+        hook: &Hook,
+        asked: &Attributes<'_>,
+        seen: &VersionedRequest,
+    ) -> Result<PendingReview, Status> {
         if asked.dry_run && !hook.dry {
             return Err(review::no_dry_run(&hook.name));
         }
@@ -190,19 +196,19 @@ impl Asking<'_> {
         let Some(version) = review::version(&hook.versions) else {
             let why = "could not create admission objects: webhook does not accept known AdmissionReview versions \
                        (v1, v1beta1)";
-            return Ok(Question { uid, version: "v1", call: Err(Nowhere::Failed(why.to_owned())) });
+            return Ok(PendingReview { uid, version: "v1", call: Err(CallFailure::Failed(why.to_owned())) });
         };
         let review = json!({"kind": "AdmissionReview", "apiVersion": format!("admission.k8s.io/{version}"),
             "request": review::request(asked, seen, &uid)});
         let body = Bytes::from(review.to_string());
         let call = self.call(&hook.client, body, hook.timeout);
-        Ok(Question { uid, version, call: Ok(call) })
+        Ok(PendingReview { uid, version, call: Ok(call) })
     }
 
     /// A body on its way to where a configuration points.
-    pub(super) fn call(self, config: &ClientConfig, body: Bytes, timeout: Duration) -> client::Call {
-        let place = place::find(self.around, &self.admission.settings, config);
-        client::Call { place, authorities: config.authorities.clone(), body, timeout }
+    pub(super) fn call(self, config: &ClientConfig, body: Bytes, timeout: Duration) -> client::WebhookCall {
+        let place = resolver::find(self.cluster, &self.admission.settings, config);
+        client::WebhookCall { place, authorities: config.authorities.clone(), body, timeout }
     }
 }
 
@@ -216,7 +222,7 @@ fn must_wait() -> Status {
 fn settle(
     hook: &Hook,
     asked: &Attributes<'_>,
-    answer: Result<Result<Answer, UnusableAnswer>, Nowhere>,
+    answer: Result<Result<Answer, UnusableAnswer>, CallFailure>,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Answer>, Status> {
     let failed = |why: &str| {
@@ -234,8 +240,8 @@ fn settle(
             Err(review::denied(&hook.name, &answer.result))
         }
         Ok(Err(unusable)) => failed(&unusable.to_string()),
-        Err(Nowhere::Failed(why)) => failed(&why),
-        Err(Nowhere::Simulated(service)) => {
+        Err(CallFailure::Failed(why)) => failed(&why),
+        Err(CallFailure::Simulated(service)) => {
             warnings.push(format!(
                 "admission webhook {:?} was not asked: the pods behind service {service} are simulated and nothing \
                  listens for it on this machine",

@@ -145,7 +145,7 @@ impl Hook {
 
 impl Hooks {
     /// The hooks of these configurations, which come by name.
-    pub(super) fn of(mutating: &[Arc<Value>], validating: &[Arc<Value>]) -> Self {
+    pub(super) fn read(mutating: &[Arc<Value>], validating: &[Arc<Value>]) -> Self {
         let read = |list: &[Arc<Value>]| {
             let hooks = list.iter().flat_map(|found| found["webhooks"].as_array().into_iter().flatten());
             hooks.map(|hook| Arc::new(Hook::read(hook))).collect()

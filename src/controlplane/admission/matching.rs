@@ -1,9 +1,8 @@
-//! Whether a webhook is to be asked about a request: rules, selectors, conditions. Pure but for what is read of the
-//! cluster.
+//! Decides whether a webhook or a policy matches a request, by its rules, selectors and match conditions. Never calls it.
 
 use super::hook::{Constraints, Hook, Rule};
 use super::review;
-use crate::admission::attributes::{Attributes, Operation, Surroundings};
+use crate::admission::attributes::{Attributes, Cluster, Operation};
 use crate::authorization;
 use crate::error::Status;
 use crate::resource::Resource;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 
 /// How a webhook sees a request.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct VersionedRequest {
     /// The version it speaks of, where that is not the request's own.
     pub(super) at: Option<Arc<Resource>>,
     /// The object at that version.
@@ -50,7 +49,7 @@ impl Rule {
 fn by_rules(
     rules: &[Rule],
     exact: bool,
-    around: &dyn Surroundings,
+    cluster: &dyn Cluster,
     asked: &Attributes<'_>,
 ) -> Option<Option<Arc<Resource>>> {
     if rules.iter().any(|rule| rule.fits(asked, asked.resource)) {
@@ -59,7 +58,7 @@ fn by_rules(
     if exact || rules.is_empty() {
         return None;
     }
-    let others = around.equivalents(asked.resource);
+    let others = cluster.equivalents(asked.resource);
     let found = rules.iter().find_map(|rule| others.iter().find(|other| rule.fits(asked, other)));
     found.map(|other| Some(other.clone()))
 }
@@ -79,7 +78,7 @@ pub(super) fn selects(selector: &LabelSelector, object: &Value) -> bool {
 /// Whether the namespace is one of those meant.
 fn by_namespace(
     meant: &Constraints,
-    around: &dyn Surroundings,
+    cluster: &dyn Cluster,
     asked: &Attributes<'_>,
     object: Option<&Value>,
 ) -> Result<bool, Status> {
@@ -95,7 +94,7 @@ fn by_namespace(
     if of_namespace && asked.subresource.is_empty() && written {
         return Ok(object.is_some_and(|object| selects(selector, object)));
     }
-    match around.get("namespaces", None, asked.namespace) {
+    match cluster.get("namespaces", None, asked.namespace) {
         Some(found) => Ok(selects(selector, &found)),
         None => Err(Status::not_found("", "namespaces", asked.namespace)),
     }
@@ -112,20 +111,20 @@ fn by_object(meant: &Constraints, object: Option<&Value>, old: Option<&Value>) -
 /// Whether a request is meant: `Some(None)` as it is, `Some(Some(…))` at another version.
 pub(super) fn meets(
     meant: &Constraints,
-    around: &dyn Surroundings,
+    cluster: &dyn Cluster,
     asked: &Attributes<'_>,
     object: Option<&Value>,
     old: Option<&Value>,
 ) -> Result<Option<Option<Arc<Resource>>>, Status> {
-    let in_namespace = by_namespace(meant, around, asked, object);
+    let in_namespace = by_namespace(meant, cluster, asked, object);
     if matches!(in_namespace, Ok(false)) {
         return Ok(None);
     }
     let of_object = by_object(meant, object, old);
-    if matches!(of_object, Ok(false)) || by_rules(&meant.excluded, meant.exact, around, asked).is_some() {
+    if matches!(of_object, Ok(false)) || by_rules(&meant.excluded, meant.exact, cluster, asked).is_some() {
         return Ok(None);
     }
-    let at = if meant.all { Some(None) } else { by_rules(&meant.rules, meant.exact, around, asked) };
+    let at = if meant.all { Some(None) } else { by_rules(&meant.rules, meant.exact, cluster, asked) };
     let Some(at) = at else { return Ok(None) };
     in_namespace?;
     of_object?;
@@ -135,37 +134,37 @@ pub(super) fn meets(
 /// Whether the hook is to be asked, and how it sees the request.
 pub(super) fn concerns(
     hook: &Hook,
-    around: &dyn Surroundings,
+    cluster: &dyn Cluster,
     asked: &Attributes<'_>,
     object: Option<&Value>,
     old: Option<&Value>,
-) -> Result<Option<Seen>, Status> {
-    let Some(at) = meets(&hook.meant, around, asked, object, old)? else { return Ok(None) };
-    let seen = seen(around, asked, at, object, old)?;
-    Ok(by_conditions(hook, around, asked, &seen)?.then_some(seen))
+) -> Result<Option<VersionedRequest>, Status> {
+    let Some(at) = meets(&hook.meant, cluster, asked, object, old)? else { return Ok(None) };
+    let seen = seen(cluster, asked, at, object, old)?;
+    Ok(by_conditions(hook, cluster, asked, &seen)?.then_some(seen))
 }
 
 /// The request at the version that is spoken of.
 pub(super) fn seen(
-    around: &dyn Surroundings,
+    cluster: &dyn Cluster,
     asked: &Attributes<'_>,
     at: Option<Arc<Resource>>,
     object: Option<&Value>,
     old: Option<&Value>,
-) -> Result<Seen, Status> {
+) -> Result<VersionedRequest, Status> {
     let turned = |object: Option<&Value>| match (&at, object) {
         // What is no object of the resource (a Scale, an Eviction) is the same at every version.
         (Some(to), Some(object)) if asked.kind == asked.resource.gvk() => {
-            around.converted(asked.resource, to, object.clone()).map(Some)
+            cluster.converted(asked.resource, to, object.clone()).map(Some)
         }
         (_, object) => Ok(object.cloned()),
     };
-    Ok(Seen { object: turned(object)?, old: turned(old)?, at })
+    Ok(VersionedRequest { object: turned(object)?, old: turned(old)?, at })
 }
 
 /// The questions of a condition, answered by the roles.
 pub(super) struct Roles<'a> {
-    pub(super) around: &'a dyn Surroundings,
+    pub(super) cluster: &'a dyn Cluster,
     pub(super) asked: &'a Attributes<'a>,
     pub(super) resource: &'a Resource,
 }
@@ -185,7 +184,7 @@ impl Authorizer for Roles<'_> {
             Some((namespace, name)) => crate::identity::User::service_account(namespace, name),
             None => self.asked.user.clone(),
         };
-        let decision = self.around.may(&user, &attributes);
+        let decision = self.cluster.may(&user, &attributes);
         Verdict { allowed: decision.allowed, reason: decision.reason }
     }
 
@@ -204,9 +203,9 @@ impl Authorizer for Roles<'_> {
 /// Whether the hook's conditions are true. An error is a refusal, unless failures are ignored.
 fn by_conditions(
     hook: &Hook,
-    around: &dyn Surroundings,
+    cluster: &dyn Cluster,
     asked: &Attributes<'_>,
-    seen: &Seen,
+    seen: &VersionedRequest,
 ) -> Result<bool, Status> {
     let forbidden =
         |why: &str| Status::forbidden(&asked.resource.group, &asked.resource.plural, asked.name, why);
@@ -217,7 +216,7 @@ fn by_conditions(
         Err(why) => return Err(forbidden(why)),
     };
     let request = review::request(asked, seen, "");
-    let roles = Roles { around, asked, resource: seen.at.as_deref().unwrap_or(asked.resource) };
+    let roles = Roles { cluster, asked, resource: seen.at.as_deref().unwrap_or(asked.resource) };
     match conditions.hold(seen.object.as_ref(), seen.old.as_ref(), &request, &roles) {
         Ok(hold) => Ok(hold),
         Err(_) if hook.ignore => Ok(false),

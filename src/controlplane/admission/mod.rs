@@ -1,9 +1,14 @@
-//! Webhooks and policies: which of them a write concerns, what they are asked, what becomes of their answers, and how
-//! webhooks are reached. Never decides what an object means and never holds a lock of the store; `registry` says when to ask.
-//! Read `hook` and `matching` for who is asked, `review` for what, `dispatch` for the order, `place` and `client` for
-//! the way there, `policies` for those that need not be reached, and `convert` for the versions of custom resources.
+//! Admission webhooks and admission policies. This room selects those that match a write, calls them, and applies their
+//! answers. It never decides what an object means and never holds a lock of the store; `registry` decides when to call.
 //!
-//! Asking webhooks waits for them: it is refused on a thread that may not wait (`blocking`).
+//! - `hook` and `matching`: the configured webhooks, and which requests they match.
+//! - `review`: the AdmissionReview that is sent, and the answer that comes back.
+//! - `dispatch`: the order of the calls.
+//! - `resolver` and `client`: the address of a webhook, and the HTTP call.
+//! - `policies`: admission policies, which are evaluated here and need no call.
+//! - `convert`: conversion webhooks of custom resources.
+//!
+//! A call blocks its thread until the webhook has answered. It is refused on a thread that may not block (`blocking`).
 
 mod attributes;
 mod client;
@@ -12,8 +17,8 @@ mod dispatch;
 mod error;
 mod hook;
 mod matching;
-mod place;
 mod policies;
+mod resolver;
 mod review;
 mod tls;
 
@@ -21,14 +26,14 @@ mod tls;
 #[allow(clippy::needless_pass_by_value)]
 mod tests;
 
-pub(crate) use attributes::{Attributes, Operation, Surroundings};
+pub(crate) use attributes::{Attributes, Cluster, Operation};
 pub(crate) use convert::renamed;
-pub(crate) use dispatch::Asking;
+pub(crate) use dispatch::Dispatcher;
 
-pub use place::Webhooks;
+pub use resolver::Webhooks;
 
 use crate::contract::View;
-use client::Caller;
+use client::WebhookClient;
 use hook::Hooks;
 use policies::Policies;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,14 +51,18 @@ pub(crate) struct Admission {
     any_hooks: AtomicBool,
     hooks: RwLock<Arc<Hooks>>,
     policies: RwLock<Arc<Policies>>,
-    caller: Caller,
+    caller: WebhookClient,
     settings: Webhooks,
 }
 
 impl Admission {
     /// One that reaches webhooks as told.
     pub(crate) fn new(settings: Webhooks) -> Self {
-        Admission { caller: Caller::trusting(settings.authority.clone()), settings, ..Admission::default() }
+        Admission {
+            caller: WebhookClient::trusting(settings.authority.clone()),
+            settings,
+            ..Admission::default()
+        }
     }
 
     /// Whether there is any webhook or policy at all: one load, for every write.
@@ -73,8 +82,8 @@ impl Admission {
 
     /// Takes in what is configured now.
     pub(crate) fn configure(&self, view: &dyn View) {
-        let hooks = Hooks::of(&view.list(MUTATING, None), &view.list(VALIDATING, None));
-        let policies = Policies::of(view);
+        let hooks = Hooks::read(&view.list(MUTATING, None), &view.list(VALIDATING, None));
+        let policies = Policies::read(view);
         let (any_hooks, any_policies) = (!hooks.is_empty(), !policies.is_empty());
         *self.hooks.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
         *self.policies.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policies);

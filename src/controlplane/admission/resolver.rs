@@ -1,5 +1,5 @@
-//! Where a webhook listens: a URL as it is; a service by a port of this machine, by an endpoint that is no simulated
-//! pod, or nowhere. Pure: looks at objects, dials nothing.
+//! Resolves the address of a webhook. A URL is used as it is. A service is resolved to a port of this machine, or to an
+//! endpoint that is not a simulated pod, or to nothing. Only reads objects and opens no connection.
 
 use crate::contract::View;
 use crate::resource::{ClientConfig, Target};
@@ -30,7 +30,7 @@ pub struct Webhooks {
 
 /// A place to call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Endpoint {
     /// As errors show it, without a query.
     pub(super) url: String,
     /// Host and port to connect to.
@@ -43,12 +43,12 @@ pub(super) struct Place {
     /// A certificate of the plane's own authority for `localhost` will do too.
     pub(super) local: bool,
     /// What it comes to where nothing listens there.
-    pub(super) otherwise: Option<Nowhere>,
+    pub(super) otherwise: Option<CallFailure>,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Nowhere {
+pub(super) enum CallFailure {
     /// The words that follow `failed calling webhook "…": `.
     Failed(String),
     /// Behind this service there are only simulated pods.
@@ -56,10 +56,10 @@ pub(super) enum Nowhere {
 }
 
 /// A place, or the reason there is none: the text after `Post "…": `, with the URL for it.
-pub(super) type Found = Result<Place, (String, Nowhere)>;
+pub(super) type Resolved = Result<Endpoint, (String, CallFailure)>;
 
 /// Where a configuration points.
-pub(super) fn find(view: &(impl View + ?Sized), settings: &Webhooks, config: &ClientConfig) -> Found {
+pub(super) fn find(view: &(impl View + ?Sized), settings: &Webhooks, config: &ClientConfig) -> Resolved {
     match &config.target {
         Target::Url(url) => by_url(url),
         Target::Service { namespace, name, port, path } => {
@@ -69,8 +69,8 @@ pub(super) fn find(view: &(impl View + ?Sized), settings: &Webhooks, config: &Cl
     }
 }
 
-fn by_url(url: &str) -> Found {
-    let failed = |why: &str| Err((url.to_owned(), Nowhere::Failed(why.to_owned())));
+fn by_url(url: &str) -> Resolved {
+    let failed = |why: &str| Err((url.to_owned(), CallFailure::Failed(why.to_owned())));
     let Some(rest) = url.strip_prefix("https://") else {
         return failed("only https is spoken with webhooks");
     };
@@ -86,7 +86,7 @@ fn by_url(url: &str) -> Found {
         return failed("no Host in request URL");
     }
     let path = cleaned(path);
-    Ok(Place {
+    Ok(Endpoint {
         url: format!("https://{host}{path}"),
         dial: format!("{name}:{port}"),
         local: is_local(&server_name),
@@ -134,8 +134,8 @@ impl Service<'_> {
         format!("https://{}.{}.svc:{}{}", self.name, self.namespace, self.port, cleaned(self.path))
     }
 
-    fn find(&self, view: &(impl View + ?Sized), settings: &Webhooks) -> Found {
-        let failed = |why: String| Err((self.url(), Nowhere::Failed(why)));
+    fn find(&self, view: &(impl View + ?Sized), settings: &Webhooks) -> Resolved {
+        let failed = |why: String| Err((self.url(), CallFailure::Failed(why)));
         let Some(object) = view.get("services", Some(self.namespace), self.name) else {
             return failed(format!("service {:?} not found", self.name));
         };
@@ -160,9 +160,9 @@ impl Service<'_> {
             return Ok(self.at(real, None));
         }
         let otherwise = match endpoints.simulated && !settings.strict {
-            true => Nowhere::Simulated(format!("{}/{}", self.namespace, self.name)),
+            true => CallFailure::Simulated(format!("{}/{}", self.namespace, self.name)),
             false => {
-                Nowhere::Failed(format!("dial tcp {address}:{}: connect: connection refused", self.port))
+                CallFailure::Failed(format!("dial tcp {address}:{}: connect: connection refused", self.port))
             }
         };
         // An operator that runs beside the cluster listens where its pod would.
@@ -170,9 +170,9 @@ impl Service<'_> {
         Ok(self.at(format!("127.0.0.1:{local}"), Some(otherwise)))
     }
 
-    fn at(&self, dial: String, otherwise: Option<Nowhere>) -> Place {
+    fn at(&self, dial: String, otherwise: Option<CallFailure>) -> Endpoint {
         let server_name = format!("{}.{}.svc", self.name, self.namespace);
-        Place {
+        Endpoint {
             url: self.url(),
             host: format!("{server_name}:{}", self.port),
             server_name,

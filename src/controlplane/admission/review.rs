@@ -2,7 +2,7 @@
 //! the real server.
 
 use super::error::{HeadError, UnusableAnswer};
-use super::matching::Seen;
+use super::matching::VersionedRequest;
 use crate::admission::attributes::Attributes;
 use crate::error::Status;
 use base64::Engine as _;
@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 /// The `request` of a review.
-pub(super) fn request(asked: &Attributes<'_>, seen: &Seen, uid: &str) -> Value {
+pub(super) fn request(asked: &Attributes<'_>, seen: &VersionedRequest, uid: &str) -> Value {
     let own = asked.resource;
     let at = seen.at.as_deref().unwrap_or(own);
     let named = |group: &str, version: &str, field: &str, value: &str| json!({"group": group, "version": version, field: value});

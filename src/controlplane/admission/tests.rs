@@ -1,7 +1,7 @@
 //! Where services lead and what rules meet, without a socket.
 
 use super::hook::Hooks;
-use super::place::{Found, Nowhere, Webhooks, find};
+use super::resolver::{CallFailure, Resolved, Webhooks, find};
 use crate::contract::{ResourceInfo, View};
 use crate::resource::ClientConfig;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn config() -> ClientConfig {
     ClientConfig::read(&json!({"service": {"namespace": "system", "name": "hooks", "path": "/validate"}}))
 }
 
-fn dial(found: Found) -> String {
+fn dial(found: Resolved) -> String {
     found.unwrap().dial
 }
 
@@ -78,9 +78,9 @@ fn what_is_simulated_is_skipped_unless_something_listens_where_the_pod_would() {
     let simulated = Objects(vec![service(usual(), Value::Null), slice(pod)]);
     let place = find(&simulated, &Webhooks::default(), &config()).unwrap();
     assert_eq!(place.dial, "127.0.0.1:9443");
-    assert_eq!(place.otherwise, Some(Nowhere::Simulated("system/hooks".to_owned())));
+    assert_eq!(place.otherwise, Some(CallFailure::Simulated("system/hooks".to_owned())));
     let strict = Webhooks { strict: true, ..Webhooks::default() };
-    let refused = Nowhere::Failed("dial tcp 10.96.0.7:443: connect: connection refused".to_owned());
+    let refused = CallFailure::Failed("dial tcp 10.96.0.7:443: connect: connection refused".to_owned());
     assert_eq!(find(&simulated, &strict, &config()).unwrap().otherwise, Some(refused.clone()));
     // Nobody behind it at all is a failure, as on a real cluster.
     let empty = Objects(vec![service(usual(), Value::Null)]);
@@ -102,7 +102,7 @@ fn a_service_that_leads_nowhere_says_so_as_the_real_server_does() {
     let why = |objects: Vec<(&'static str, Arc<Value>)>| {
         find(&Objects(objects), &Webhooks::default(), &config()).unwrap_err().1
     };
-    let failed = |why: &str| Nowhere::Failed(why.to_owned());
+    let failed = |why: &str| CallFailure::Failed(why.to_owned());
     assert_eq!(why(Vec::new()), failed("service \"hooks\" not found"));
     let other = json!({"clusterIP": "10.96.0.7", "ports": [{"port": 80}]});
     let missing = failed("no service port 443 found for service \"hooks\"");
@@ -116,7 +116,7 @@ fn a_service_that_leads_nowhere_says_so_as_the_real_server_does() {
 fn a_resource_that_no_rule_names_waits_for_nobody() {
     let hooks = |resources: &[&str]| {
         let hook = json!({"rules": [{"apiGroups": ["apps"], "resources": resources}]});
-        Hooks::of(&[], &[Arc::new(json!({"webhooks": [hook]}))])
+        Hooks::read(&[], &[Arc::new(json!({"webhooks": [hook]}))])
     };
     assert!(hooks(&["pods/*"]).may_concern("pods") && hooks(&["*/scale"]).may_concern("pods"));
     assert!(hooks(&["*"]).may_concern("pods") && !hooks(&["deployments", "pods2"]).may_concern("pods"));

@@ -1,6 +1,7 @@
-//! Nobody grants what he does not hold: the check on writes of roles and bindings, with the real server's texts.
+//! Checks writes of roles and bindings for privilege escalation: nobody grants rights that he does not have. Errors have
+//! the texts of the real server.
 
-use super::rules::{self, Single};
+use super::rules::{self, SingleRule};
 use super::{Attributes, Policy, decide, rules_for};
 use crate::identity::User;
 use serde_json::Value;
@@ -53,8 +54,8 @@ pub(crate) fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), 
         return Ok(());
     }
     let (held, unresolved) = rules_for(policy, grant.user, grant.namespace);
-    let singles = rules::of(grant.role).iter().flat_map(rules::divided);
-    let beyond: Vec<Single> =
+    let singles = rules::of_role(grant.role).iter().flat_map(rules::divided);
+    let beyond: Vec<SingleRule> =
         singles.filter(|single| !held.iter().any(|rule| rules::covers(rule, single))).collect();
     if beyond.is_empty() {
         return Ok(());
@@ -75,13 +76,13 @@ pub(crate) fn full_authority(policy: &dyn Policy, user: &User) -> bool {
 }
 
 /// Rules on the same object of the same resource as one, each as the real server prints it.
-fn described(singles: &[Single]) -> BTreeSet<String> {
+fn described(singles: &[SingleRule]) -> BTreeSet<String> {
     type Place<'a> = (&'a str, &'a str, &'a Option<String>);
     let mut places: Vec<(Place<'_>, Vec<&str>)> = Vec::new();
     let mut lines = BTreeSet::new();
     for single in singles {
         match single {
-            Single::Resource { verb, group, resource, name } => {
+            SingleRule::Resource { verb, group, resource, name } => {
                 let place: Place<'_> = (group, resource, name);
                 match places.iter_mut().find(|(known, _)| *known == place) {
                     Some((_, verbs)) if verbs.contains(&verb.as_str()) => {}
@@ -89,7 +90,7 @@ fn described(singles: &[Single]) -> BTreeSet<String> {
                     None => places.push((place, vec![verb])),
                 }
             }
-            Single::Path { verb, path } => {
+            SingleRule::Path { verb, path } => {
                 _ = lines.insert(format!("{{NonResourceURLs:[{path:?}], Verbs:[{verb:?}]}}"));
             }
         }

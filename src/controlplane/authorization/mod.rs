@@ -110,7 +110,7 @@ pub(crate) fn decide(policy: &dyn Policy, user: &User, wanted: &Attributes) -> D
     for found in applying(policy, user, &wanted.namespace) {
         match found.rules {
             Err(error) => missing.push(error.to_string()),
-            Ok(role) if rules::of(&role).iter().any(|rule| rules::allows(rule, wanted)) => {
+            Ok(role) if rules::of_role(&role).iter().any(|rule| rules::allows(rule, wanted)) => {
                 return Decision::allowed(format!("RBAC: allowed by {}", found.because));
             }
             Ok(_) => {}
@@ -126,7 +126,7 @@ pub(crate) fn rules_for(policy: &dyn Policy, user: &User, namespace: &str) -> (V
     for found in applying(policy, user, namespace) {
         match found.rules {
             Err(error) => missing.push(error.to_string()),
-            Ok(role) => held.extend(rules::of(&role).iter().cloned()),
+            Ok(role) => held.extend(rules::of_role(&role).iter().cloned()),
         }
     }
     (held, missing)
@@ -169,7 +169,7 @@ pub(crate) fn together(texts: &[String]) -> String {
 }
 
 /// One binding that names the user.
-struct Applying {
+struct BoundRole {
     /// `ClusterRoleBinding "b" of ClusterRole "view" to User "jane"`.
     because: String,
     /// The role, or that it is not there.
@@ -177,7 +177,7 @@ struct Applying {
 }
 
 /// The bindings that name the user: those of the cluster first, then those of the namespace.
-fn applying(policy: &dyn Policy, user: &User, namespace: &str) -> Vec<Applying> {
+fn applying(policy: &dyn Policy, user: &User, namespace: &str) -> Vec<BoundRole> {
     let mut found = Vec::new();
     let mut look = |binding: &Value, own: &str| {
         let subjects = binding["subjects"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -190,7 +190,7 @@ fn applying(policy: &dyn Policy, user: &User, namespace: &str) -> Vec<Applying> 
             own => format!("RoleBinding {:?}", format!("{name}/{own}")),
         };
         let because = format!("{binding} of {kind} {of:?} to {}", rules::described(subject));
-        found.push(Applying { because, rules: referenced(policy, role, own) });
+        found.push(BoundRole { because, rules: referenced(policy, role, own) });
     };
     for binding in policy.cluster_role_bindings() {
         look(&binding, "");

@@ -7,7 +7,7 @@ use serde_json::Value;
 const ALL: &str = "*";
 
 /// The rules of a role.
-pub(super) fn of(role: &Value) -> &[Value] {
+pub(super) fn of_role(role: &Value) -> &[Value] {
     role["rules"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
@@ -74,13 +74,13 @@ pub(super) fn described(subject: &Value) -> String {
 
 /// A rule that cannot be divided: one verb on one resource, or on one object of it, or on one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Single {
+pub(super) enum SingleRule {
     Resource { verb: String, group: String, resource: String, name: Option<String> },
     Path { verb: String, path: String },
 }
 
 /// A rule as single ones, in its order.
-pub(super) fn divided(rule: &Value) -> Vec<Single> {
+pub(super) fn divided(rule: &Value) -> Vec<SingleRule> {
     let verbs = texts(rule, "verbs");
     let names = texts(rule, "resourceNames");
     let names: Vec<Option<String>> = match names.as_slice() {
@@ -92,7 +92,7 @@ pub(super) fn divided(rule: &Value) -> Vec<Single> {
         for resource in texts(rule, "resources") {
             for verb in &verbs {
                 for name in &names {
-                    out.push(Single::Resource {
+                    out.push(SingleRule::Resource {
                         verb: (*verb).to_owned(),
                         group: group.to_owned(),
                         resource: resource.to_owned(),
@@ -104,20 +104,20 @@ pub(super) fn divided(rule: &Value) -> Vec<Single> {
     }
     for path in texts(rule, "nonResourceURLs") {
         for verb in &verbs {
-            out.push(Single::Path { verb: (*verb).to_owned(), path: path.to_owned() });
+            out.push(SingleRule::Path { verb: (*verb).to_owned(), path: path.to_owned() });
         }
     }
     out
 }
 
 /// Whether whoever holds the rule holds the single one too.
-pub(super) fn covers(held: &Value, wanted: &Single) -> bool {
+pub(super) fn covers(held: &Value, wanted: &SingleRule) -> bool {
     let has = |field: &str, value: &str| {
         let found = texts(held, field);
         found.contains(&ALL) || found.contains(&value)
     };
     match wanted {
-        Single::Resource { verb, group, resource, name } => {
+        SingleRule::Resource { verb, group, resource, name } => {
             let resources = texts(held, "resources");
             let sub = resource.split_once('/').map(|(_, sub)| format!("*/{sub}"));
             let resource = resources.contains(&ALL)
@@ -127,7 +127,7 @@ pub(super) fn covers(held: &Value, wanted: &Single) -> bool {
             let named = names.is_empty() || name.as_deref().is_some_and(|name| names.contains(&name));
             has("verbs", verb) && has("apiGroups", group) && resource && named
         }
-        Single::Path { verb, path } => {
+        SingleRule::Path { verb, path } => {
             let urls = texts(held, "nonResourceURLs");
             let covered = urls.iter().any(|url| {
                 *url == ALL

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 struct Roles(BTreeMap<String, Arc<Value>>);
 
 impl Roles {
-    fn of(yaml: &str) -> Self {
+    fn from_yaml(yaml: &str) -> Self {
         let mut roles = Roles::default();
         for object in yaml.split("---\n").map(|one| opdev_object::yaml::from_str(one).unwrap()) {
             let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
@@ -89,7 +89,7 @@ fn wanted(text: &str) -> Attributes {
 
 #[test]
 fn rules_allow_what_they_name_and_nothing_else() {
-    let roles = Roles::of(ROLES);
+    let roles = Roles::from_yaml(ROLES);
     let user = User::service_account("a", "operator");
     for (allowed, text) in [
         (true, "get apps:deployments c/x"),
@@ -120,7 +120,7 @@ fn rules_allow_what_they_name_and_nothing_else() {
 
 #[test]
 fn a_decision_says_which_binding_or_which_roles_are_missing() {
-    let roles = Roles::of(ROLES);
+    let roles = Roles::from_yaml(ROLES);
     let user = User::service_account("a", "operator");
     assert_eq!(
         decide(&roles, &user, &wanted("get apps:deployments c/x")).reason,
@@ -149,7 +149,7 @@ fn a_decision_says_which_binding_or_which_roles_are_missing() {
 
 #[test]
 fn nobody_grants_what_he_does_not_hold() {
-    let roles = Roles::of(ROLES);
+    let roles = Roles::from_yaml(ROLES);
     let user = User::service_account("a", "operator");
     let grant = |rules: &str| {
         let role = opdev_object::yaml::from_str(&format!("rules: {rules}")).unwrap();

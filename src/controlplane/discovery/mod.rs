@@ -27,7 +27,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    pub(crate) fn of(value: &Value) -> Self {
+    pub(crate) fn new(value: &Value) -> Self {
         Self::of_bytes(Bytes::from(value.to_string()))
     }
 
@@ -137,7 +137,7 @@ impl Discovery {
         if let Some(document) = cache.documents.get(key) {
             return Some(document.clone());
         }
-        let document = Document::of(&build(&groups(served.resources()))?);
+        let document = Document::new(&build(&groups(served.resources()))?);
         cache.documents.insert(key.to_owned(), document.clone());
         Some(document)
     }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn who_has_the_document_gets_304() {
-        let document = Document::of(&json!({"a": 1}));
+        let document = Document::new(&json!({"a": 1}));
         let first = document.answer(&HeaderMap::new(), "application/json");
         assert_eq!(first.status(), 200);
         let mut headers = HeaderMap::new();

@@ -5,7 +5,7 @@ use super::kind;
 use super::strict::{accepted_patch, of_yaml, yaml_errors};
 use super::write::{Answer, Call};
 use crate::error::{Cause, Status};
-use crate::registry::{Change, Context, FieldValidation, Part, Unfit, Way, accept, fields};
+use crate::registry::{AcceptError, Change, Context, FieldValidation, Part, UpdateMethod, accept, fields};
 use crate::resource::{Resource, metadata};
 use http::StatusCode;
 use opdev_object::meta::group_version;
@@ -27,7 +27,7 @@ const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 impl Kind {
-    fn of(media_type: &str, resource: &Resource) -> Result<Self, Status> {
+    fn from_media_type(media_type: &str, resource: &Resource) -> Result<Self, Status> {
         Ok(match media_type {
             JSON_PATCH => Kind::Json,
             MERGE_PATCH => Kind::Merge,
@@ -65,7 +65,7 @@ fn unnamed(ctx: &mut Context, object: &Value, name: &str) -> Status {
         .map(|field| format!("unknown field {field:?}"))
         .collect();
     match ctx.validation {
-        FieldValidation::Strict => return unfit(object, &Unfit::Strict(unknown)),
+        FieldValidation::Strict => return unfit(object, &AcceptError::Strict(unknown)),
         FieldValidation::Warn => unknown.into_iter().for_each(|text| ctx.warn(text)),
         FieldValidation::Ignore => {}
     }
@@ -73,7 +73,7 @@ fn unnamed(ctx: &mut Context, object: &Value, name: &str) -> Status {
 }
 
 /// The 422 of a patched object that is none of its kind.
-fn unfit(patched: &Value, unfit: &Unfit) -> Status {
+fn unfit(patched: &Value, unfit: &AcceptError) -> Status {
     let text = Value::from(patched.to_string());
     Status::invalid("", "", "", vec![Cause::invalid("patch", &text, &unfit.to_string())])
 }
@@ -81,7 +81,7 @@ fn unfit(patched: &Value, unfit: &Unfit) -> Status {
 impl Call<'_> {
     /// PATCH of the object or of one part of it.
     pub(crate) fn patch(&self, part: Part) -> Answer {
-        let kind = Kind::of(body::media_type(self.headers), self.resource())?;
+        let kind = Kind::from_media_type(body::media_type(self.headers), self.resource())?;
         let mut ctx = self.context("PatchOptions", kind == Kind::Apply)?;
         if kind == Kind::Apply {
             return self.apply(ctx, part);
@@ -121,7 +121,7 @@ impl Call<'_> {
             }
             Ok(object)
         };
-        let change = Change { resource: &resource, key: &key, part, way: Way::Patch };
+        let change = Change { resource: &resource, key: &key, part, way: UpdateMethod::Patch };
         let stored = self.shape.registry.update(&mut ctx, change, &mut make);
         let stored = stored.map_err(|status| status.warned(&ctx.warnings))?;
         Ok((self.shape.answer(StatusCode::OK, &stored)?, ctx.warnings))
@@ -132,7 +132,7 @@ impl Call<'_> {
         let kind = match body::media_type(self.headers) {
             // A Scale has no lists: a strategic merge patch of it is a merge patch.
             STRATEGIC_PATCH => Kind::Merge,
-            other => Kind::of(other, self.resource())?,
+            other => Kind::from_media_type(other, self.resource())?,
         };
         let mut ctx = self.context("PatchOptions", kind == Kind::Apply)?;
         let (resource, key, registry) = (self.resource(), self.key(), &self.shape.registry);
@@ -178,7 +178,7 @@ impl Call<'_> {
         if live.is_none() && (part == Part::Main || resource.rules.create_on_status_update) {
             return self.apply_create(ctx, &applied, force);
         }
-        let change = Change { resource: &resource, key: &key, part, way: Way::Apply };
+        let change = Change { resource: &resource, key: &key, part, way: UpdateMethod::Apply };
         let registry = &self.shape.registry;
         let made = registry.update(&mut ctx, change, &mut |ctx, current| {
             let merged = fields::apply(registry, ctx, &resource, Some(current), &applied, part, force)?;

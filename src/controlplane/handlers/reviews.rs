@@ -33,7 +33,7 @@ impl Call<'_> {
         super::kind::of_body(self.resource(), &object, self.body)?;
         object["apiVersion"] = Value::from(self.resource().api_version());
         object["kind"] = Value::from(self.resource().kind.as_str());
-        metadata::of(&mut object);
+        metadata::map_mut(&mut object);
         let mut ctx = self.context("CreateOptions", false)?;
         self.asked_below(&mut ctx, &self.key(), self.resource().gvk(), &mut object)?;
         object["status"] = match self.resource().plural.as_str() {

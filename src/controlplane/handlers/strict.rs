@@ -3,7 +3,7 @@
 
 use super::body::{self, Read};
 use super::write::Call;
-use crate::registry::{Context, FieldValidation, Unfit, accept};
+use crate::registry::{AcceptError, Context, FieldValidation, accept};
 use crate::resource::Resource;
 use opdev_object::yaml::{self, Kind, Node};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -232,12 +232,12 @@ pub(super) fn yaml_errors(found: &[String]) -> String {
 
 impl Call<'_> {
     /// The body, read as the resource's kind; fields that nobody knows or that stand there twice are told or refused.
-    pub(super) fn accepted(&self, ctx: &mut Context, read: Read) -> Result<Value, Unfit> {
+    pub(super) fn accepted(&self, ctx: &mut Context, read: Read) -> Result<Value, AcceptError> {
         let resource = self.resource();
         let before = ctx.warnings.len();
         let fit = accept(ctx, resource, read.value);
         let unknown = match (ctx.validation, &fit) {
-            (FieldValidation::Strict, Err(Unfit::Strict(unknown))) => unknown.clone(),
+            (FieldValidation::Strict, Err(AcceptError::Strict(unknown))) => unknown.clone(),
             (FieldValidation::Ignore, _) | (_, Err(_)) => return fit,
             (FieldValidation::Strict, Ok(_)) => Vec::new(),
             (FieldValidation::Warn, Ok(_)) => ctx.warnings.split_off(before),
@@ -257,7 +257,7 @@ impl Call<'_> {
             (true, ..) => of_json(self.body).into_iter().chain(unknown).collect(),
         };
         match ctx.validation {
-            FieldValidation::Strict if !told.is_empty() => return Err(Unfit::Strict(told)),
+            FieldValidation::Strict if !told.is_empty() => return Err(AcceptError::Strict(told)),
             FieldValidation::Warn => told.into_iter().for_each(|text| ctx.warn(text)),
             FieldValidation::Strict | FieldValidation::Ignore => {}
         }
@@ -299,14 +299,16 @@ pub(super) fn accepted_patch(
     resource: &Resource,
     object: Value,
     of_patch: &[String],
-) -> Result<Value, Unfit> {
+) -> Result<Value, AcceptError> {
     if ctx.validation == FieldValidation::Warn {
         of_patch.iter().for_each(|text| ctx.warn(text.as_str()));
     }
     match accept(ctx, resource, object) {
-        Err(Unfit::Strict(unknown)) => Err(Unfit::Strict(of_patch.iter().cloned().chain(unknown).collect())),
+        Err(AcceptError::Strict(unknown)) => {
+            Err(AcceptError::Strict(of_patch.iter().cloned().chain(unknown).collect()))
+        }
         Ok(_) if ctx.validation == FieldValidation::Strict && !of_patch.is_empty() => {
-            Err(Unfit::Strict(of_patch.to_vec()))
+            Err(AcceptError::Strict(of_patch.to_vec()))
         }
         other => other,
     }

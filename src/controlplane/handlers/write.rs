@@ -11,7 +11,7 @@ use crate::authorization::Attributes;
 use crate::body::Body;
 use crate::error::Status;
 use crate::identity::User;
-use crate::registry::{Change, Context, FieldValidation, Part, Subject, Way, scale};
+use crate::registry::{AdmissionSubject, Change, Context, FieldValidation, Part, UpdateMethod, scale};
 use crate::resource::{Resource, metadata};
 use crate::storage::{Key, Stored};
 use crate::tokens::Tokens;
@@ -93,7 +93,7 @@ impl Call<'_> {
             )));
         }
         self.check_identity(&object)?;
-        let change = Change { resource, key: &key, part, way: Way::Replace };
+        let change = Change { resource, key: &key, part, way: UpdateMethod::Replace };
         let made = registry.update(ctx, change, &mut |_, _| Ok(object.clone()));
         match made {
             Err(status)
@@ -104,7 +104,7 @@ impl Call<'_> {
                 self.may_create()?;
                 let mut object = object;
                 if !ctx.dry_run {
-                    metadata::of(&mut object).remove("resourceVersion");
+                    metadata::map_mut(&mut object).remove("resourceVersion");
                 }
                 Ok((StatusCode::CREATED, registry.create(ctx, resource, &key.namespace, object)?))
             }
@@ -227,17 +227,17 @@ impl Call<'_> {
         object: &mut Value,
     ) -> Result<(), Status> {
         let registry = &self.shape.registry;
-        if !registry.asks_anybody() {
+        if !registry.has_admission() {
             return Ok(());
         }
         object["apiVersion"] = Value::from(kind.api_version());
         object["kind"] = Value::from(kind.kind.as_str());
-        let meta = metadata::of(object);
+        let meta = metadata::map_mut(object);
         if !key.namespace.is_empty() {
             meta.insert("namespace".to_owned(), Value::from(&*key.namespace));
         }
         let below = self.target.subresource.as_deref().unwrap_or_default();
-        let subject = Subject::below(self.resource(), below, kind, key);
+        let subject = AdmissionSubject::below(self.resource(), below, kind, key);
         registry.admit(ctx, &subject, object).map_err(|status| status.warned(&ctx.warnings))
     }
 
@@ -251,7 +251,7 @@ impl Call<'_> {
             "proxy" => "PodProxyOptions",
             _ => return Ok(()),
         };
-        if !registry.asks_anybody() {
+        if !registry.has_admission() {
             return Ok(());
         }
         let (kind, key) = (Gvk::new("", "v1", kind), self.key());
@@ -269,7 +269,7 @@ impl Call<'_> {
             options["command"] = json!(command);
         }
         let mut ctx = Context::new(self.user, "");
-        let subject = Subject::connect(self.resource(), below, kind, &key);
+        let subject = AdmissionSubject::connect(self.resource(), below, kind, &key);
         registry.admit(&mut ctx, &subject, &mut options)
     }
 
@@ -300,7 +300,7 @@ impl Call<'_> {
         self.asked_below(&mut ctx, &self.key(), kind, &mut eviction)?;
         let (options, _) = options::delete(self.query, said(&eviction).as_ref())?;
         // Whoever may evict the pod need not be asked whether it may go.
-        ctx.unasked = true;
+        ctx.skip_admission = true;
         self.shape.registry.evict(&mut ctx, self.resource(), &self.key(), &options)?;
         Ok((respond::document(StatusCode::CREATED, &success(None), self.shape.agreed.encoding), ctx.warnings))
     }

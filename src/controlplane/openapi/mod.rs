@@ -106,7 +106,7 @@ impl OpenApi {
                 (path.clone(), json!({ "serverRelativeURL": url }))
             })
             .collect();
-        let index = Document::of(&json!({ "paths": paths }));
+        let index = Document::new(&json!({ "paths": paths }));
         cache.index = Some(index.clone());
         index
     }
@@ -120,7 +120,7 @@ impl OpenApi {
         }
         let groups = groups(served.resources());
         let (group, version, resources) = find(&groups, path)?;
-        let document = Document::of(&build(group, version, resources, &Descriptions::read()));
+        let document = Document::new(&build(group, version, resources, &Descriptions::read()));
         cache.documents.insert(path.to_owned(), document.clone());
         Some((hash, document))
     }

@@ -50,7 +50,7 @@ impl Form {
     pub(super) fn write(self, groups: &[Group]) -> Result<Document, protobuf::Error> {
         let document = document(groups);
         Ok(match self {
-            Form::Json => Document::of(&document),
+            Form::Json => Document::new(&document),
             Form::Protobuf => Document::of_bytes(Bytes::from(v2_protobuf::encode(&document)?)),
         })
     }

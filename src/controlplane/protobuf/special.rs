@@ -25,7 +25,7 @@ pub(super) enum Special {
 
 impl Special {
     /// Which one a definition is, if any.
-    pub(super) fn of(definition: &str) -> Option<Special> {
+    pub(super) fn find(definition: &str) -> Option<Special> {
         Some(match definition {
             "io.k8s.apimachinery.pkg.api.resource.Quantity" => Special::Quantity,
             "io.k8s.apimachinery.pkg.util.intstr.IntOrString" => Special::IntOrString,
@@ -49,7 +49,7 @@ impl Special {
 
 /// The reader of a definition that has its own JSON form.
 pub(super) fn reader(definition: &str) -> Option<Reader> {
-    Some(match Special::of(definition)? {
+    Some(match Special::find(definition)? {
         Special::Quantity => quantity,
         Special::IntOrString => int_or_string,
         Special::RawJson => raw_json,

@@ -13,7 +13,7 @@ type Writer = fn(&mut Vec<u8>, &Value, usize) -> Result<(), Error>;
 
 /// The writer of a definition that has its own JSON form.
 pub(super) fn writer(definition: &str) -> Option<Writer> {
-    Some(match Special::of(definition)? {
+    Some(match Special::find(definition)? {
         Special::Quantity => quantity,
         Special::IntOrString => int_or_string,
         Special::RawJson => raw_json,

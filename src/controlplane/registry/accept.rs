@@ -11,23 +11,23 @@ use serde_json::{Map, Value};
 
 /// Why a body is no object of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum AcceptError {
     /// It cannot be read at all.
     Malformed(DecodeError),
     /// It has fields nobody knows, and the request is strict. Each text is one `unknown field "…"`.
     Strict(Vec<String>),
 }
 
-impl std::fmt::Display for Unfit {
+impl std::fmt::Display for AcceptError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unfit::Malformed(error) => error.fmt(f),
-            Unfit::Strict(fields) => write!(f, "strict decoding error: {}", fields.join(", ")),
+            AcceptError::Malformed(error) => error.fmt(f),
+            AcceptError::Strict(fields) => write!(f, "strict decoding error: {}", fields.join(", ")),
         }
     }
 }
 
-impl Unfit {
+impl AcceptError {
     /// The 400 of a create or update.
     pub(crate) fn bad_request(&self, resource: &Resource) -> Status {
         let (kind, version) = (&resource.kind, &resource.version);
@@ -46,11 +46,15 @@ fn note_labels(ctx: &mut Context, resource: &Resource, object: &Value) {
 }
 
 /// Reads `object` as the resource's kind: drops (or refuses) what the schema does not know and fills in defaults.
-pub(crate) fn accept(ctx: &mut Context, resource: &Resource, mut object: Value) -> Result<Value, Unfit> {
+pub(crate) fn accept(
+    ctx: &mut Context,
+    resource: &Resource,
+    mut object: Value,
+) -> Result<Value, AcceptError> {
     note_labels(ctx, resource, &object);
-    let unknown = strip(resource, &mut object).map_err(Unfit::Malformed)?;
+    let unknown = strip(resource, &mut object).map_err(AcceptError::Malformed)?;
     match ctx.validation {
-        FieldValidation::Strict if !unknown.is_empty() => return Err(Unfit::Strict(unknown)),
+        FieldValidation::Strict if !unknown.is_empty() => return Err(AcceptError::Strict(unknown)),
         FieldValidation::Warn => unknown.into_iter().for_each(|text| ctx.warn(text)),
         FieldValidation::Strict | FieldValidation::Ignore => {}
     }

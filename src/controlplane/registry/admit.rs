@@ -4,8 +4,8 @@ use super::accept::accept;
 use super::context::{Context, FieldValidation};
 use super::strategy::strategy_of;
 use super::{Part, Registry, convert, scale};
-use crate::admission::Surroundings;
-use crate::admission::{Asking, Attributes, Operation, Webhooks};
+use crate::admission::Cluster;
+use crate::admission::{Attributes, Dispatcher, Operation, Webhooks};
 use crate::authorization::{self, Decision};
 use crate::contract::Propagation;
 use crate::error::Status;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// What a write is about.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct AdmissionSubject<'a> {
     operation: Operation,
     resource: &'a Resource,
     subresource: &'a str,
@@ -28,10 +28,10 @@ pub(crate) struct Subject<'a> {
     name: &'a str,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> AdmissionSubject<'a> {
     /// A new object.
     pub(super) fn create(resource: &'a Resource, namespace: &'a str, name: &'a str) -> Self {
-        Subject {
+        AdmissionSubject {
             operation: Operation::Create,
             resource,
             subresource: "",
@@ -47,7 +47,7 @@ impl<'a> Subject<'a> {
             Part::Scale => Gvk::new("autoscaling", "v1", "Scale"),
             _ => resource.gvk(),
         };
-        Subject {
+        AdmissionSubject {
             operation: Operation::Update,
             subresource: part.subresource().unwrap_or_default(),
             kind,
@@ -59,7 +59,7 @@ impl<'a> Subject<'a> {
 
     /// Something that is created below an object and is no part of it: an Eviction, a TokenRequest.
     pub(crate) fn below(resource: &'a Resource, subresource: &'a str, kind: Gvk, key: &'a Key) -> Self {
-        Subject {
+        AdmissionSubject {
             operation: Operation::Create,
             subresource,
             kind,
@@ -71,7 +71,10 @@ impl<'a> Subject<'a> {
 
     /// A connection to a pod.
     pub(crate) fn connect(resource: &'a Resource, subresource: &'a str, kind: Gvk, key: &'a Key) -> Self {
-        Subject { operation: Operation::Connect, ..Subject::below(resource, subresource, kind, key) }
+        AdmissionSubject {
+            operation: Operation::Connect,
+            ..AdmissionSubject::below(resource, subresource, kind, key)
+        }
     }
 
     fn attributes(&'a self, ctx: &'a Context) -> Attributes<'a> {
@@ -153,7 +156,7 @@ impl Registry {
     }
 
     /// Whether there is any webhook or policy to ask.
-    pub(crate) fn asks_anybody(&self) -> bool {
+    pub(crate) fn has_admission(&self) -> bool {
         self.admission.any()
     }
 
@@ -169,8 +172,8 @@ impl Registry {
     }
 
     /// Whether webhooks or policies are asked about a write: never about policies.
-    pub(super) fn asks(&self, ctx: &Context, resource: &Resource) -> bool {
-        self.admission.any() && !ctx.unasked && !resource.rules.exempt_from_admission
+    pub(super) fn calls_admission(&self, ctx: &Context, resource: &Resource) -> bool {
+        self.admission.any() && !ctx.skip_admission && !resource.rules.exempt_from_admission
     }
 
     /// Whether what is allocated for an object has to be looked at again after webhooks were asked.
@@ -178,19 +181,19 @@ impl Registry {
         self.admission.any() && strategy_of(resource).allocation.is_some()
     }
 
-    pub(super) fn asking(&self) -> Asking<'_> {
-        Asking { admission: &self.admission, around: self }
+    pub(super) fn asking(&self) -> Dispatcher<'_> {
+        Dispatcher { admission: &self.admission, cluster: self }
     }
 
     /// Has webhooks change an object that is to be written.
-    pub(super) fn mutated(
+    pub(super) fn call_mutating(
         &self,
         ctx: &mut Context,
-        subject: &Subject<'_>,
+        subject: &AdmissionSubject<'_>,
         object: &mut Value,
         old: Option<&Value>,
     ) -> Result<(), Status> {
-        if !self.asks(ctx, subject.resource) {
+        if !self.calls_admission(ctx, subject.resource) {
             return Ok(());
         }
         let managed = object["metadata"].get("managedFields").cloned();
@@ -199,7 +202,7 @@ impl Registry {
         warnings.into_iter().for_each(|text| ctx.warn(text));
         done?;
         if let Err(why) = check_managed(&object["metadata"]["managedFields"]) {
-            let meta = metadata::of(object);
+            let meta = metadata::map_mut(object);
             match managed {
                 Some(managed) => meta.insert("managedFields".to_owned(), managed),
                 None => meta.remove("managedFields"),
@@ -213,14 +216,14 @@ impl Registry {
     }
 
     /// Asks webhooks whether an object may be written as it is now.
-    pub(super) fn validated(
+    pub(super) fn call_validating(
         &self,
         ctx: &mut Context,
-        subject: &Subject<'_>,
+        subject: &AdmissionSubject<'_>,
         object: Option<&Value>,
         old: Option<&Value>,
     ) -> Result<(), Status> {
-        if !self.asks(ctx, subject.resource) {
+        if !self.calls_admission(ctx, subject.resource) {
             return Ok(());
         }
         let mut warnings = Vec::new();
@@ -230,29 +233,29 @@ impl Registry {
     }
 
     /// Has webhooks change an update. A Scale was changed as such before, a Binding is no update.
-    pub(super) fn mutated_update(
+    pub(super) fn call_mutating_for_update(
         &self,
         ctx: &mut Context,
-        subject: &Subject<'_>,
+        subject: &AdmissionSubject<'_>,
         part: Part,
         object: &mut Value,
         current: &Value,
     ) -> Result<(), Status> {
-        if matches!(part, Part::Scale | Part::Binding) || !self.asks(ctx, subject.resource) {
+        if matches!(part, Part::Scale | Part::Binding) || !self.calls_admission(ctx, subject.resource) {
             return Ok(());
         }
         if subject.resource.namespaced {
-            let meta = metadata::of(object);
+            let meta = metadata::map_mut(object);
             meta.entry("namespace").or_insert_with(|| Value::from(subject.namespace));
         }
-        self.mutated(ctx, subject, object, Some(current))
+        self.call_mutating(ctx, subject, object, Some(current))
     }
 
     /// Asks webhooks about an update; about the Scale where that was updated.
-    pub(super) fn validated_update(
+    pub(super) fn call_validating_for_update(
         &self,
         ctx: &mut Context,
-        subject: &Subject<'_>,
+        subject: &AdmissionSubject<'_>,
         part: Part,
         object: &Value,
         current: &Value,
@@ -262,9 +265,9 @@ impl Registry {
             Part::Scale => {
                 let (new, old) =
                     (scale::read(subject.resource, object)?, scale::read(subject.resource, current)?);
-                self.validated(ctx, subject, Some(&new), Some(&old))
+                self.call_validating(ctx, subject, Some(&new), Some(&old))
             }
-            _ => self.validated(ctx, subject, Some(object), Some(current)),
+            _ => self.call_validating(ctx, subject, Some(object), Some(current)),
         }
     }
 
@@ -272,11 +275,11 @@ impl Registry {
     pub(crate) fn admit(
         &self,
         ctx: &mut Context,
-        subject: &Subject<'_>,
+        subject: &AdmissionSubject<'_>,
         object: &mut Value,
     ) -> Result<(), Status> {
-        self.mutated(ctx, subject, object, None)?;
-        self.validated(ctx, subject, Some(object), None)
+        self.call_mutating(ctx, subject, object, None)?;
+        self.call_validating(ctx, subject, Some(object), None)
     }
 
     /// Asks webhooks whether an object may go.
@@ -288,13 +291,15 @@ impl Registry {
         options: &DeleteOptions,
         current: &Arc<Stored>,
     ) -> Result<(), Status> {
-        if !self.asks(ctx, resource) {
+        if !self.calls_admission(ctx, resource) {
             return Ok(());
         }
         let old = convert::served(resource, &self.one_at(resource, current)?.value());
         let name = if options.selected { "" } else { &*key.name };
-        let subject =
-            Subject { operation: Operation::Delete, ..Subject::create(resource, &key.namespace, name) };
+        let subject = AdmissionSubject {
+            operation: Operation::Delete,
+            ..AdmissionSubject::create(resource, &key.namespace, name)
+        };
         let strategy = strategy_of(resource);
         let uid = strategy.delete_names_uid.then(|| metadata::text(&old, "uid"));
         // An object that goes at once although it is marked first: the real server asks twice.
@@ -317,7 +322,7 @@ impl Registry {
     }
 }
 
-impl Surroundings for Registry {
+impl Cluster for Registry {
     fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>> {
         let same =
             |other: &Resource| other.table == resource.table && other.api_version() != resource.api_version();

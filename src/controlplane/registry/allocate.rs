@@ -14,15 +14,15 @@ const PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
 /// What the stored services hold.
 #[derive(Debug, Default)]
-struct Taken {
+struct Allocated {
     addresses: HashSet<String>,
     ports: HashSet<i64>,
 }
 
-impl Taken {
+impl Allocated {
     /// What is known of all services but one (the one that is being written).
-    fn of<'a>(services: impl Iterator<Item = &'a Attributes>, except_uid: &str) -> Self {
-        let mut taken = Taken::default();
+    fn by_services<'a>(services: impl Iterator<Item = &'a Attributes>, except_uid: &str) -> Self {
+        let mut taken = Allocated::default();
         for service in services.filter(|service| service.uid() != except_uid) {
             let address = service.service(ServiceField::Address);
             taken.addresses.extend((!address.is_empty()).then(|| address.to_owned()));
@@ -67,7 +67,7 @@ fn invalid(service: &Value, causes: Vec<Cause>) -> Status {
 }
 
 /// Gives a service what it lacks; the error says what it asks for that it cannot have. `current` is what it was.
-fn service(service: &mut Value, current: Option<&Value>, mut taken: Taken) -> Result<(), Status> {
+fn service(service: &mut Value, current: Option<&Value>, mut taken: Allocated) -> Result<(), Status> {
     let kind = service["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
     let spec = &mut service["spec"];
     if kind == "ExternalName" {
@@ -119,7 +119,7 @@ fn refused(service: &Value, i: usize, number: i64, why: &str) -> Status {
 }
 
 /// The node ports of a new service: ports with the same number share one, whatever their protocols.
-fn new_ports(service: &mut Value, taken: &mut Taken) -> Result<(), Status> {
+fn new_ports(service: &mut Value, taken: &mut Allocated) -> Result<(), Status> {
     let gives = gives_ports(&service["spec"]);
     let mut ports = service["spec"]["ports"].as_array().cloned().unwrap_or_default();
     let asked: Vec<_> = ports.iter().map(|port| (port["port"].clone(), node_port(port))).collect();
@@ -154,7 +154,7 @@ fn new_ports(service: &mut Value, taken: &mut Taken) -> Result<(), Status> {
 }
 
 /// The node ports of a service that is changed: it keeps what it had, and whatever is new gets one of its own.
-fn changed_ports(service: &mut Value, current: &Value, taken: &mut Taken) -> Result<(), Status> {
+fn changed_ports(service: &mut Value, current: &Value, taken: &mut Allocated) -> Result<(), Status> {
     let gives = gives_ports(&service["spec"]);
     let own: Vec<i64> =
         current["spec"]["ports"].as_array().into_iter().flatten().filter_map(node_port).collect();
@@ -200,7 +200,7 @@ pub(super) fn from_registry(
     let services = registry.store.list("services", None).items;
     let known = services.iter().map(|service| service.attributes());
     let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-    let taken = Taken::of(known, uid);
+    let taken = Allocated::by_services(known, uid);
     service(object, current, taken)
 }
 
@@ -264,7 +264,7 @@ fn parsed(address: &str) -> Result<Ipv4Addr, Cause> {
     })
 }
 
-fn address(spec: &mut Value, taken: &mut Taken) -> Result<(), Cause> {
+fn address(spec: &mut Value, taken: &mut Allocated) -> Result<(), Cause> {
     let first = spec["clusterIPs"][0].as_str().map(str::to_owned);
     let asked = spec["clusterIP"].as_str().map(str::to_owned).or(first).filter(|text| !text.is_empty());
     let address = match asked {
@@ -405,14 +405,14 @@ mod tests {
     #[test]
     fn services_get_addresses_and_ports_of_their_own() {
         let mut first = exposed(&json!([{"port": 80}]));
-        service(&mut first, None, Taken::default()).unwrap();
+        service(&mut first, None, Allocated::default()).unwrap();
         let ip = first["spec"]["clusterIP"].as_str().unwrap().to_owned();
         assert!(ip.starts_with("10.96."));
         let node_port = numbers(&first)[0];
         assert!(PORTS.contains(&node_port));
         let stored = [Attributes::of("services", &first)];
         let mut second = exposed(&json!([{"port": 80, "nodePort": node_port}]));
-        let refused = service(&mut second, None, Taken::of(stored.iter(), "2")).unwrap_err();
+        let refused = service(&mut second, None, Allocated::by_services(stored.iter(), "2")).unwrap_err();
         assert_eq!(
             refused.message,
             format!(
@@ -421,7 +421,7 @@ mod tests {
             )
         );
         second["spec"]["clusterIP"] = Value::from(ip);
-        let refused = service(&mut second, None, Taken::of(stored.iter(), "2")).unwrap_err();
+        let refused = service(&mut second, None, Allocated::by_services(stored.iter(), "2")).unwrap_err();
         assert_eq!(refused.causes.len(), 1);
         assert!(refused.message.ends_with("provided IP is already allocated"));
     }
@@ -430,23 +430,23 @@ mod tests {
     fn ports_with_the_same_number_share_a_port_of_the_node_and_keep_it() {
         let mut dns = exposed(&json!([{"name": "dns", "port": 53, "protocol": "UDP"},
             {"name": "tcp", "port": 53, "protocol": "TCP", "nodePort": 30053}, {"name": "web", "port": 80}]));
-        service(&mut dns, None, Taken::default()).unwrap();
+        service(&mut dns, None, Allocated::default()).unwrap();
         assert_eq!(numbers(&dns)[..2], [30053, 30053]);
         let before = dns.clone();
         for port in each(&mut dns["spec"], "ports") {
             port.as_object_mut().unwrap().remove("nodePort");
         }
         keep(&mut dns, &before);
-        service(&mut dns, Some(&before), Taken::default()).unwrap();
+        service(&mut dns, Some(&before), Allocated::default()).unwrap();
         assert_eq!(numbers(&dns), numbers(&before));
         // A port of another name is another port, and gets its own.
         dns["spec"]["ports"][1] = json!({"name": "other", "port": 53, "protocol": "TCP"});
         keep(&mut dns, &before);
-        service(&mut dns, Some(&before), Taken::default()).unwrap();
+        service(&mut dns, Some(&before), Allocated::default()).unwrap();
         let now = numbers(&dns);
         assert!(now[0] == 30053 && now[1] != 30053 && now[2] == numbers(&before)[2]);
         dns["spec"]["ports"][1] = json!({"name": "other", "port": 5, "protocol": "UDP", "nodePort": 30053});
-        let refused = service(&mut dns, Some(&before), Taken::default()).unwrap_err();
+        let refused = service(&mut dns, Some(&before), Allocated::default()).unwrap_err();
         assert_eq!((refused.code, refused.message.as_str()), (500, "duplicate nodePort: {UDP 30053}"));
     }
 
@@ -455,7 +455,7 @@ mod tests {
         let mut checked = json!({"spec": {"type": "LoadBalancer", "externalTrafficPolicy": "Local",
             "healthCheckNodePort": 5, "ports": []}});
         assert_eq!(
-            service(&mut checked, None, Taken::default()).unwrap_err().message,
+            service(&mut checked, None, Allocated::default()).unwrap_err().message,
             "Internal error occurred: failed to allocate requested HealthCheck NodePort 5: provided port is not in the \
              valid range. The range of valid ports is 30000-32767"
         );
@@ -464,7 +464,7 @@ mod tests {
     #[test]
     fn headless_stays_headless() {
         let mut object = json!({"spec": {"type": "ClusterIP", "clusterIP": "None"}});
-        service(&mut object, None, Taken::default()).unwrap();
+        service(&mut object, None, Allocated::default()).unwrap();
         assert_eq!(object["spec"]["clusterIPs"], json!(["None"]));
     }
 }

@@ -145,7 +145,7 @@ mod tests {
         let bare = all.map(|object| {
             let mut object = Value::clone(&object);
             uids.push(metadata::text(&object, "uid").to_owned());
-            let meta = metadata::of(&mut object);
+            let meta = metadata::map_mut(&mut object);
             for field in ["uid", "resourceVersion", "creationTimestamp"] {
                 assert!(meta.remove(field).is_some(), "{field}");
             }

@@ -1,7 +1,7 @@
 //! The built-in resources: what discovery tells comes from the facts, everything else from the strategy of the kind.
 
 use super::{kinds, strategy};
-use crate::resource::{Known, Resource, Subresource, resource_id};
+use crate::resource::{DerivedFields, Resource, Subresource, resource_id};
 use opdev_object::facts::{ResourceFact, facts};
 
 /// All built-in resources.
@@ -30,7 +30,7 @@ fn resource(fact: &ResourceFact) -> Resource {
         rules: strategy.rules,
         strategy,
         custom: None,
-        known: Known::default(),
+        known: DerivedFields::default(),
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a write needs to know about who asks and how: user, field manager, dry run, field validation; and the
-//! warnings it collects on the way. Never holds objects.
+//! The context of one write: its user, field manager, dry run and field validation, and the warnings that it collects.
+//! Never holds objects.
 
 use crate::identity::User;
 use serde_json::{Map, Value};
@@ -16,31 +16,31 @@ pub enum FieldValidation {
     Strict,
 }
 
-/// One write's circumstances.
+/// See the module.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// Who asks.
+    /// Who makes the request.
     pub user: User,
     /// The field manager: `fieldManager`, else the user agent up to its first slash.
     pub manager: String,
-    /// Nothing is kept.
+    /// A dry run: nothing is stored.
     pub dry_run: bool,
-    /// Unknown fields.
+    /// What happens to unknown fields.
     pub validation: FieldValidation,
     /// `Warning` headers to send, each once.
     pub warnings: Vec<String>,
-    /// The options that the request names, as webhooks are told of them.
+    /// The options of the request, which an AdmissionReview repeats.
     pub options: Map<String, Value>,
-    /// Webhooks have no say in it, or have said it already.
-    pub unasked: bool,
-    /// The object came with a template that has `labels: {}`: as good as none, but told apart where they are printed.
+    /// Neither webhooks nor policies are called.
+    pub skip_admission: bool,
+    /// The pod template of the object has `labels: {}`. That means no labels, but errors print it in another way.
     pub emptied_labels: bool,
-    /// A job came without labels and has those of its pods, with all that are added there.
+    /// A Job without labels takes all labels of its pod template.
     pub shares_labels: bool,
 }
 
 impl Context {
-    /// A write by this user and manager, for real.
+    /// A write by this user and manager that is no dry run.
     pub fn new(user: &User, manager: &str) -> Self {
         Context {
             user: user.clone(),
@@ -49,7 +49,7 @@ impl Context {
             validation: FieldValidation::default(),
             warnings: Vec::new(),
             options: Map::new(),
-            unasked: false,
+            skip_admission: false,
             emptied_labels: false,
             shares_labels: false,
         }

@@ -1,6 +1,6 @@
 //! Creating an object: admission of its namespace, names, uids, defaults that are allocated, validation.
 
-use super::admit::Subject;
+use super::admit::AdmissionSubject;
 use super::context::Context;
 use super::part::Part;
 use super::strategy::strategy_of;
@@ -60,15 +60,15 @@ impl Registry {
         metadata::set_namespace(resource, &mut object, namespace)?;
         let versioned = Some(metadata::text(&object, "resourceVersion").to_owned());
         let versioned = versioned.filter(|version| track && !version.is_empty());
-        metadata::wipe(&mut object);
+        metadata::remove_server_fields(&mut object);
         // Who owns what is settled before webhooks or the server add anything of their own.
         if track {
             fields::updated(self, ctx, resource, None, &mut object, Part::Main);
         }
-        let subject = Subject::create(resource, namespace, &asked);
+        let subject = AdmissionSubject::create(resource, namespace, &asked);
         self.fill_limits(resource, namespace, &mut object);
         (strategy_of(resource).admit_create)(self, resource, &mut object)?;
-        self.mutated(ctx, &subject, &mut object, None)?;
+        self.call_mutating(ctx, &subject, &mut object, None)?;
         metadata::set_namespace(resource, &mut object, namespace)?;
         self.check_limits(resource, namespace, &object)?;
         (strategy_of(resource).check_escalation)(self, ctx, resource, namespace, &object, None)?;
@@ -79,7 +79,7 @@ impl Registry {
         for attempt in 0..ATTEMPTS {
             let mut candidate = if generated { object.clone() } else { std::mem::take(&mut object) };
             if generated {
-                metadata::of(&mut candidate)
+                metadata::map_mut(&mut candidate)
                     .insert("name".to_owned(), Value::from(metadata::generate_name(&base)));
             }
             let creation = Creation { versioned: versioned.clone() };
@@ -115,7 +115,7 @@ impl Registry {
         (strategy.set_requester)(&mut object, &ctx.user);
         if ctx.shares_labels {
             let labels = object["spec"]["template"]["metadata"]["labels"].clone();
-            metadata::of(&mut object).insert("labels".to_owned(), labels);
+            metadata::map_mut(&mut object).insert("labels".to_owned(), labels);
         }
         let name = metadata::text(&object, "name").to_owned();
         let before = self.reserved(resource).then(|| object.clone());
@@ -139,10 +139,10 @@ impl Registry {
         }
         warnings::warn(ctx, resource, &object, None);
         self.check_plugins(ctx, (resource, Part::Main), &object, None)?;
-        if self.asks(ctx, resource) {
+        if self.calls_admission(ctx, resource) {
             drop(allocating);
-            let subject = Subject::create(resource, metadata::text(&object, "namespace"), &name);
-            self.validated(ctx, &subject, Some(&object), None)?;
+            let subject = AdmissionSubject::create(resource, metadata::text(&object, "namespace"), &name);
+            self.call_validating(ctx, &subject, Some(&object), None)?;
             allocating = self.lock_allocation(resource);
             // Somebody else may have got the same address meanwhile.
             if let Some(before) = before.filter(|_| !self.still_allocatable(resource, &object, None)) {
@@ -161,7 +161,7 @@ impl Registry {
             }
             let mut object = object;
             if let Some(version) = creation.versioned {
-                metadata::of(&mut object).insert("resourceVersion".to_owned(), Value::from(version));
+                metadata::map_mut(&mut object).insert("resourceVersion".to_owned(), Value::from(version));
             }
             return Ok(Stored::unsaved(object));
         }

@@ -59,7 +59,8 @@ impl Registry {
             if !marked || grace < before.unwrap_or(0) {
                 mark(&mut object, self.now(), grace, marked);
             } else if before.is_none() {
-                metadata::of(&mut object).insert("deletionGracePeriodSeconds".to_owned(), Value::from(0));
+                metadata::map_mut(&mut object)
+                    .insert("deletionGracePeriodSeconds".to_owned(), Value::from(0));
             }
         }
         (strategy.set_deleted_status)(&mut object);
@@ -180,7 +181,7 @@ fn dependents(resource: &Resource, options: &DeleteOptions, object: &mut Value) 
     if foreground {
         list.push("foregroundDeletion".to_owned());
     }
-    let meta = metadata::of(object);
+    let meta = metadata::map_mut(object);
     if list.is_empty() {
         meta.remove("finalizers");
     } else {
@@ -190,7 +191,7 @@ fn dependents(resource: &Resource, options: &DeleteOptions, object: &mut Value) 
 
 fn mark(object: &mut Value, now: jiff::Timestamp, grace: i64, marked: bool) {
     let generation = opdev_object::meta::generation(object);
-    let meta = metadata::of(object);
+    let meta = metadata::map_mut(object);
     let at = now.checked_add(jiff::SignedDuration::from_secs(grace)).unwrap_or(now);
     meta.insert("deletionTimestamp".to_owned(), Value::from(metadata::seconds(at)));
     meta.insert("deletionGracePeriodSeconds".to_owned(), Value::from(grace));

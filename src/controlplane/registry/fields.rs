@@ -57,7 +57,7 @@ pub(crate) fn updated(
 
 /// Writes who owns what where the algebra has no part in it.
 pub(crate) fn set_entries(object: &mut Value, entries: Vec<Value>) {
-    let meta = metadata::of(object);
+    let meta = metadata::map_mut(object);
     if entries.is_empty() {
         meta.remove("managedFields");
     } else {

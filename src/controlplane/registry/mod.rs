@@ -37,9 +37,9 @@ mod versions;
 mod warnings;
 mod write;
 
-pub use accept::Unfit;
+pub use accept::AcceptError;
 pub(crate) use accept::accept;
-pub(crate) use admit::Subject;
+pub(crate) use admit::AdmissionSubject;
 #[cfg(test)]
 pub(crate) use builtin::resources as builtin_resources;
 pub use catalog::{Catalog, Served};
@@ -52,4 +52,4 @@ pub(crate) use printers::Printers;
 pub use state::{Clock, Registry};
 pub(crate) use strategy::{Post, strategy_of};
 pub use time::TimeError;
-pub use update::{Change, Make, Way};
+pub use update::{Change, Make, UpdateMethod};

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::part::Part;
-use super::update::{Change, Way};
+use super::update::{Change, UpdateMethod};
 use super::{Registry, defaults};
 use crate::attributes::PodField;
 use crate::error::{Cause, Status};
@@ -35,7 +35,7 @@ impl Registry {
             return Err(Status::invalid("", "Binding", &key.name, causes));
         }
         let now = metadata::seconds(self.now());
-        let change = Change { resource, key, part: Part::Binding, way: Way::Replace };
+        let change = Change { resource, key, part: Part::Binding, way: UpdateMethod::Replace };
         self.update(ctx, change, &mut |_, current| {
             let refuse = |why: String| Err(Status::conflict("", "pods/binding", &key.name, &why));
             if current["metadata"].get("deletionTimestamp").is_some() {

@@ -140,7 +140,7 @@ fn only_collected(object: &Value, current: &Value) -> bool {
     let bare = |object: &Value| {
         let mut object = object.clone();
         for field in ["ownerReferences", "finalizers", "managedFields", "resourceVersion"] {
-            metadata::of(&mut object).remove(field);
+            metadata::map_mut(&mut object).remove(field);
         }
         object
     };

@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     reset_status(resource, object);
     if resource.rules.generation || resource.custom.is_some() {
-        metadata::of(object).insert("generation".to_owned(), Value::from(1));
+        metadata::map_mut(object).insert("generation".to_owned(), Value::from(1));
     }
     (strategy_of(resource).prepare_create)(object);
 }
@@ -53,7 +53,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, object: &mut Value
         && !matches!(part, Part::Status | Part::Binding | Part::Approval);
     if counts && desired_state_differs(resource, object, current) {
         let next = opdev_object::meta::generation(current) + 1;
-        metadata::of(object).insert("generation".to_owned(), Value::from(next));
+        metadata::map_mut(object).insert("generation".to_owned(), Value::from(next));
     }
 }
 
@@ -70,7 +70,7 @@ fn only(object: &mut Value, current: &Value, resource: &Resource, fields: &[&str
     let wanted: Vec<Option<Value>> = fields.iter().map(|field| object.pointer(field).cloned()).collect();
     let new_meta = object["metadata"].clone();
     *object = current.clone();
-    let meta = metadata::of(object);
+    let meta = metadata::map_mut(object);
     let mut kept = vec!["managedFields", "resourceVersion"];
     if resource.custom.is_none() {
         kept.extend(["annotations", "finalizers", "generateName"]);

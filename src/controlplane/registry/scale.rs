@@ -2,10 +2,10 @@
 
 mod owners;
 
-use super::admit::Subject;
+use super::admit::AdmissionSubject;
 use super::context::Context;
 use super::part::Part;
-use super::update::{Change, Way};
+use super::update::{Change, UpdateMethod};
 use super::{Registry, defaults, fields};
 use crate::error::{Cause, Status};
 use crate::resource::{Resource, metadata};
@@ -101,7 +101,7 @@ fn write(resource: &Resource, object: &mut Value, replicas: i64) {
 fn named(scale: &mut Value, key: &Key) {
     scale["kind"] = Value::from("Scale");
     scale["apiVersion"] = Value::from("autoscaling/v1");
-    let meta = metadata::of(scale);
+    let meta = metadata::map_mut(scale);
     meta.insert("name".to_owned(), Value::from(&*key.name));
     if !key.namespace.is_empty() {
         meta.insert("namespace".to_owned(), Value::from(&*key.namespace));
@@ -119,14 +119,14 @@ impl Registry {
         key: &Key,
         make: &mut dyn FnMut(&Value) -> Result<Value, Status>,
     ) -> Result<Arc<Stored>, Status> {
-        let change = Change { resource, key, part: Part::Scale, way: Way::Replace };
-        let subject = Subject::update(resource, Part::Scale, key);
+        let change = Change { resource, key, part: Part::Scale, way: UpdateMethod::Replace };
+        let subject = AdmissionSubject::update(resource, Part::Scale, key);
         self.update(ctx, change, &mut |ctx, current| {
             let before = read(resource, current)?;
             let mut scale = make(&before)?;
-            if self.asks(ctx, resource) {
+            if self.calls_admission(ctx, resource) {
                 named(&mut scale, key);
-                self.mutated(ctx, &subject, &mut scale, Some(&before))?;
+                self.call_mutating(ctx, &subject, &mut scale, Some(&before))?;
             }
             let mut object = scaled(resource, key, current, &scale)?;
             let number = |scale: &Value| scale["spec"]["replicas"].as_i64().unwrap_or(0);
@@ -136,12 +136,12 @@ impl Registry {
             // An empty resourceVersion in a Scale means any, for every kind.
             let version = metadata::text(&scale, "resourceVersion").to_owned();
             if !version.is_empty() {
-                metadata::of(&mut object).insert("resourceVersion".to_owned(), Value::from(version));
+                metadata::map_mut(&mut object).insert("resourceVersion".to_owned(), Value::from(version));
             }
             for field in ["name", "uid"] {
                 let value = metadata::text(&scale, field).to_owned();
                 if !value.is_empty() {
-                    metadata::of(&mut object).insert(field.to_owned(), Value::from(value));
+                    metadata::map_mut(&mut object).insert(field.to_owned(), Value::from(value));
                 }
             }
             Ok(object)
@@ -157,8 +157,8 @@ impl Registry {
         applied: &Value,
         force: bool,
     ) -> Result<Arc<Stored>, Status> {
-        let change = Change { resource, key, part: Part::Scale, way: Way::Apply };
-        let subject = Subject::update(resource, Part::Scale, key);
+        let change = Change { resource, key, part: Part::Scale, way: UpdateMethod::Apply };
+        let subject = AdmissionSubject::update(resource, Part::Scale, key);
         let now = self.now();
         self.update(ctx, change, &mut |ctx, current| {
             let mut live = read(resource, current)?;
@@ -169,7 +169,7 @@ impl Registry {
             }
             live["metadata"]["managedFields"] = Value::from(owners);
             let mut merged = fields::apply_scale(ctx, &live, applied, force, now)?;
-            self.mutated(ctx, &subject, &mut merged, Some(&live))?;
+            self.call_mutating(ctx, &subject, &mut merged, Some(&live))?;
             if resource.custom.is_some() && merged["spec"] != live["spec"] {
                 let meta = |field: &str| metadata::text(applied, field);
                 let place = format!("{}/{}", meta("namespace"), meta("name"));

@@ -1,7 +1,7 @@
 //! Changing an object: optimistic locking, what stays as it was, validation, writes that change nothing, and the
 //! removal of an object whose last finalizer goes.
 
-use super::admit::Subject;
+use super::admit::AdmissionSubject;
 use super::context::Context;
 use super::part::Part;
 use super::strategy::strategy_of;
@@ -25,12 +25,12 @@ pub struct Change<'a> {
     /// Which part of it.
     pub part: Part,
     /// How the new object came to be.
-    pub way: Way,
+    pub way: UpdateMethod,
 }
 
 /// How the new object of a change came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum UpdateMethod {
     /// Somebody sent the whole of it.
     Replace,
     /// A patch of the current one.
@@ -76,16 +76,16 @@ impl Registry {
         let mut object = make(ctx, &served)?;
         self.check_identity(ctx, change, &object, &served)?;
         // Who owns what is settled before webhooks or the server change what the request says.
-        if way != Way::Apply && part != Part::Scale {
+        if way != UpdateMethod::Apply && part != Part::Scale {
             fields::updated(self, ctx, resource, Some(&served), &mut object, part);
         }
-        let subject = Subject::update(resource, part, key);
-        self.mutated_update(ctx, &subject, part, &mut object, &served)?;
+        let subject = AdmissionSubject::update(resource, part, key);
+        self.call_mutating_for_update(ctx, &subject, part, &mut object, &served)?;
         check_version(change, &object, &served)?;
         let strategy = strategy_of(resource);
         (strategy.check_escalation)(self, ctx, resource, &key.namespace, &object, Some(&served))?;
         let unconditional = metadata::text(&object, "resourceVersion").is_empty();
-        let moved = metadata::moved(&object, &served);
+        let moved = metadata::uid_change(&object, &served);
         metadata::keep(&mut object, &served);
         prepare::prepare_update(resource, part, &mut object, &served);
         if part == Part::Status {
@@ -104,9 +104,9 @@ impl Registry {
             warnings::warn(ctx, resource, &object, Some(&served));
         }
         self.check_plugins(ctx, (resource, part), &object, Some(&served))?;
-        if self.asks(ctx, resource) {
+        if self.calls_admission(ctx, resource) {
             drop(allocating);
-            self.validated_update(ctx, &subject, part, &object, &served)?;
+            self.call_validating_for_update(ctx, &subject, part, &object, &served)?;
             allocating = self.lock_allocation(resource);
             // Somebody else may have got the same address meanwhile.
             if allocating.is_some() && !self.still_allocatable(resource, &object, Some(&served)) {
@@ -168,7 +168,7 @@ impl Registry {
             ));
         }
         let (uid, own) = (metadata::text(object, "uid"), metadata::text(current, "uid"));
-        if way == Way::Replace && !uid.is_empty() && uid != own {
+        if way == UpdateMethod::Replace && !uid.is_empty() && uid != own {
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: \
                  Precondition failed: UID in precondition: {uid}, UID in object meta: {own}",
@@ -235,7 +235,7 @@ fn check_version(change: Change<'_>, object: &Value, current: &Value) -> Result<
         // Here the real server names the resource, not the kind.
         return Err(Status::invalid(&resource.group, &resource.plural, &key.name, vec![cause]));
     }
-    if let (Err(_), Way::Patch | Way::Apply) = (version.parse::<u64>(), way) {
+    if let (Err(_), UpdateMethod::Patch | UpdateMethod::Apply) = (version.parse::<u64>(), way) {
         let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
         return Err(Status::new(500, "", why));
     }

@@ -4,7 +4,7 @@ use super::Registry;
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
 use super::part::Part;
-use super::update::{Change, Way};
+use super::update::{Change, UpdateMethod};
 use crate::contract::Write;
 use crate::error::Status;
 use crate::identity::User;
@@ -32,7 +32,8 @@ impl Registry {
             Write::Patch { resource, namespace, name, patch } => {
                 let resource = self.resource(resource)?;
                 let key = key(&resource, namespace.as_deref(), name);
-                let change = Change { resource: &resource, key: &key, part: Part::Main, way: Way::Replace };
+                let change =
+                    Change { resource: &resource, key: &key, part: Part::Main, way: UpdateMethod::Replace };
                 self.update(ctx, change, &mut |ctx, current| {
                     let mut object = current.clone();
                     opdev_object::patch::merge_patch(&mut object, patch);
@@ -58,8 +59,12 @@ impl Registry {
             Write::Finalize { name } => {
                 let resource = self.resource("namespaces")?;
                 let key = Key::new("", name);
-                let change =
-                    Change { resource: &resource, key: &key, part: Part::Finalize, way: Way::Replace };
+                let change = Change {
+                    resource: &resource,
+                    key: &key,
+                    part: Part::Finalize,
+                    way: UpdateMethod::Replace,
+                };
                 self.update(ctx, change, &mut |_, current| {
                     let mut object = current.clone();
                     if let Some(spec) = object["spec"].as_object_mut() {
@@ -96,7 +101,7 @@ impl Registry {
     ) -> Result<Arc<Stored>, Status> {
         let resource = self.resource(resource)?;
         let key = key(&resource, object["metadata"]["namespace"].as_str(), metadata::text(object, "name"));
-        let change = Change { resource: &resource, key: &key, part, way: Way::Replace };
+        let change = Change { resource: &resource, key: &key, part, way: UpdateMethod::Replace };
         self.update(ctx, change, &mut |ctx, _| {
             accept(ctx, &resource, object.clone()).map_err(|e| e.bad_request(&resource))
         })

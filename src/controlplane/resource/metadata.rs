@@ -14,7 +14,7 @@ const LONGEST_GENERATED_BASE: usize = 63 - GENERATED_LENGTH;
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// `metadata` for changing; made where it is missing or no object.
-pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
+pub(crate) fn map_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
     }
@@ -49,7 +49,7 @@ pub(crate) fn generate_name(base: &str) -> String {
 
 /// Makes the object's namespace that of the request; refuses another one.
 pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: &str) -> Result<(), Status> {
-    let meta = of(object);
+    let meta = map_mut(object);
     if !resource.namespaced {
         meta.remove("namespace");
         return Ok(());
@@ -67,8 +67,8 @@ pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: 
 }
 
 /// Takes away what only the server says of an object that is to be created.
-pub(crate) fn wipe(object: &mut Value) {
-    let meta = of(object);
+pub(crate) fn remove_server_fields(object: &mut Value) {
+    let meta = map_mut(object);
     for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         meta.remove(field);
     }
@@ -76,7 +76,7 @@ pub(crate) fn wipe(object: &mut Value) {
 
 /// What a create stamps: uid, creation time; and takes away.
 pub(crate) fn stamp(object: &mut Value, now: Timestamp) {
-    let meta = of(object);
+    let meta = map_mut(object);
     for field in
         ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"]
     {
@@ -88,12 +88,12 @@ pub(crate) fn stamp(object: &mut Value, now: Timestamp) {
 
 /// The creation time of what is answered and never kept.
 pub(crate) fn stamp_time(object: &mut Value, now: Timestamp) {
-    of(object).insert("creationTimestamp".to_owned(), Value::from(seconds(now)));
+    map_mut(object).insert("creationTimestamp".to_owned(), Value::from(seconds(now)));
 }
 
 /// What an update cannot change: taken from the object as it is.
 pub(crate) fn keep(object: &mut Value, current: &Value) {
-    let meta = of(object);
+    let meta = map_mut(object);
     let old = &current["metadata"];
     for field in [
         "uid",
@@ -191,7 +191,7 @@ pub(crate) fn validate_update(
 }
 
 /// Refuses a patch that makes another object of it. A whole object with another uid is refused before.
-pub(crate) fn moved(object: &Value, current: &Value) -> Option<Cause> {
+pub(crate) fn uid_change(object: &Value, current: &Value) -> Option<Cause> {
     let uid = text(object, "uid");
     let same = uid.is_empty() || uid == text(current, "uid");
     (!same).then(|| Cause::invalid("metadata.uid", &Value::from(uid), "field is immutable"))

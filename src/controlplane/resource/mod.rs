@@ -111,12 +111,12 @@ pub struct Resource {
     /// Set for custom resources.
     pub custom: Option<Custom>,
     /// What follows from the rest, worked out on first use.
-    pub(crate) known: Known,
+    pub(crate) known: DerivedFields,
 }
 
 /// What every request for a resource needs to know of it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct DerivedFields {
     schema: OnceLock<SchemaRef>,
     id: OnceLock<String>,
     api_version: OnceLock<String>,

@@ -51,7 +51,7 @@ pub(crate) struct Conversion {
 
 impl Conversion {
     /// Reads a definition; `None` where its versions only differ in their name.
-    pub(crate) fn of(definition: &Value) -> Option<Self> {
+    pub(crate) fn from_definition(definition: &Value) -> Option<Self> {
         let conversion = &definition["spec"]["conversion"];
         if conversion["strategy"] != "Webhook" {
             return None;

@@ -5,7 +5,7 @@ use crate::authorization::Attributes;
 use crate::handlers::path::{Query, decoded};
 
 /// Reads the attributes of a request.
-pub(super) fn of(method: &str, path: &str, query: &str) -> Attributes {
+pub(super) fn of_request(method: &str, path: &str, query: &str) -> Attributes {
     resource(method, path, query).unwrap_or_else(|| Attributes {
         verb: method.to_lowercase(),
         path: Some(decoded(path).unwrap_or_else(|| path.to_owned())),
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn read(method: &str, path: &str, query: &str) -> String {
-        let wanted = of(method, path, query);
+        let wanted = of_request(method, path, query);
         let place = match &wanted.path {
             Some(path) => path.clone(),
             None => format!("{}:{} {}/{}", wanted.group, wanted.combined(), wanted.namespace, wanted.name),

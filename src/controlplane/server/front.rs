@@ -129,7 +129,7 @@ impl Front {
     ) -> Result<Cow<'a, User>, Status> {
         let registry = self.api.registry();
         // Read only where somebody decides by it.
-        let wanted = || attributes::of(method.as_str(), path, query);
+        let wanted = || attributes::of_request(method.as_str(), path, query);
         let user = impersonation::impersonated(registry, user, headers, &wanted)?;
         if !ALWAYS_ALLOWED.contains(&path) && !registry.allows_all(&user) {
             registry.authorize(&user, &wanted())?;

@@ -3,10 +3,10 @@
 
 use super::certificates::{Authority, Failure, user_of};
 use super::front::Front;
-use super::guests::{Guest, Guests};
 use super::kubeconfig::{kubeconfig, kubeconfig_of_token};
 use super::observed::{self, Disconnected};
 use super::observer::{Client, Clients, ObservedToken};
+use super::unauthenticated::{UnauthenticatedConnection, UnauthenticatedConnections};
 use crate::answer::unauthorized;
 use crate::body::Body;
 use crate::identity::User;
@@ -106,7 +106,7 @@ impl std::fmt::Debug for Listening {
     }
 }
 
-struct Entrance {
+struct ApiService {
     front: Arc<Front>,
     token: String,
     observed: Arc<Clients>,
@@ -139,9 +139,9 @@ pub(crate) async fn listen(
     // Whoever gets a kubeconfig may rely on it.
     store.settled().await.map_err(|why| why.to_string())?;
     let observed = Arc::clone(front.clients());
-    let entrance = Arc::new(Entrance { front, token, observed });
+    let service = Arc::new(ApiService { front, token, observed });
     let tracker = tasks.clone();
-    tasks.spawn(async move { accept(&listener, &acceptor, &entrance, &stop, &tracker).await });
+    tasks.spawn(async move { accept(&listener, &acceptor, &service, &stop, &tracker).await });
     Ok(Listening { address, kubeconfig, authority: trusted.clone() })
 }
 
@@ -185,29 +185,29 @@ pub(crate) fn random_token() -> Result<String, Failure> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What is behind a socket.
-pub(super) trait Door: Send + Sync + 'static {
+/// The service that answers the requests of a socket.
+pub(super) trait SocketService: Send + Sync + 'static {
     /// What answers are made of.
     type Body: http_body::Body<Data = bytes::Bytes, Error: std::error::Error + Send + Sync> + Send + 'static;
 
-    /// Answers a request of somebody whose certificate says who it is, or of nobody known yet.
+    /// Answers a request. `certified` is the user of the client certificate, if there is one.
     fn answer(
         &self,
         certified: Option<&User>,
-        guest: &Guest,
+        connection: &UnauthenticatedConnection,
         request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<Self::Body>, Disconnected>> + Send;
 }
 
 /// Accepts connections until told to stop.
-pub(super) async fn accept<D: Door>(
+pub(super) async fn accept<D: SocketService>(
     listener: &TcpListener,
     acceptor: &TlsAcceptor,
-    entrance: &Arc<D>,
+    service: &Arc<D>,
     stop: &CancellationToken,
     tasks: &TaskTracker,
 ) {
-    let guests = Arc::new(Guests::default());
+    let connections = Arc::new(UnauthenticatedConnections::default());
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -215,31 +215,31 @@ pub(super) async fn accept<D: Door>(
         };
         match accepted {
             Ok((stream, _)) => {
-                let guest = guests.enter();
-                tasks.spawn(connection(stream, acceptor.clone(), entrance.clone(), stop.clone(), guest));
+                let client = connections.add();
+                tasks.spawn(connection(stream, acceptor.clone(), service.clone(), stop.clone(), client));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 // Out of file descriptors, most likely: an unknown client gives its own back.
-                guests.make_room();
+                connections.close_most_silent();
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }
 }
 
-async fn connection<D: Door>(
+async fn connection<D: SocketService>(
     stream: TcpStream,
     acceptor: TlsAcceptor,
-    entrance: Arc<D>,
+    service: Arc<D>,
     stop: CancellationToken,
-    guest: Guest,
+    unauthenticated: UnauthenticatedConnection,
 ) {
-    let guest = Arc::new(guest);
+    let unauthenticated = Arc::new(unauthenticated);
     let _ = stream.set_nodelay(true);
     let stream = tokio::select! {
         () = stop.cancelled() => return,
-        () = guest.has_to_go() => return,
+        () = unauthenticated.closed() => return,
         stream = tokio::time::timeout(HANDSHAKE_LIMIT, handshake(stream, &acceptor)) => match stream {
             Ok(Ok(Some(stream))) => stream,
             Ok(Err(error)) => {
@@ -251,12 +251,12 @@ async fn connection<D: Door>(
     };
     let certified = stream.get_ref().1.peer_certificates().and_then(|chain| user_of(chain.first()?));
     if certified.is_some() {
-        guest.is_known();
+        unauthenticated.mark_authenticated();
     }
-    let (certified, visitor) = (Arc::new(certified), guest.clone());
+    let (certified, client) = (Arc::new(certified), unauthenticated.clone());
     let answer = service_fn(move |request: Request<Incoming>| {
-        let (entrance, certified, visitor) = (entrance.clone(), certified.clone(), visitor.clone());
-        async move { entrance.answer(certified.as_ref().as_ref(), &visitor, request).await }
+        let (service, certified, client) = (service.clone(), certified.clone(), client.clone());
+        async move { service.answer(certified.as_ref().as_ref(), &client, request).await }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_LIMIT);
@@ -269,8 +269,8 @@ async fn connection<D: Door>(
     let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer));
     let result = tokio::select! {
         result = connection.as_mut() => result,
-        () = guest.has_to_go() => {
-            tracing::debug!("a connection ended: its client has not said who it is");
+        () = unauthenticated.closed() => {
+            tracing::debug!("a connection was closed: its client has not authenticated");
             return;
         }
         () = stop.cancelled() => {
@@ -308,25 +308,25 @@ enum Visitor {
     Observed(Arc<Client>),
 }
 
-impl Door for Entrance {
+impl SocketService for ApiService {
     type Body = Body;
 
     async fn answer(
         &self,
         certified: Option<&User>,
-        guest: &Guest,
+        connection: &UnauthenticatedConnection,
         request: Request<Incoming>,
     ) -> Result<Response<Body>, Disconnected> {
-        let _under_way = guest.begins();
-        match self.visitor(certified, request.headers()) {
+        let _under_way = connection.request_started();
+        match self.client(certified, request.headers()) {
             Some(Visitor::User(user)) => {
                 if !user.is_anonymous() {
-                    guest.is_known();
+                    connection.mark_authenticated();
                 }
                 Ok(self.front.answer(&user, request).await)
             }
             Some(Visitor::Observed(client)) => {
-                guest.is_known();
+                connection.mark_authenticated();
                 observed::answer(|request| self.front.answer(&client.user, request), &client, request).await
             }
             None => Ok(unauthorized()),
@@ -334,13 +334,13 @@ impl Door for Entrance {
     }
 }
 
-impl Entrance {
+impl ApiService {
     /// Certificate first, then token (the admin's, one of an observed client, or one of a ServiceAccount), then nobody.
-    fn visitor(&self, certified: Option<&User>, headers: &HeaderMap) -> Option<Visitor> {
+    fn client(&self, certified: Option<&User>, headers: &HeaderMap) -> Option<Visitor> {
         match (certified, bearer(headers)) {
             (Some(user), _) => Some(Visitor::User(user.clone())),
             (None, Some(token)) if same(token, &self.token) => Some(Visitor::User(User::admin())),
-            (None, Some(token)) => match self.observed.of(token) {
+            (None, Some(token)) => match self.observed.client_of_token(token) {
                 Some(client) => Some(Visitor::Observed(client)),
                 None => self.front.user_of_token(token).map(Visitor::User),
             },

@@ -57,8 +57,8 @@ pub(super) struct Answered<'a> {
 }
 
 impl Labels {
-    fn of(request: &Answered<'_>) -> Self {
-        let wanted = attributes::of(request.method.as_str(), request.path, request.query);
+    fn of_request(request: &Answered<'_>) -> Self {
+        let wanted = attributes::of_request(request.method.as_str(), request.path, request.query);
         let is_resource = wanted.path.is_none();
         let scope = match &wanted {
             Attributes { path: Some(_), .. } => "",
@@ -123,7 +123,7 @@ impl Metrics {
 
     /// Counts a request.
     pub(super) fn count(&self, request: &Answered<'_>, catalog: &Catalog) {
-        let mut labels = Labels::of(request);
+        let mut labels = Labels::of_request(request);
         if (400..500).contains(&request.code) {
             labels.keep_served(catalog);
         }
@@ -227,7 +227,7 @@ mod tests {
     fn labels(method: &Method, path: &str, query: &str) -> String {
         let took = Duration::from_millis(30);
         let applies = query.contains("apply");
-        Labels::of(&Answered { method, path, query, applies, code: 200, took }).text("")
+        Labels::of_request(&Answered { method, path, query, applies, code: 200, took }).text("")
     }
 
     #[test]
@@ -253,7 +253,8 @@ mod tests {
         ] {
             let took = Duration::ZERO;
             let applies = query == "apply";
-            let found = Labels::of(&Answered { method: &method, path, query, applies, code: 200, took });
+            let found =
+                Labels::of_request(&Answered { method: &method, path, query, applies, code: 200, took });
             let Labels { scope, subresource, verb, version, resource, group, .. } = found;
             assert_eq!(
                 format!("{scope} {subresource:?} {verb} {version} {resource} {group:?}"),

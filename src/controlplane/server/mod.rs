@@ -5,7 +5,6 @@ mod attributes;
 pub(crate) mod certificates;
 mod endpoint;
 pub(crate) mod front;
-mod guests;
 mod health;
 mod impersonation;
 mod in_process;
@@ -15,6 +14,7 @@ mod metrics;
 mod observed;
 mod observer;
 mod relay;
+mod unauthenticated;
 
 pub use endpoint::{
     EndpointHandler, EndpointRequest, EndpointResponse, check_serving, self_signed, serve_endpoint,

@@ -236,7 +236,7 @@ pub(crate) struct Clients(RwLock<HashMap<String, Arc<Client>>>);
 
 impl Clients {
     /// Who has this token.
-    pub(super) fn of(&self, token: &str) -> Option<Arc<Client>> {
+    pub(super) fn client_of_token(&self, token: &str) -> Option<Arc<Client>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(token).cloned()
     }
 

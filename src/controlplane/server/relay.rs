@@ -2,11 +2,11 @@
 //! cluster. Its only secret is a token of its own; nobody without it gets any further than 401.
 
 use super::certificates::{Authority, Failure};
-use super::guests::Guest;
 use super::kubeconfig::kubeconfig_of_token;
-use super::listener::{Door, Listen, accept, bearer, random_token, same};
+use super::listener::{Listen, SocketService, accept, bearer, random_token, same};
 use super::observed::{self, Answered, Disconnected, Tee, widened};
 use super::observer::{Client, Observer};
+use super::unauthenticated::UnauthenticatedConnection;
 use crate::answer::unauthorized;
 use crate::error::Status;
 use crate::identity::User;
@@ -75,7 +75,7 @@ impl Relay {
         let token = random_token()?;
         let stop = CancellationToken::new();
         let client = Client { user, observer };
-        let door = Arc::new(Doorman { upstream, token: token.clone(), client, stop: stop.clone() });
+        let door = Arc::new(RelayService { upstream, token: token.clone(), client, stop: stop.clone() });
         let tasks = TaskTracker::new();
         let (stopping, tracker) = (stop.clone(), tasks.clone());
         tasks.spawn(async move { accept(&listener, &acceptor, &door, &stopping, &tracker).await });
@@ -89,7 +89,7 @@ impl Relay {
     }
 }
 
-struct Doorman {
+struct RelayService {
     upstream: Upstream,
     token: String,
     client: Client,
@@ -97,21 +97,21 @@ struct Doorman {
     stop: CancellationToken,
 }
 
-impl Door for Doorman {
+impl SocketService for RelayService {
     type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
     async fn answer(
         &self,
         _certified: Option<&User>,
-        guest: &Guest,
+        connection: &UnauthenticatedConnection,
         mut request: Request<Incoming>,
     ) -> Result<Answered<std::io::Error>, Disconnected> {
-        let _under_way = guest.begins();
+        let _under_way = connection.request_started();
         if !bearer(request.headers()).is_some_and(|token| same(token, &self.token)) {
             return Ok(widened(unauthorized()));
         }
         request.headers_mut().remove(AUTHORIZATION);
-        guest.is_known();
+        connection.mark_authenticated();
         let switched = request.headers().contains_key(UPGRADE).then(|| hyper::upgrade::on(&mut request));
         let mut answer = observed::answer(|request| self.relay(request), &self.client, request).await?;
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(ours)) = (answer.status(), switched) {
@@ -122,7 +122,7 @@ impl Door for Doorman {
     }
 }
 
-impl Doorman {
+impl RelayService {
     async fn relay(&self, request: Request<Tee<Incoming>>) -> RelayedAnswer {
         let (parts, body) = request.into_parts();
         match Limited::new(body, LARGEST).collect().await {

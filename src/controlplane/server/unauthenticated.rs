@@ -1,6 +1,6 @@
-//! Connections whose client is not known yet: nothing that was sent over them has shown a credential. There is room for
-//! a fixed number of them; where one more comes, the one that has been silent for longest goes. So clients that say
-//! nothing never keep out those that do, and those that are known are not counted at all.
+//! Connections whose client has not authenticated yet: no request on them has carried a valid credential. Their number is
+//! limited: where one more comes, the one that has been silent for longest is closed. So clients that send nothing never
+//! keep others out. Authenticated connections are not counted.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 /// All connections of unknown clients of one listener.
 #[derive(Debug, Default)]
-pub(super) struct Guests(Mutex<Waiting>);
+pub(super) struct UnauthenticatedConnections(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -27,35 +27,40 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn append(&mut self, leave: CancellationToken) -> u64 {
+    fn append(&mut self, close: CancellationToken) -> u64 {
         self.turn += 1;
-        self.by_turn.insert(self.turn, leave);
+        self.by_turn.insert(self.turn, close);
         self.turn
     }
 }
 
-impl Guests {
+impl UnauthenticatedConnections {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes in a new connection; another one goes where there is no room.
-    pub(super) fn enter(self: &Arc<Self>) -> Guest {
-        let leave = CancellationToken::new();
+    pub(super) fn add(self: &Arc<Self>) -> UnauthenticatedConnection {
+        let close = CancellationToken::new();
         let mut waiting = self.lock();
-        let turn = waiting.append(leave.clone());
+        let turn = waiting.append(close.clone());
         while waiting.by_turn.len() > ROOM
             && let Some((_, silent)) = waiting.by_turn.pop_first()
         {
             silent.cancel();
         }
         drop(waiting);
-        let place = Mutex::new(Place { turn: Some(turn), since: Instant::now() });
-        Guest { guests: self.clone(), leave, place, under_way: AtomicUsize::new(0) }
+        let activity = Mutex::new(Activity { turn: Some(turn), since: Instant::now() });
+        UnauthenticatedConnection {
+            connections: self.clone(),
+            close,
+            activity,
+            in_progress: AtomicUsize::new(0),
+        }
     }
 
     /// Has the connection go that has been silent for longest, where the system has no room for more.
-    pub(super) fn make_room(&self) {
+    pub(super) fn close_most_silent(&self) {
         if let Some((_, silent)) = self.lock().by_turn.pop_first() {
             silent.cancel();
         }
@@ -63,7 +68,7 @@ impl Guests {
 }
 
 #[derive(Debug)]
-struct Place {
+struct Activity {
     /// `None` once the client is known.
     turn: Option<u64>,
     /// The last time that it was heard.
@@ -72,68 +77,68 @@ struct Place {
 
 /// One connection. Dropping it makes room.
 #[derive(Debug)]
-pub(super) struct Guest {
-    guests: Arc<Guests>,
-    leave: CancellationToken,
-    place: Mutex<Place>,
+pub(super) struct UnauthenticatedConnection {
+    connections: Arc<UnauthenticatedConnections>,
+    close: CancellationToken,
+    activity: Mutex<Activity>,
     /// Requests that are being answered.
-    under_way: AtomicUsize,
+    in_progress: AtomicUsize,
 }
 
 /// A request that is being answered.
-pub(super) struct UnderWay<'a>(&'a Guest);
+pub(super) struct RequestInProgress<'a>(&'a UnauthenticatedConnection);
 
-impl Drop for UnderWay<'_> {
+impl Drop for RequestInProgress<'_> {
     fn drop(&mut self) {
-        self.0.under_way.fetch_sub(1, Ordering::AcqRel);
-        self.0.heard();
+        self.0.in_progress.fetch_sub(1, Ordering::AcqRel);
+        self.0.touch();
     }
 }
 
-impl Guest {
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+impl UnauthenticatedConnection {
+    fn activity(&self) -> MutexGuard<'_, Activity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request has come.
-    pub(super) fn begins(&self) -> UnderWay<'_> {
-        self.under_way.fetch_add(1, Ordering::AcqRel);
-        self.heard();
-        UnderWay(self)
+    pub(super) fn request_started(&self) -> RequestInProgress<'_> {
+        self.in_progress.fetch_add(1, Ordering::AcqRel);
+        self.touch();
+        RequestInProgress(self)
     }
 
-    fn heard(&self) {
-        let mut place = self.place();
-        place.since = Instant::now();
-        if let Some(turn) = place.turn {
-            let mut waiting = self.guests.lock();
+    fn touch(&self) {
+        let mut activity = self.activity();
+        activity.since = Instant::now();
+        if let Some(turn) = activity.turn {
+            let mut waiting = self.connections.lock();
             // One that is told to go stays told.
-            if let Some(leave) = waiting.by_turn.remove(&turn) {
-                place.turn = Some(waiting.append(leave));
+            if let Some(close) = waiting.by_turn.remove(&turn) {
+                activity.turn = Some(waiting.append(close));
             }
         }
     }
 
     /// The client has shown who it is. Nothing ends the connection any more for being silent.
-    pub(super) fn is_known(&self) {
-        if let Some(turn) = self.place().turn.take() {
-            self.guests.lock().by_turn.remove(&turn);
+    pub(super) fn mark_authenticated(&self) {
+        if let Some(turn) = self.activity().turn.take() {
+            self.connections.lock().by_turn.remove(&turn);
         }
     }
 
     /// Until when the client may be silent; `None` once it is known.
     fn deadline(&self) -> Option<Instant> {
-        let place = self.place();
-        place.turn?;
-        let busy = self.under_way.load(Ordering::Acquire) > 0;
-        Some(if busy { Instant::now() + SILENCE } else { place.since + SILENCE })
+        let activity = self.activity();
+        activity.turn?;
+        let busy = self.in_progress.load(Ordering::Acquire) > 0;
+        Some(if busy { Instant::now() + SILENCE } else { activity.since + SILENCE })
     }
 
     /// Resolves when the connection has to go: others need its room, or its client has been silent for too long.
-    pub(super) async fn has_to_go(&self) {
+    pub(super) async fn closed(&self) {
         while let Some(at) = self.deadline() {
             tokio::select! {
-                () = self.leave.cancelled() => return,
+                () = self.close.cancelled() => return,
                 () = sleep_until(at) => {}
             }
             if self.deadline().is_some_and(|at| at <= Instant::now()) {
@@ -144,9 +149,9 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for UnauthenticatedConnection {
     fn drop(&mut self) {
-        self.is_known();
+        self.mark_authenticated();
     }
 }
 
@@ -157,36 +162,36 @@ mod tests {
 
     #[tokio::test]
     async fn the_one_that_was_silent_for_longest_goes() {
-        let guests = Arc::new(Guests::default());
-        let first = guests.enter();
-        let known = guests.enter();
-        known.is_known();
-        let mut others: Vec<Guest> = (1..ROOM).map(|_| guests.enter()).collect();
-        let goes = |guest: &Guest| guest.has_to_go().now_or_never().is_some();
+        let connections = Arc::new(UnauthenticatedConnections::default());
+        let first = connections.add();
+        let known = connections.add();
+        known.mark_authenticated();
+        let mut others: Vec<UnauthenticatedConnection> = (1..ROOM).map(|_| connections.add()).collect();
+        let goes = |connection: &UnauthenticatedConnection| connection.closed().now_or_never().is_some();
         assert!(!goes(&first) && !others.iter().any(goes), "all of them fit");
-        drop(first.begins());
-        others.push(guests.enter());
+        drop(first.request_started());
+        others.push(connections.add());
         let gone: Vec<usize> =
-            others.iter().enumerate().filter(|(_, guest)| goes(guest)).map(|(at, _)| at).collect();
+            others.iter().enumerate().filter(|(_, connection)| goes(connection)).map(|(at, _)| at).collect();
         assert_eq!(gone, [0], "the first has been heard since");
         assert!(!goes(&first) && !goes(&known));
         others.clear();
-        assert_eq!(guests.lock().by_turn.len(), 1);
+        assert_eq!(connections.lock().by_turn.len(), 1);
     }
 
     #[tokio::test]
     async fn only_unknown_clients_that_ask_nothing_have_a_deadline() {
-        let guests = Arc::new(Guests::default());
-        let (silent, busy, known) = (guests.enter(), guests.enter(), guests.enter());
-        let under_way = busy.begins();
-        known.is_known();
-        let began = silent.place().since;
+        let connections = Arc::new(UnauthenticatedConnections::default());
+        let (silent, busy, known) = (connections.add(), connections.add(), connections.add());
+        let in_progress = busy.request_started();
+        known.mark_authenticated();
+        let began = silent.activity().since;
         assert_eq!(silent.deadline(), Some(began + SILENCE));
         assert!(busy.deadline() > Some(began + SILENCE));
         assert_eq!(known.deadline(), None);
-        drop(under_way);
-        assert_eq!(busy.deadline(), Some(busy.place().since + SILENCE));
-        silent.place().since -= SILENCE;
-        silent.has_to_go().await;
+        drop(in_progress);
+        assert_eq!(busy.deadline(), Some(busy.activity().since + SILENCE));
+        silent.activity().since -= SILENCE;
+        silent.closed().await;
     }
 }

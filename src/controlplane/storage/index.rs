@@ -30,7 +30,7 @@ enum Term<'a> {
 
 impl Index {
     pub(super) fn new(table: &str) -> Self {
-        Index { by: Indexed::of(table), hasher: RandomState::new(), entries: HashMap::new() }
+        Index { by: Indexed::for_table(table), hasher: RandomState::new(), entries: HashMap::new() }
     }
 
     /// Takes in that an object was created, replaced or removed.

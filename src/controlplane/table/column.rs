@@ -17,16 +17,16 @@ pub(crate) struct Column {
 impl Column {
     /// The first column of every table.
     pub(crate) fn name() -> Self {
-        Column { format: "name".into(), description: NAME.into(), ..Column::of("Name", "string") }
+        Column { format: "name".into(), description: NAME.into(), ..Column::new("Name", "string") }
     }
 
     /// The age.
     pub(crate) fn age() -> Self {
-        Column { description: "How long ago the object was created.".into(), ..Column::of("Age", "string") }
+        Column { description: "How long ago the object was created.".into(), ..Column::new("Age", "string") }
     }
 
     /// A column that is always shown.
-    pub(crate) fn of(name: &'static str, kind: &'static str) -> Self {
+    pub(crate) fn new(name: &'static str, kind: &'static str) -> Self {
         Column {
             name: name.into(),
             kind: kind.into(),

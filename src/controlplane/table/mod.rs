@@ -47,7 +47,7 @@ pub(crate) fn columns(resource: &Resource, printer: Option<&Printer>) -> Vec<Val
     let columns = match (&resource.custom, printer) {
         (Some(custom), _) => custom::columns(&custom.printer_columns),
         (None, Some(printer)) => printer.columns.iter().map(|text| parsed(text)).collect(),
-        (None, None) => vec![Column::name(), Column::of("Created At", "date")],
+        (None, None) => vec![Column::name(), Column::new("Created At", "date")],
     };
     columns.iter().map(Column::to_value).collect()
 }
@@ -74,7 +74,7 @@ fn parsed(text: &'static str) -> Column {
     match name {
         "Name" => Column { priority, ..Column::name() },
         "Age" => Column { priority, ..Column::age() },
-        _ => Column { priority, ..Column::of(name, kind) },
+        _ => Column { priority, ..Column::new(name, kind) },
     }
 }
 

@@ -5,7 +5,7 @@ mod mutate;
 mod params;
 mod validate;
 
-pub(super) use mutate::Rounds;
+pub(super) use mutate::Reinvocations;
 
 use super::hook::{Constraints, text, texts};
 use crate::contract::View;
@@ -216,7 +216,7 @@ fn bound<S>(
 
 impl Policies {
     /// Reads what is configured.
-    pub(super) fn of(view: &dyn View) -> Self {
+    pub(super) fn read(view: &dyn View) -> Self {
         let [validating, validating_bindings, mutating, mutating_bindings] =
             RESOURCES.map(|resource| view.list(resource, None));
         Policies {

@@ -4,7 +4,7 @@
 use super::super::matching::{Roles, meets, seen};
 use super::validate::given;
 use super::{Binding, Mutating, Mutation, Policies, Policy};
-use crate::admission::attributes::{Attributes, Surroundings};
+use crate::admission::attributes::{Attributes, Cluster};
 use crate::error::{Cause, Status};
 use crate::resource::Resource;
 use opdev_object::apply::overlay;
@@ -19,7 +19,7 @@ type Invocation = (String, String, String);
 
 /// What is known of a request from one round to the next.
 #[derive(Debug, Default)]
-pub(in super::super) struct Rounds {
+pub(in super::super) struct Reinvocations {
     /// It is the second round.
     again: bool,
     /// Those that were asked and want to be asked again.
@@ -30,7 +30,7 @@ pub(in super::super) struct Rounds {
     last: Option<Value>,
 }
 
-impl Rounds {
+impl Reinvocations {
     fn changed(&mut self) {
         let mut eager = std::mem::take(&mut self.eager);
         self.due.append(&mut eager);
@@ -38,7 +38,7 @@ impl Rounds {
 }
 
 /// A policy that is to be asked, at the version it speaks of.
-struct Asked<'a> {
+struct DueMutation<'a> {
     policy: &'a Policy<Mutating>,
     binding: &'a Binding,
     at: Option<Arc<Resource>>,
@@ -69,11 +69,11 @@ impl Policies {
     /// A policy could not do what it says and its failure counts.
     pub(in super::super) fn mutate(
         &self,
-        around: &dyn Surroundings,
+        cluster: &dyn Cluster,
         asked: &Attributes<'_>,
         object: &mut Value,
         old: Option<&Value>,
-        rounds: &mut Rounds,
+        rounds: &mut Reinvocations,
     ) -> Result<bool, Status> {
         if self.mutating.is_empty() {
             return Ok(false);
@@ -82,10 +82,10 @@ impl Policies {
             rounds.changed();
         }
         let mut failures = Failures(Vec::new());
-        let wanted = self.wanted(around, asked, (object, old), &mut failures);
+        let wanted = self.wanted(cluster, asked, (object, old), &mut failures);
         let mut touched = false;
         for invocation in wanted {
-            touched |= invocation.carry_out(around, asked, object, old, rounds, &mut failures)?;
+            touched |= invocation.carry_out(cluster, asked, object, old, rounds, &mut failures)?;
         }
         if touched {
             rounds.changed();
@@ -107,14 +107,14 @@ impl Policies {
     /// Those that the request concerns, each with its binding and its parameters.
     fn wanted(
         &self,
-        around: &dyn Surroundings,
+        cluster: &dyn Cluster,
         asked: &Attributes<'_>,
         (object, old): (&Value, Option<&Value>),
         failures: &mut Failures,
-    ) -> Vec<Asked<'_>> {
+    ) -> Vec<DueMutation<'_>> {
         let mut wanted = Vec::new();
         for policy in &self.mutating {
-            let at = match meets(&policy.meant, around, asked, Some(object), old) {
+            let at = match meets(&policy.meant, cluster, asked, Some(object), old) {
                 Ok(Some(at)) => at,
                 Ok(None) => continue,
                 Err(status) => {
@@ -123,23 +123,23 @@ impl Policies {
                     continue;
                 }
             };
-            if let Some(why) = policy.unknown_params(around) {
+            if let Some(why) = policy.unknown_params(cluster) {
                 failures.add(policy, None, &format!("failed to configure policy: {why}"), false);
                 continue;
             }
             for binding in &policy.bindings {
                 let meant = binding.meant.as_ref();
-                let meant = meant.map(|meant| meets(meant, around, asked, Some(object), old));
+                let meant = meant.map(|meant| meets(meant, cluster, asked, Some(object), old));
                 let found = match meant {
                     Some(Ok(None)) => continue,
                     Some(Err(status)) => Err(status.message),
                     None | Some(Ok(Some(_))) => {
-                        let params = policy.params(binding.params.as_ref(), around, asked);
+                        let params = policy.params(binding.params.as_ref(), cluster, asked);
                         params.map_err(|error| error.to_string())
                     }
                 };
                 match found {
-                    Ok(found) => wanted.extend(found.into_iter().map(|params| Asked {
+                    Ok(found) => wanted.extend(found.into_iter().map(|params| DueMutation {
                         policy,
                         binding,
                         at: at.clone(),
@@ -163,7 +163,7 @@ fn name<'a>(asked: &Attributes<'a>, object: &'a Value) -> &'a str {
     names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
 }
 
-impl Asked<'_> {
+impl DueMutation<'_> {
     fn key(&self) -> Invocation {
         let said =
             |params: &Value, field: &str| params["metadata"][field].as_str().unwrap_or_default().to_owned();
@@ -175,20 +175,20 @@ impl Asked<'_> {
     /// Does to the object what the policy says; whether anything was done.
     fn carry_out(
         &self,
-        around: &dyn Surroundings,
+        cluster: &dyn Cluster,
         asked: &Attributes<'_>,
         object: &mut Value,
         old: Option<&Value>,
-        rounds: &mut Rounds,
+        rounds: &mut Reinvocations,
         failures: &mut Failures,
     ) -> Result<bool, Status> {
         let (policy, libraries) = (self.policy, Libraries::default());
         let at = self.at.as_deref().unwrap_or(asked.resource);
-        let roles = Roles { around, asked, resource: at };
+        let roles = Roles { cluster, asked, resource: at };
         let authorizer: Option<&dyn Authorizer> = Some(&roles);
         let look = |object: &Value| {
-            let seen = seen(around, asked, self.at.clone(), Some(object), old)?;
-            let (_, given) = given(around, asked, &seen)?;
+            let seen = seen(cluster, asked, self.at.clone(), Some(object), old)?;
+            let (_, given) = given(cluster, asked, &seen)?;
             Ok::<_, Status>((seen.object.unwrap_or_default(), given.with_params(self.params.as_ref())))
         };
         let (mut current, mut given) = look(object)?;
@@ -223,11 +223,11 @@ impl Asked<'_> {
                     evaluation.run(expression).unwrap_or_else(|spent| Err(spent.to_string()))
                 }
             };
-            match outcome.map(|outcome| changed(around, asked, at, (&current, mutation), &outcome)) {
+            match outcome.map(|outcome| changed(cluster, asked, at, (&current, mutation), &outcome)) {
                 Ok(Ok(after)) => {
                     touched = true;
                     *object = if self.at.is_some() && asked.kind == asked.resource.gvk() {
-                        around.converted(at, asked.resource, after)?
+                        cluster.converted(at, asked.resource, after)?
                     } else {
                         after
                     };
@@ -259,7 +259,7 @@ enum Unchanged {
 
 /// The object after a mutation.
 fn changed(
-    around: &dyn Surroundings,
+    cluster: &dyn Cluster,
     asked: &Attributes<'_>,
     at: &Resource,
     (current, mutation): (&Value, &Mutation),
@@ -303,7 +303,7 @@ fn changed(
     }
     // What a custom resource does not have is dropped; of a built-in kind it is refused.
     let strict = matches!(mutation, Mutation::Patch(_)) && at.custom.is_none();
-    around.completed(at, after, strict).map_err(Unchanged::Refused)
+    cluster.completed(at, after, strict).map_err(Unchanged::Refused)
 }
 
 /// A real server does not know the types of what is no object of a resource.

@@ -2,7 +2,7 @@
 
 use super::super::matching::selects;
 use super::{ParamRef, Policy};
-use crate::admission::attributes::{Attributes, Surroundings};
+use crate::admission::attributes::{Attributes, Cluster};
 use crate::error::Status;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::SelectorError;
@@ -54,9 +54,9 @@ impl std::fmt::Display for ParamsError {
 
 impl<S> Policy<S> {
     /// That the kind of the parameters is not served.
-    pub(super) fn unknown_params(&self, around: &dyn Surroundings) -> Option<String> {
+    pub(super) fn unknown_params(&self, cluster: &dyn Cluster) -> Option<String> {
         let kind = self.params.as_ref()?;
-        let known = around.of_kind(kind).is_some();
+        let known = cluster.of_kind(kind).is_some();
         (!known).then(|| format!("failed to find resource referenced by paramKind: '{}'", shown(kind)))
     }
 
@@ -67,11 +67,11 @@ impl<S> Policy<S> {
     pub(super) fn params(
         &self,
         wanted: Option<&ParamRef>,
-        around: &dyn Surroundings,
+        cluster: &dyn Cluster,
         asked: &Attributes<'_>,
     ) -> Result<Vec<Option<Value>>, ParamsError> {
         let (Some(kind), Some(wanted)) = (&self.params, wanted) else { return Ok(vec![None]) };
-        let Some(resource) = around.of_kind(kind) else {
+        let Some(resource) = cluster.of_kind(kind) else {
             return Err(ParamsError::UnknownKind(kind.clone()));
         };
         let namespace = match (resource.namespaced, wanted.namespace.as_str(), asked.namespace) {
@@ -96,7 +96,7 @@ impl<S> Policy<S> {
             }
             None => None,
         };
-        let mut found = around
+        let mut found = cluster
             .objects(&resource, namespace, Some(wanted.name.as_str()).filter(|name| !name.is_empty()))
             .map_err(ParamsError::NotFound)?;
         found.retain(|object| selector.is_none_or(|selector| selects(selector, object)));

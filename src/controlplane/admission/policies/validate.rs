@@ -1,9 +1,9 @@
 //! What validating policies make of a request: a refusal, warnings, or nothing. The texts are the real server's.
 
-use super::super::matching::{Roles, Seen, meets, seen};
+use super::super::matching::{Roles, VersionedRequest, meets, seen};
 use super::super::review;
 use super::{Binding, Policies, Policy, Validating, Validation};
-use crate::admission::attributes::{Attributes, Surroundings};
+use crate::admission::attributes::{Attributes, Cluster};
 use crate::error::{Cause, Status};
 use opdev_object::cel::{BUDGET, CONDITIONS_BUDGET, Evaluation, Given, Libraries, Spent};
 use serde_json::Value;
@@ -33,7 +33,7 @@ impl Policies {
     /// The first denial, or a namespace that is not there.
     pub(in super::super) fn validate(
         &self,
-        around: &dyn Surroundings,
+        cluster: &dyn Cluster,
         asked: &Attributes<'_>,
         object: Option<&Value>,
         old: Option<&Value>,
@@ -41,7 +41,7 @@ impl Policies {
     ) -> Result<(), Status> {
         let mut denials = Vec::new();
         for policy in &self.validating {
-            policy.judge(around, asked, (object, old), warnings, &mut denials)?;
+            policy.judge(cluster, asked, (object, old), warnings, &mut denials)?;
         }
         match denials.first() {
             Some((policy, binding, denial)) => Err(refusal(asked, object, policy, *binding, denial)),
@@ -77,7 +77,7 @@ impl Policy<Validating> {
     /// Adds what the policy has against a request.
     fn judge<'a>(
         &'a self,
-        around: &dyn Surroundings,
+        cluster: &dyn Cluster,
         asked: &Attributes<'_>,
         (object, old): (Option<&Value>, Option<&Value>),
         warnings: &mut Vec<String>,
@@ -90,7 +90,7 @@ impl Policy<Validating> {
                 denials.push((self.name.as_str(), binding, denial));
             }
         };
-        let at = match meets(&self.meant, around, asked, object, old) {
+        let at = match meets(&self.meant, cluster, asked, object, old) {
             Ok(Some(at)) => at,
             Ok(None) => return Ok(()),
             Err(status) => {
@@ -98,11 +98,11 @@ impl Policy<Validating> {
                 return Ok(());
             }
         };
-        if let Some(why) = self.unknown_params(around) {
+        if let Some(why) = self.unknown_params(cluster) {
             broken(None, &why);
             return Ok(());
         }
-        let mut request: Option<(Seen, Given)> = None;
+        let mut request: Option<(VersionedRequest, Given)> = None;
         for binding in &self.bindings {
             let mut broken = |why: &str| {
                 if !self.ignore {
@@ -110,7 +110,7 @@ impl Policy<Validating> {
                     denials.push((self.name.as_str(), Some(binding.name.as_str()), denial));
                 }
             };
-            let meant = binding.meant.as_ref().map(|meant| meets(meant, around, asked, object, old));
+            let meant = binding.meant.as_ref().map(|meant| meets(meant, cluster, asked, object, old));
             match meant {
                 None | Some(Ok(Some(_))) => {}
                 Some(Ok(None)) => continue,
@@ -119,7 +119,7 @@ impl Policy<Validating> {
                     continue;
                 }
             }
-            let params = match self.params(binding.params.as_ref(), around, asked) {
+            let params = match self.params(binding.params.as_ref(), cluster, asked) {
                 Ok(params) => params,
                 Err(error) => {
                     broken(&error.to_string());
@@ -130,8 +130,8 @@ impl Policy<Validating> {
                 continue;
             }
             if request.is_none() {
-                match seen(around, asked, at.clone(), object, old) {
-                    Ok(seen) => request = Some(given(around, asked, &seen)?),
+                match seen(cluster, asked, at.clone(), object, old) {
+                    Ok(seen) => request = Some(given(cluster, asked, &seen)?),
                     Err(status) => {
                         broken(&format!("failed to convert object version: {}", status.message));
                         continue;
@@ -141,7 +141,7 @@ impl Policy<Validating> {
             let Some((seen, given)) = &request else { continue };
             for params in params {
                 let given = given.with_params(params.as_ref());
-                let roles = Roles { around, asked, resource: seen.at.as_deref().unwrap_or(asked.resource) };
+                let roles = Roles { cluster, asked, resource: seen.at.as_deref().unwrap_or(asked.resource) };
                 let (found, always) = self.decide(&given, &roles);
                 self.act(binding, found, warnings, denials);
                 denials.extend(
@@ -257,20 +257,20 @@ fn words(validation: &Validation, messages: &mut Evaluation<'_>) -> Result<Optio
 
 /// What a request gives a policy to look at, at the version it speaks of.
 pub(super) fn given(
-    around: &dyn Surroundings,
+    cluster: &dyn Cluster,
     asked: &Attributes<'_>,
-    seen: &Seen,
-) -> Result<(Seen, Given), Status> {
+    seen: &VersionedRequest,
+) -> Result<(VersionedRequest, Given), Status> {
     // The object of a request that creates or changes a namespace has none.
     let of_namespace = asked.kind.group.is_empty() && asked.kind.kind == "Namespace";
     let mut namespace = None;
     if !asked.namespace.is_empty() && !of_namespace {
-        match around.get("namespaces", None, asked.namespace) {
+        match cluster.get("namespaces", None, asked.namespace) {
             Some(found) => namespace = Some(found),
             None => return Err(Status::not_found("", "namespaces", asked.namespace)),
         }
     }
-    let bare = Seen { at: seen.at.clone(), object: None, old: None };
+    let bare = VersionedRequest { at: seen.at.clone(), object: None, old: None };
     let request = review::request(asked, &bare, "");
     let given = Given::new(seen.object.as_ref(), seen.old.as_ref(), &request);
     Ok((bare, given.with_namespace(namespace.as_deref())))

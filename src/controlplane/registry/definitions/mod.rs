@@ -23,7 +23,7 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// Marks a definition that is going: its resources have to go first. It is no new generation and has no grace, and
 /// what is asked of its dependents does not count.
 pub(crate) fn terminate(object: &mut Value, now: Timestamp) {
-    let meta = metadata::of(object);
+    let meta = metadata::map_mut(object);
     meta.insert("deletionTimestamp".to_owned(), Value::from(metadata::seconds(now)));
     let list = meta.entry("finalizers").or_insert_with(|| json!([]));
     if let Some(list) = list.as_array_mut()
@@ -231,7 +231,7 @@ impl Registry {
         if let Some(resource) = resource {
             let mut ctx = Context::new(&crate::identity::User::controller("crd-finalizer"), "kube-apiserver");
             // Nobody has asked for each of them.
-            ctx.unasked = true;
+            ctx.skip_admission = true;
             for object in self.store.list(&resource.table, None).items {
                 let options = super::DeleteOptions {
                     propagation: Some(crate::contract::Propagation::Background),

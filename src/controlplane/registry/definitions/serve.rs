@@ -1,7 +1,7 @@
 //! From a definition to the resources it serves, one per served version.
 
 use crate::registry::strategy;
-use crate::resource::{Conversion, Custom, Known, Resource, ResourceRules, ScalePaths};
+use crate::resource::{Conversion, Custom, DerivedFields, Resource, ResourceRules, ScalePaths};
 use crate::resource::{Subresource, metadata, resource_id};
 use serde_json::Value;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn resource(definition: &Value, version: &Value) -> Resource {
         rules: ResourceRules { generation: true, unconditional_update: false, ..ResourceRules::COMMON },
         strategy: &strategy::COMMON,
         custom: Some(custom(definition, version, &group)),
-        known: Known::default(),
+        known: DerivedFields::default(),
         version: name,
         group,
         kind,
@@ -124,7 +124,7 @@ fn custom(definition: &Value, version: &Value, group: &str) -> Custom {
         preserve_unknown_fields: definition["spec"]["preserveUnknownFields"] == true,
         mark: format!("{}/{}", text(&definition["metadata"]["uid"]), definition["metadata"]["generation"]),
         since: metadata::text(definition, "resourceVersion").parse().unwrap_or(0),
-        conversion: Conversion::of(definition).map(Arc::new),
+        conversion: Conversion::from_definition(definition).map(Arc::new),
         deprecation_warning: deprecation,
     }
 }

@@ -98,6 +98,6 @@ fn take_template_labels(object: &mut Value) {
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     let own = object["metadata"]["labels"].as_object().is_some_and(|own| !own.is_empty());
     if !own && labels.is_object() {
-        metadata::of(object).insert("labels".to_owned(), labels);
+        metadata::map_mut(object).insert("labels".to_owned(), labels);
     }
 }

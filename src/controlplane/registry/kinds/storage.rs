@@ -105,7 +105,7 @@ fn csi_driver(spec: &mut Value) {
 
 /// Storage that is in use stays: whoever releases it takes the finalizer off.
 fn protect(object: &mut Value, finalizer: &str) {
-    let meta = metadata::of(object);
+    let meta = metadata::map_mut(object);
     let list = meta.entry("finalizers").or_insert_with(|| json!([]));
     if let Some(list) = list.as_array_mut().filter(|list| !list.iter().any(|name| name == finalizer)) {
         list.push(Value::from(finalizer));

@@ -90,7 +90,7 @@ fn version(text: &str) -> Option<Option<u32>> {
 }
 
 impl Policy {
-    fn of(namespace: &Value) -> Self {
+    fn from_labels(namespace: &Value) -> Self {
         let labels = &namespace["metadata"]["labels"];
         let mut wrong = Vec::new();
         let mut read = |mode: &str, failed: Level| {
@@ -170,7 +170,7 @@ impl Registry {
         if !labels.is_some_and(|labels| labels.keys().any(|key| key.starts_with(PREFIX))) {
             return Ok(());
         }
-        let policy = Policy::of(&namespace.value());
+        let policy = Policy::from_labels(&namespace.value());
         let enforces = pods == Pods::Itself;
         if enforces && old.is_some_and(|old| !significant(object, old)) {
             return Ok(());
@@ -207,8 +207,8 @@ impl Registry {
         old: Option<&Value>,
     ) -> Result<(), Status> {
         let name = metadata::text(object, "name");
-        let policy = Policy::of(object);
-        let before = old.map(Policy::of);
+        let policy = Policy::from_labels(object);
+        let before = old.map(Policy::from_labels);
         let known = before.as_ref().is_some_and(|before| before.wrong == policy.wrong);
         if !policy.wrong.is_empty() && !known {
             return Err(Status::invalid(&resource.group, &resource.kind, name, policy.wrong));

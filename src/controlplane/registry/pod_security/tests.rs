@@ -126,7 +126,7 @@ fn versions_of_the_standards_differ() {
 
 #[test]
 fn labels_say_how_strict_a_namespace_is() {
-    let of = |labels: Value| Policy::of(&json!({"metadata": {"labels": labels}}));
+    let of = |labels: Value| Policy::from_labels(&json!({"metadata": {"labels": labels}}));
     let standard = |level, minor| Standard { level, minor };
     let one = of(json!({"pod-security.kubernetes.io/enforce": "baseline",
         "pod-security.kubernetes.io/enforce-version": "v1.20"}));

@@ -1,6 +1,6 @@
 //! What is refused of jobs and cron jobs. Read `crate::schedule` for the five fields of cron.
 
-use super::place::{absent, at_least_zero, immutable, one_of, selector};
+use super::checks::{absent, at_least_zero, immutable, one_of, selector};
 use super::pod;
 use super::workloads::mismatch;
 use crate::error::Cause;

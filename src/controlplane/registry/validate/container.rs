@@ -1,10 +1,10 @@
 //! What is refused of a container: its name and image, ports, environment, mounts, resources, probes.
 
-use super::names;
-use super::place::{
+use super::checks::{
     absent, amount, at_least_zero, entries, identity, items, named, one_of, optional, port, port_number,
     quantity_at_least_zero,
 };
+use super::names;
 use crate::error::Cause;
 use serde_json::{Value, json};
 
@@ -285,7 +285,7 @@ fn wrong_context(context: &Value, place: &str, detail: &str) -> Cause {
         ("AppArmorProfile", "appArmorProfile"),
     ];
     let fields: Vec<(&str, &Value)> = FIELDS.iter().map(|(go, json)| (*go, &context[*json])).collect();
-    super::place::wrong_struct(place, &fields, detail)
+    super::checks::wrong_struct(place, &fields, detail)
 }
 
 fn probe(probe: &Value, place: &str, causes: &mut Vec<Cause>) {

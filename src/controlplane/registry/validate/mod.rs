@@ -2,9 +2,9 @@
 //! all others by their schema. Never changes an object. Custom resources are validated by their own schema.
 
 pub(super) mod batch;
+mod checks;
 mod container;
 pub(super) mod networking;
-mod place;
 pub(super) mod pod;
 pub(super) mod policies;
 pub(super) mod rbac;
@@ -13,7 +13,7 @@ pub(super) mod storage;
 pub(super) mod webhooks;
 pub(super) mod workloads;
 
-pub(crate) use place::{absent, immutable, items};
+pub(crate) use checks::{absent, immutable, items};
 pub(crate) use workloads::print_emptied_labels;
 
 use super::strategy::strategy_of;
@@ -117,51 +117,51 @@ fn cause(error: FieldError) -> Cause {
 
 /// What is wrong with a new object of a built-in kind.
 pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
-    whole(resource, object, None)
+    validate_all(resource, object, None)
 }
 
-fn whole(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
+fn validate_all(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
     (strategy_of(resource).validate_generated)(object, current, &mut causes);
-    causes.extend(again(resource, object, current));
+    causes.extend(validate_fields(resource, object, current));
     causes
 }
 
-fn again(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
+fn validate_fields(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
     (strategy_of(resource).validate)(resource, object, current, &mut causes);
     for error in opdev_object::schema::missing(object, resource.schema()) {
-        if !causes.iter().any(|known| about(&known.field, &error.path)) {
+        if !causes.iter().any(|known| covers(&known.field, &error.path)) {
             causes.push(cause(error));
         }
     }
     causes
 }
 
-/// Whether what is known of one field is also about another: a part of it, told of as a whole.
-fn about(known: &str, field: &str) -> bool {
+/// Whether a cause of the field `known` covers `field`, too: it is the same field, or a part of it.
+fn covers(known: &str, field: &str) -> bool {
     field.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest == ".type" || rest.starts_with('['))
 }
 
-/// What is wrong with an object of a built-in kind that is to replace another; `amid` is what was found in its metadata
-/// and comes amid the rest.
+/// What is wrong with an object of a built-in kind that replaces `current`. `metadata_causes` are those causes of its
+/// metadata that are reported between the other ones.
 pub(crate) fn update(
     resource: &Resource,
     object: &Value,
     current: &Value,
-    mut amid: Vec<Cause>,
+    mut metadata_causes: Vec<Cause>,
 ) -> Vec<Cause> {
     let strategy = strategy_of(resource);
     let mut causes = Vec::new();
-    // Some kinds say first what may not change, others first what is wrong.
+    // Some kinds report first what may not change, others first what is wrong.
     (strategy.validate_change_first)(object, current, &mut causes);
     if resource.rules.metadata_checks.order != MetadataOrder::WholeFirst {
-        causes.append(&mut amid);
+        causes.append(&mut metadata_causes);
     }
-    causes.extend(whole(resource, object, Some(current)));
-    causes.append(&mut amid);
+    causes.extend(validate_all(resource, object, Some(current)));
+    causes.append(&mut metadata_causes);
     if strategy.validates_updates_twice {
-        causes.extend(again(resource, object, Some(current)));
+        causes.extend(validate_fields(resource, object, Some(current)));
     }
     (strategy.validate_change)(object, current, &mut causes);
     causes

@@ -1,7 +1,7 @@
 //! What is refused of services and ingresses.
 
+use super::checks::{absent, entries, items, labels, named, one_of, optional, port, port_number};
 use super::names;
-use super::place::{absent, entries, items, labels, named, one_of, optional, port, port_number};
 use crate::error::Cause;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! What is refused of pods and pod templates. Read `container` for what is inside.
 
-use super::place::{absent, annotations, identity, items, labels, named, one_of, optional};
+use super::checks::{absent, annotations, identity, items, labels, named, one_of, optional};
 use super::{container, names};
 use crate::error::Cause;
 use serde_json::{Value, json};
@@ -220,7 +220,7 @@ fn affinity(affinity: &Value, place: &str, causes: &mut Vec<Cause>) {
 }
 
 fn pod_term(term: &Value, place: &str, causes: &mut Vec<Cause>) {
-    super::place::selector(&format!("{place}.labelSelector"), &term["labelSelector"], causes);
+    super::checks::selector(&format!("{place}.labelSelector"), &term["labelSelector"], causes);
     let field = format!("{place}.topologyKey");
     if absent(&term["topologyKey"]) {
         causes.push(Cause::required(field.as_str(), "can not be empty"));

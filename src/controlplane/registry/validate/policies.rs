@@ -1,6 +1,6 @@
 //! What is refused of admission policies and their bindings.
 
-use super::place::{self, absent, items, named, selector};
+use super::checks::{self, absent, items, named, selector};
 use super::webhooks::{conditions, one_of, rule};
 use crate::error::Cause;
 use opdev_object::cel::{self, Compiler, Expression, Wanted};
@@ -51,7 +51,7 @@ pub(in crate::registry) fn mutating(object: &Value, causes: &mut Vec<Cause>) {
     for (index, found) in mutations.iter().enumerate() {
         mutation(found, &format!("spec.mutations[{index}]"), &compiler, causes);
     }
-    place::one_of("spec.reinvocationPolicy", &spec["reinvocationPolicy"], &["IfNeeded", "Never"], causes);
+    checks::one_of("spec.reinvocationPolicy", &spec["reinvocationPolicy"], &["IfNeeded", "Never"], causes);
 }
 
 fn mutation(found: &Value, place: &str, compiler: &Compiler, causes: &mut Vec<Cause>) {
@@ -60,7 +60,7 @@ fn mutation(found: &Value, place: &str, compiler: &Compiler, causes: &mut Vec<Ca
         ("JSONPatch", "jsonPatch", Wanted::Operations),
     ];
     let sort = found["patchType"].as_str().unwrap_or_default();
-    place::one_of(&format!("{place}.patchType"), &found["patchType"], &SORTS.map(|(sort, ..)| sort), causes);
+    checks::one_of(&format!("{place}.patchType"), &found["patchType"], &SORTS.map(|(sort, ..)| sort), causes);
     if !SORTS.iter().any(|(known, ..)| *known == sort) {
         return;
     }

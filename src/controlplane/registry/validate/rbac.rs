@@ -1,7 +1,7 @@
 //! What is refused of roles and their bindings.
 
+use super::checks::{absent, items, named, wrong_struct};
 use super::names;
-use super::place::{absent, items, named, wrong_struct};
 use crate::error::Cause;
 use serde_json::{Value, json};
 

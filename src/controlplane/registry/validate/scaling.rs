@@ -1,9 +1,9 @@
 //! What is refused of autoscalers, disruption budgets and leases.
 
-use super::names;
-use super::place::{
+use super::checks::{
     absent, amount, at_least_zero, at_most_all, items, named, optional, selector, share, wrong_struct,
 };
+use super::names;
 use crate::error::Cause;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! What is refused of config maps, secrets and claims.
 
+use super::checks::{absent, amount, entries, immutable, items, named, optional, selector};
 use super::names;
-use super::place::{absent, amount, entries, immutable, items, named, optional, selector};
 use crate::error::Cause;
 use crate::resource::quantity;
 use base64::Engine;

@@ -1,6 +1,6 @@
 //! What is refused of the configurations of webhooks.
 
-use super::place::{absent, items};
+use super::checks::{absent, items};
 use crate::error::Cause;
 use opdev_object::cel::check_condition;
 use opdev_object::names::{dns1035_label, dns1123_subdomain, label_key};

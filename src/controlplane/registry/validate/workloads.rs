@@ -1,6 +1,6 @@
 //! What is refused of deployments, replica sets, stateful sets and daemon sets.
 
-use super::place::{
+use super::checks::{
     absent, at_least_zero, at_most_all, items, named, one_of, selector, selects_all, share, share_value,
     wrong_struct,
 };
