@@ -100,8 +100,8 @@ pub(super) struct Reads(Vec<(Read, Option<LabelSelector>)>);
 impl Reads {
     /// Whether what happened to an object concerns a read.
     fn concern(&self, gvk: &Gvk, happened: &Happened) -> bool {
-        let states = happened.old.as_deref().into_iter().chain([&*happened.object]);
-        states.into_iter().any(|state| self.0.iter().any(|read| is_read(read, gvk, state)))
+        let is_read = |state: &Value| self.0.iter().any(|read| is_read(read, gvk, state));
+        is_read(&happened.object) || happened.moved_from().is_some_and(is_read)
     }
 
     /// Whether something was read that was not read before.
@@ -152,8 +152,13 @@ impl View<'_> {
         }
         let Some(mut object) = ObjectRef::of(&happened.object) else { return wakes };
         object.gvk = follow.gvk.clone();
+        let owners = self.owners(happened, follow);
+        let readers = self.readers(happened, follow);
+        if owners.is_empty() && readers.is_empty() {
+            return wakes;
+        }
         let (chart, typed) = counts(happened);
-        for (key, relation) in self.owners(happened, follow) {
+        for (key, relation) in owners {
             let is_typed = self.primaries.get(&kind_of(&key)).is_some_and(Served::is_typed);
             let asks = if is_typed { typed } else { chart };
             if asks && !wakes.iter().any(|wake| wake.key == key) {
@@ -161,24 +166,27 @@ impl View<'_> {
                 wakes.push(Wake { listed: happened.initial, ..wake });
             }
         }
-        if follow.selector.is_empty() && typed {
-            let before = happened.old.as_deref().into_iter();
-            let states = before.chain([&*happened.object]);
-            let readers: Vec<&ObjectKey> =
-                states.flat_map(|state| self.readers.of(&follow.gvk, state)).collect();
-            for key in readers {
-                if !wakes.iter().any(|wake| wake.key == *key) {
-                    wakes.push(other_wake(happened, object.clone(), key.clone(), Relation::Related));
-                }
+        for key in readers.into_iter().filter(|_| typed) {
+            if !wakes.iter().any(|wake| wake.key == *key) {
+                wakes.push(other_wake(happened, object.clone(), key.clone(), Relation::Related));
             }
         }
         wakes
     }
 
+    /// Who has read the object, as it was or as it is.
+    fn readers<'a>(&'a self, happened: &'a Happened, follow: &'a Follow) -> Vec<&'a ObjectKey> {
+        if !follow.selector.is_empty() || self.readers.by_object.is_empty() {
+            return Vec::new();
+        }
+        let before = happened.moved_from().into_iter().flat_map(|old| self.readers.of(&follow.gvk, old));
+        before.chain(self.readers.of(&follow.gvk, &happened.object)).collect()
+    }
+
     /// The custom resources that the object belongs to, now or before.
     fn owners(&self, happened: &Happened, follow: &Follow) -> Vec<(ObjectKey, Relation)> {
         let by_chart = follow.selector == CHART_LABEL;
-        let before = happened.old.as_deref().into_iter().flat_map(|old| primaries_of(old, self.mapping));
+        let before = happened.moved_from().into_iter().flat_map(|old| primaries_of(old, self.mapping));
         let mut found: Vec<(ObjectKey, Relation)> = Vec::new();
         for (key, relation) in primaries_of(&happened.object, self.mapping).into_iter().chain(before) {
             let watched = by_chart

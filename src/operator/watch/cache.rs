@@ -1,13 +1,16 @@
 //! The last known state of the objects of one stream, as texts: few of many objects are asked for at any moment. Turns raw
 //! watch events, lists after a break included, into what happened: added, modified with both states, deleted. Pure.
 
+use super::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use crate::event::WatchEvent;
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use opdev_object::pack::{Dictionaries, Kept};
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 /// A raw event of a stream.
 #[derive(Clone, Debug)]
@@ -30,11 +33,59 @@ pub(crate) enum Raw {
 #[derive(Clone, Debug)]
 pub(crate) struct Happened {
     pub(crate) event: WatchEvent,
-    pub(crate) old: Option<Arc<Value>>,
+    pub(crate) old: Option<Before>,
     /// The newest state; for a deletion the last one.
     pub(crate) object: Arc<Value>,
     /// Whether the object was in the stream's first list.
     pub(crate) initial: bool,
+}
+
+impl Happened {
+    /// The state before, where the object may have led to others than it does now.
+    pub(crate) fn moved_from(&self) -> Option<&Value> {
+        self.old.as_ref().filter(|old| old.leads_elsewhere()).map(|old| &**old)
+    }
+}
+
+/// The state of an object before a change. It is read when it is asked for: nearly all changes concern nobody.
+#[derive(Clone, Debug)]
+pub(crate) struct Before {
+    state: Arc<State>,
+    tree: OnceLock<Arc<Value>>,
+    leads_elsewhere: bool,
+}
+
+impl Before {
+    fn new(state: State, now: &Value) -> Before {
+        let leads_elsewhere = state.leads != leads(now);
+        Before { state: Arc::new(state), tree: OnceLock::new(), leads_elsewhere }
+    }
+
+    /// Whether the change may have moved the object from one owner to another, or from one label to another. Told without
+    /// reading the state.
+    pub(crate) fn leads_elsewhere(&self) -> bool {
+        self.leads_elsewhere
+    }
+}
+
+impl Deref for Before {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.tree.get_or_init(|| self.state.object())
+    }
+}
+
+/// A number for all by which an object leads to others: its owners, its labels, its annotations for dependents.
+fn leads(object: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for field in ["ownerReferences", "labels"] {
+        meta::field(object, field).hash(&mut hasher);
+    }
+    for annotation in [PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE] {
+        meta::annotation(object, annotation).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// The objects of one stream.
@@ -71,6 +122,7 @@ struct State {
     text: Kept,
     uid: Option<Box<str>>,
     version: Option<Box<str>>,
+    leads: u64,
 }
 
 impl State {
@@ -146,9 +198,8 @@ impl Cache {
                     self.dead.remove(uid);
                 }
                 let known = key(&object).and_then(|key| self.objects.remove(&key));
-                let mut happened = deleted(object);
-                happened.old = known.map(|known| known.state.object());
-                vec![happened]
+                let old = known.map(|known| Before::new(known.state, &object));
+                vec![Happened { old, ..deleted(object) }]
             }
             Raw::Missing(object) => {
                 let Some(key) = key(&object) else { return Vec::new() };
@@ -256,6 +307,7 @@ impl Cache {
             text: self.dictionaries.keep(object.to_string().as_bytes()),
             uid: meta::uid(object).map(Box::from),
             version: meta::resource_version(object).map(Box::from),
+            leads: leads(object),
         }
     }
 
@@ -267,18 +319,19 @@ impl Cache {
         let known = self.objects.remove(&key);
         // What a pass has made was not there at the start.
         let initial = initial && known.is_none();
-        let happened = |event, old: Option<&State>| {
+        let happened = |event, old: Option<State>| {
             let initial = initial && event == WatchEvent::Added;
-            Some(Happened { event, old: old.map(State::object), object: Arc::clone(object), initial })
+            let old = old.map(|old| Before::new(old, object));
+            Some(Happened { event, old, object: Arc::clone(object), initial })
         };
         let (state, told, happened) = match known.filter(|known| known.state.is_of(object)) {
             None => (self.state(object), None, happened(WatchEvent::Added, None)),
             Some(Known { state, told }) => match (state.order(object), told) {
                 (Ordering::Less, _) => {
-                    (self.state(object), None, happened(WatchEvent::Modified, Some(&state)))
+                    (self.state(object), None, happened(WatchEvent::Modified, Some(state)))
                 }
                 (Ordering::Equal, Some(Some(before))) => {
-                    (state, None, happened(WatchEvent::Modified, Some(&before)))
+                    (state, None, happened(WatchEvent::Modified, Some(before)))
                 }
                 (Ordering::Equal, Some(None)) => (state, None, happened(WatchEvent::Added, None)),
                 (Ordering::Equal, None) => (state, None, None),
@@ -345,6 +398,36 @@ mod tests {
             Raw::Listing,
         ];
         assert_eq!(run(&mut cache, second), ["Modified b", "Added d", "Deleted c"]);
+    }
+
+    #[test]
+    fn a_change_says_whether_its_object_led_elsewhere_before() {
+        let mut cache = Cache::default();
+        run(&mut cache, vec![Raw::Init, Raw::Listed(object("a", "1", 1)), Raw::Listing]);
+        let mut version = 1;
+        let mut moved = |field: &str, value: Value| {
+            version += 1;
+            let mut new = Value::clone(&object("a", "1", version));
+            new.pointer_mut("/metadata").unwrap()[field] = value;
+            let happened = cache.take(Raw::Applied(Arc::new(new)));
+            let old = happened[0].old.clone().unwrap();
+            assert_eq!(
+                old["metadata"]["resourceVersion"],
+                (version - 1).to_string(),
+                "it is there when asked for"
+            );
+            happened[0].moved_from().is_some()
+        };
+        assert!(!moved("generation", json!(2)));
+        assert!(moved("labels", json!({"app": "a"})));
+        assert!(!moved("labels", json!({"app": "a"})));
+        assert!(moved(
+            "ownerReferences",
+            json!([{"kind": "A", "name": "a", "uid": "1", "controller": true}])
+        ));
+        assert!(moved("annotations", json!({PRIMARY_RESOURCE: "default/a"})));
+        assert!(moved("annotations", json!({"other": "default/a"})));
+        assert!(!moved("annotations", json!({"other": "b"})));
     }
 
     #[test]

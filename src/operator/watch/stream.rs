@@ -4,12 +4,13 @@
 use super::cache::Raw;
 use super::merged::Merged;
 use super::pauses::Pauses;
+use super::whole::Whole;
 use crate::operator::api::ApiError;
 use crate::operator::discovery::{Discovery, Resource};
 use crate::operator::missing_right::FORBIDDEN_PAUSE;
 use futures::StreamExt;
 use futures::stream::select_all;
-use kube::api::{Api, DynamicObject};
+use kube::api::Api;
 use kube::runtime::watcher::{self, Config, watcher};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::Value;
@@ -201,7 +202,7 @@ impl Streams {
     }
 }
 
-fn api(client: &kube::Client, resource: &Resource, namespace: Option<&str>) -> Api<DynamicObject> {
+fn api(client: &kube::Client, resource: &Resource, namespace: Option<&str>) -> Api<Whole> {
     let described = resource.api_resource();
     match namespace.filter(|_| resource.namespaced) {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &described),
@@ -287,11 +288,8 @@ fn describe(error: &watcher::Error) -> String {
     }
 }
 
-fn raw(event: watcher::Event<DynamicObject>, resource: &Resource) -> Raw {
-    let json = |object: DynamicObject| {
-        let value = serde_json::to_value(object).unwrap_or(Value::Null);
-        Arc::new(resource.complete(value))
-    };
+fn raw(event: watcher::Event<Whole>, resource: &Resource) -> Raw {
+    let json = |object: Whole| Arc::new(resource.complete(object.value));
     match event {
         watcher::Event::Init => Raw::Init,
         watcher::Event::InitApply(object) => Raw::Listed(json(object)),
