@@ -16,6 +16,7 @@ pub struct Attributes {
     api_version: Arc<str>,
     labels: Option<Arc<Value>>,
     owners: Option<Arc<Vec<OwnerReference>>>,
+    finalizers: Option<Arc<Vec<String>>>,
     deleting: bool,
     fields: Box<str>,
 }
@@ -98,15 +99,29 @@ impl Attributes {
 
     /// The same; what equals that of another object is kept once for both.
     pub(crate) fn shared(table: &str, object: &Value, shared: &Shared) -> Self {
+        Attributes::after(table, object, shared, None)
+    }
+
+    /// The same of an object that was changed: most changes leave nearly all of it as it was.
+    pub(crate) fn after(table: &str, object: &Value, shared: &Shared, before: Option<&Attributes>) -> Self {
         let labels =
             meta::field(object, "labels").filter(|labels| labels.as_object().is_some_and(|l| !l.is_empty()));
+        let labels = labels.map(|labels| match before.and_then(|before| before.labels.as_ref()) {
+            Some(same) if **same == *labels => same.clone(),
+            _ => shared.labels.keep(Arc::new(labels.clone())),
+        });
         let owners = meta::owner_references(object);
+        let finalizers: Vec<String> = meta::finalizers(object).into_iter().map(str::to_owned).collect();
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
         Attributes {
             uid: meta::uid(object).unwrap_or_default().into(),
-            api_version: shared.texts.keep(api_version.into()),
-            labels: labels.map(|labels| shared.labels.keep(Arc::new(labels.clone()))),
+            api_version: match before {
+                Some(same) if *same.api_version == *api_version => same.api_version.clone(),
+                _ => shared.texts.keep(api_version.into()),
+            },
+            labels,
             owners: (!owners.is_empty()).then(|| shared.owners.keep(Arc::new(owners))),
+            finalizers: (!finalizers.is_empty()).then(|| shared.finalizers.keep(Arc::new(finalizers))),
             deleting: meta::deletion_timestamp(object).is_some(),
             fields: match table {
                 "pods" => pod_fields(object).into(),
@@ -148,6 +163,11 @@ impl Attributes {
     /// The managing controller among the owners.
     pub fn controller(&self) -> Option<&OwnerReference> {
         self.owners().iter().find(|owner| owner.controller)
+    }
+
+    /// `metadata.finalizers`.
+    pub fn finalizers(&self) -> &[String] {
+        self.finalizers.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// Whether `metadata.deletionTimestamp` is set.
@@ -245,6 +265,7 @@ struct PartialMetadata {
     uid: Option<Value>,
     labels: Option<Value>,
     owner_references: Option<Value>,
+    finalizers: Option<Value>,
     deletion_timestamp: Option<Value>,
 }
 
@@ -281,6 +302,7 @@ pub(crate) struct Shared {
     texts: Pool<str>,
     labels: Pool<Value>,
     owners: Pool<Vec<OwnerReference>>,
+    finalizers: Pool<Vec<String>>,
 }
 
 /// Values that are kept once, as long as somebody has them.

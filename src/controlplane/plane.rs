@@ -44,6 +44,9 @@ pub struct Config {
     pub strict_pods: bool,
     /// How webhooks that are configured by a service are reached.
     pub webhooks: Webhooks,
+    /// Objects that were written or asked for last are kept as trees, up to so many bytes of their JSON; 6 MiB where nothing
+    /// is said. A tree takes about eight times its JSON, and makes a write of its object up to a fifth faster.
+    pub kept_trees: Option<usize>,
 }
 
 impl fmt::Debug for Config {
@@ -101,6 +104,9 @@ impl ControlPlane {
             Some(folder) => open(folder).await?,
             None => (Store::default(), None),
         };
+        if let Some(bytes) = config.kept_trees {
+            store.keep_trees(bytes);
+        }
         let year = clock().to_zoned(jiff::tz::TimeZone::UTC).year();
         let authority = Arc::new(Authority::kept_by(&store, year).map_err(Error)?);
         settings.root_ca = authority.certificate();

@@ -204,6 +204,8 @@ impl Connection {
         config.rbac = choice.rbac || choice.service_account.is_some();
         config.webhooks = choice.webhooks.clone();
         config.strict_pods = choice.strict_pods;
+        // The operator beside it asks for whole objects seldom, and memory is what this process has least of.
+        config.kept_trees = Some(1024 * 1024);
         let plane = ControlPlane::start_with(config).await;
         let plane = plane.context("the embedded control plane does not start")?;
         let warning = plane.moved_aside().map(ToString::to_string);

@@ -6,7 +6,7 @@ pub mod view;
 pub mod write;
 
 use jiff::Timestamp;
-pub use view::{Change, Key, ResourceInfo, View};
+pub use view::{Change, Key, Observed, Readable, ResourceInfo, View};
 pub use write::{Hold, Note, NoteKind, Propagation, Refusal, Sync, Write};
 
 /// Who a controller's writes are attributed to.

@@ -5,7 +5,8 @@ use crate::attributes::{Attributes, Lookup};
 use opdev_object::meta;
 use serde_json::Value;
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 /// One served resource, named as in `apps/deployments` (the core group has no prefix: `pods`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,26 +151,75 @@ impl fmt::Display for Key {
     }
 }
 
+/// One state of an object, of which a few things are known without reading it.
+pub trait Readable: fmt::Debug + Send + Sync {
+    /// Its namespace, `""` for cluster-scoped objects, and its name.
+    fn place(&self) -> (&str, &str);
+
+    /// What is known of it without reading it.
+    fn attributes(&self) -> &Attributes;
+
+    /// Reads it.
+    fn tree(&self) -> Arc<Value>;
+}
+
+/// One state of an object in a change. It is read when a controller looks into it: most changes concern no controller.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    object: Arc<dyn Readable>,
+    tree: OnceLock<Arc<Value>>,
+}
+
+impl Observed {
+    /// A state that is not read yet.
+    pub fn new(object: Arc<dyn Readable>) -> Self {
+        Observed { object, tree: OnceLock::new() }
+    }
+
+    /// `metadata.namespace`; `None` for cluster-scoped objects.
+    pub fn namespace(&self) -> Option<&str> {
+        Some(self.object.place().0).filter(|namespace| !namespace.is_empty())
+    }
+
+    /// `metadata.name`.
+    pub fn name(&self) -> &str {
+        self.object.place().1
+    }
+
+    /// What is known of it without reading it.
+    pub fn attributes(&self) -> &Attributes {
+        self.object.attributes()
+    }
+}
+
+impl Deref for Observed {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.tree.get_or_init(|| self.object.tree())
+    }
+}
+
 /// One change of the store.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// Resource as in [`ResourceInfo::resource`].
     pub resource: String,
     /// The object before; `None` when it was created.
-    pub before: Option<Arc<Value>>,
+    pub before: Option<Observed>,
     /// The object after; `None` when it was deleted.
-    pub after: Option<Arc<Value>>,
+    pub after: Option<Observed>,
 }
 
 impl Change {
     /// The newest state known, also of a deleted object.
-    pub fn object(&self) -> Option<&Arc<Value>> {
+    pub fn object(&self) -> Option<&Observed> {
         self.after.as_ref().or(self.before.as_ref())
     }
 
     /// Key of the object that changed.
     pub fn key(&self) -> Option<Key> {
-        self.object().map(|object| Key::of_object(&self.resource, object))
+        self.object().map(|object| Key::new(&self.resource, object.namespace(), object.name()))
     }
 
     /// Whether the object is gone.

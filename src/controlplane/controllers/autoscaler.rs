@@ -30,11 +30,11 @@ impl Controller for Autoscalers {
             return change.key().into_iter().collect();
         }
         let targets = |scaler: &Arc<Value>| {
-            let (kind, target) = (text(object, "/kind"), "/spec/scaleTargetRef");
-            text(scaler, &format!("{target}/name")) == name(object)
-                && text(scaler, &format!("{target}/kind")) == kind
+            let target = "/spec/scaleTargetRef";
+            text(scaler, &format!("{target}/name")) == object.name()
+                && text(scaler, &format!("{target}/kind")) == text(object, "/kind")
         };
-        let Some(namespace) = meta::namespace(object) else { return Vec::new() };
+        let Some(namespace) = object.namespace() else { return Vec::new() };
         let scalers = view.list(RESOURCE, Some(namespace));
         scalers
             .iter()

@@ -35,7 +35,7 @@ impl Controller for Disruptions {
 
     fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         let Some(object) = change.object() else { return Vec::new() };
-        let namespace = meta::namespace(object);
+        let namespace = object.namespace();
         if change.resource == RESOURCE {
             return change.key().into_iter().collect();
         }
@@ -50,7 +50,8 @@ impl Controller for Disruptions {
         }
         let covers = |budget: &Arc<Value>| {
             Selector::parse(budget.pointer("/spec/selector")).is_some_and(|selector| {
-                [&change.before, &change.after].into_iter().flatten().any(|pod| selector.matches(pod))
+                let mut states = [&change.before, &change.after].into_iter().flatten();
+                states.any(|pod| selector.selects(pod.attributes()))
             })
         };
         budgets().filter(covers).map(key).collect()

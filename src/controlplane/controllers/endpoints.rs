@@ -36,20 +36,15 @@ fn service_keys(view: &dyn View, change: &Change, own: &str) -> Vec<Key> {
     match change.resource.as_str() {
         "services" => change.key().into_iter().collect(),
         "pods" => {
-            if let (Some(before), Some(after)) = (&change.before, &change.after)
-                && !changes_endpoints(before, after)
-            {
-                return Vec::new();
-            }
             let mut states =
-                [&change.before, &change.after].map(|pod| map(pod.as_deref()?, "/metadata/labels"));
+                [&change.before, &change.after].map(|pod| pod.as_ref()?.attributes().labels().as_object());
             if states[0] == states[1] {
                 states[0] = None;
             }
             let selecting = |labels| {
                 let among = Lookup::Selecting(labels);
                 let selects = |service: &Attributes| service.service_selects(Some(labels));
-                view.select_keys("services", meta::namespace(object), &among, &selects)
+                view.select_keys("services", object.namespace(), &among, &selects)
             };
             let mut keys = Vec::new();
             for key in states.into_iter().flatten().flat_map(selecting) {
@@ -57,11 +52,19 @@ fn service_keys(view: &dyn View, change: &Change, own: &str) -> Vec<Key> {
                     keys.push(key);
                 }
             }
+            // The pods are read last: most are behind no service.
+            if let (Some(before), Some(after)) = (&change.before, &change.after)
+                && !keys.is_empty()
+                && !changes_endpoints(before, after)
+            {
+                keys.clear();
+            }
             keys
         }
         resource if resource == own => {
-            let service = meta::label(object, SERVICE_NAME).unwrap_or_else(|| name(object));
-            vec![Key::new("services", meta::namespace(object), service)]
+            let service =
+                object.attributes().labels()[SERVICE_NAME].as_str().unwrap_or_else(|| object.name());
+            vec![Key::new("services", object.namespace(), service)]
         }
         _ => Vec::new(),
     }

@@ -163,7 +163,7 @@ impl View for Indexed<'_> {
 impl Memory {
     fn note(&mut self, change: &Change) {
         let Some(key) = change.key() else { return };
-        for owner in change.before.iter().flat_map(|object| meta::owner_references(object)) {
+        for owner in change.before.iter().flat_map(|object| object.attributes().owners()) {
             if let Some(keys) = self.dependents.get_mut(&owner.uid) {
                 keys.remove(&key);
                 if keys.is_empty() {
@@ -171,11 +171,11 @@ impl Memory {
                 }
             }
         }
-        for owner in change.after.iter().flat_map(|object| meta::owner_references(object)) {
-            self.dependents.entry(owner.uid).or_default().insert(key.clone());
+        for owner in change.after.iter().flat_map(|object| object.attributes().owners()) {
+            self.dependents.entry(owner.uid.clone()).or_default().insert(key.clone());
         }
-        let uid = change.before.as_deref().filter(|_| change.gone()).and_then(meta::uid);
-        if let Some(uid) = uid
+        let uid = change.before.as_ref().filter(|_| change.gone()).map(|object| object.attributes().uid());
+        if let Some(uid) = uid.filter(|uid| !uid.is_empty())
             && self.gone_set.insert(uid.to_owned())
         {
             self.gone.push_back(uid.to_owned());

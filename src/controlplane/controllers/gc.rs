@@ -5,11 +5,10 @@ use super::fields::{self, deleting, flag, list, text, uid};
 use super::owners::patch_references;
 use super::pods::note;
 use crate::attributes::{Attributes, Lookup};
-use crate::contract::{Actor, Change, Controller, Key, NoteKind, Propagation, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, NoteKind, Observed, Propagation, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta::{self, Gvk, OwnerReference};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// See the module.
 pub(crate) struct GarbageCollector;
@@ -44,32 +43,28 @@ impl Controller for GarbageCollector {
         }
         let mut keys = Vec::new();
         let Some(object) = change.object() else { return keys };
-        let lifeline = |object: &Arc<Value>| {
-            let metadata = object.get("metadata");
-            ["ownerReferences", "finalizers", "deletionTimestamp"]
-                .map(|field| metadata.and_then(|metadata| metadata.get(field)).cloned())
-        };
-        if let Some(after) = &change.after
-            && (!list(after, "/metadata/ownerReferences").is_empty() || waits(after))
-            && change.before.as_ref().map(lifeline) != Some(lifeline(after))
+        let (before, after) = (
+            change.before.as_ref().map(Observed::attributes),
+            change.after.as_ref().map(Observed::attributes),
+        );
+        let waiting = after.is_some_and(waits);
+        if let Some(after) = after
+            && (!after.owners().is_empty() || waiting)
+            && before.map(lifeline) != Some(lifeline(after))
         {
             keys.extend(change.key());
         }
-        let waiting = change.after.as_ref().is_some_and(|after| waits(after));
         if change.gone() || waiting {
-            keys.extend(view.dependent_keys(uid(object)));
+            keys.extend(view.dependent_keys(object.attributes().uid()));
         }
         if change.resource == "apiextensions.k8s.io/customresourcedefinitions" {
             // Owners of a kind that was unknown may be told apart now.
             keys.extend(owners_unknown(view));
         }
         // An owner in foreground deletion waits for this object to go or to stop blocking.
-        let before = change.before.as_ref().map(|before| meta::owner_references(before)).unwrap_or_default();
-        for owner in before {
-            // Most owners stay: those are not read.
-            if let Some(key) = locate(view, meta::namespace(object), &owner)
-                && known(view, &key).is_some_and(|known| known.deleting())
-                && key.read(view).is_some_and(|found| waits(&found))
+        for owner in before.map(Attributes::owners).unwrap_or_default() {
+            if let Some(key) = locate(view, object.namespace(), owner)
+                && known(view, &key).is_some_and(|known| waits(&known))
             {
                 keys.push(key);
             }
@@ -100,8 +95,13 @@ fn has(object: &Value, finalizer: &str) -> bool {
 }
 
 /// Being deleted, with work for the collector.
-fn waits(object: &Value) -> bool {
-    deleting(object) && (has(object, FOREGROUND) || has(object, ORPHAN))
+fn waits(known: &Attributes) -> bool {
+    known.deleting() && known.finalizers().iter().any(|name| [FOREGROUND, ORPHAN].contains(&name.as_str()))
+}
+
+/// What decides whether the collector has something to do for an object.
+fn lifeline(known: &Attributes) -> (&[OwnerReference], &[String], bool) {
+    (known.owners(), known.finalizers(), known.deleting())
 }
 
 fn owners_unknown(view: &dyn View) -> Vec<Key> {

@@ -9,7 +9,9 @@ use super::fields::{
 use super::owners::owner_keys;
 use super::pods;
 use crate::attributes::Lookup;
-use crate::contract::{Actor, Change, Controller, Key, NoteKind, Propagation, Refusal, Sync, View, Write};
+use crate::contract::{
+    Actor, Change, Controller, Key, NoteKind, Observed, Propagation, Refusal, Sync, View, Write,
+};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
@@ -48,8 +50,11 @@ impl Controller for Jobs {
             "pods" => {
                 let mut keys = owner_keys(view, change, "Job", RESOURCE);
                 // A pod whose Job is gone still waits for its finalizer.
-                let orphaned = change.after.as_ref().filter(|pod| meta::finalizers(pod).contains(&TRACKING));
-                keys.extend(orphaned.filter(|_| keys.is_empty()).map(|pod| Key::of_object("pods", pod)));
+                let tracked =
+                    |pod: &Observed| pod.attributes().finalizers().iter().any(|name| name == TRACKING);
+                if keys.is_empty() && change.after.as_ref().is_some_and(tracked) {
+                    keys.extend(change.key());
+                }
                 keys
             }
             _ => Vec::new(),

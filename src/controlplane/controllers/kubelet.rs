@@ -40,7 +40,7 @@ impl Controller for Kubelet {
             return self.waiting(view, change);
         }
         match &change.after {
-            Some(pod) if change.resource == "pods" && text(pod, "/spec/nodeName") == self.node => {
+            Some(pod) if change.resource == "pods" && pod.attributes().pod(PodField::Node) == self.node => {
                 change.key().into_iter().collect()
             }
             _ => Vec::new(),
@@ -77,7 +77,7 @@ impl Kubelet {
     /// The pods that may wait for a ConfigMap, a Secret or a ServiceAccount which has come.
     fn waiting(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         let Some(object) = &change.after else { return Vec::new() };
-        view.select_keys("pods", meta::namespace(object), &Lookup::All, &|pod| {
+        view.select_keys("pods", object.namespace(), &Lookup::All, &|pod| {
             matches!(pod.pod(PodField::Phase), "" | "Pending") && pod.pod(PodField::Node) == self.node
         })
     }

@@ -28,7 +28,7 @@ impl Controller for Namespaces {
         if change.resource == RESOURCE {
             return change.key().into_iter().collect();
         }
-        let Some(namespace) = change.object().and_then(|object| meta::namespace(object)) else {
+        let Some(namespace) = change.object().and_then(|object| object.namespace()) else {
             return Vec::new();
         };
         match view.get(RESOURCE, None, namespace) {

@@ -33,8 +33,8 @@ impl Controller for Node {
 
     fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
         let ours = change.object().is_some_and(|object| match change.resource.as_str() {
-            "nodes" => name(object) == self.node,
-            "namespaces" => name(object) == "kube-node-lease",
+            "nodes" => object.name() == self.node,
+            "namespaces" => object.name() == "kube-node-lease",
             _ => false,
         });
         if ours { self.seeds() } else { Vec::new() }

@@ -91,17 +91,17 @@ pub(crate) fn owner_keys_by(
         }
     };
     for object in [&change.before, &change.after].into_iter().flatten() {
-        if let Some(controller) = meta::controller(object)
+        if let Some(controller) = object.attributes().controller()
             && controller.kind == kind
         {
-            add(Key::new(resource, meta::namespace(object), &controller.name));
+            add(Key::new(resource, object.namespace(), &controller.name));
         }
     }
     if let Some(object) = &change.after
-        && meta::controller(object).is_none()
-        && super::fields::map(object, "/metadata/labels").is_some()
+        && object.attributes().controller().is_none()
+        && object.attributes().labels().is_object()
     {
-        for owner in view.list(resource, meta::namespace(object)) {
+        for owner in view.list(resource, object.namespace()) {
             if selector(&owner).is_some_and(|selector| !selector.is_empty() && selector.matches(object)) {
                 add(Key::of_object(resource, &owner));
             }

@@ -4,7 +4,6 @@ use super::fields::{self, deleting, with_status};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use crate::quota;
 use jiff::Timestamp;
-use opdev_object::meta;
 use serde_json::Value;
 
 /// See the module.
@@ -23,7 +22,7 @@ impl Controller for ResourceQuotas {
     }
 
     fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
-        let Some(namespace) = change.object().and_then(|object| meta::namespace(object)) else {
+        let Some(namespace) = change.object().and_then(|object| object.namespace()) else {
             return Vec::new();
         };
         let quotas = view.list(RESOURCE, Some(namespace));

@@ -5,12 +5,13 @@
 
 use super::engine::{Engine, Plane};
 use super::lanes::Job;
+use crate::attributes::Attributes;
 use crate::blocking;
-use crate::contract::{Actor, Change, Controller, Refusal, View, Write};
+use crate::contract::{Actor, Change, Controller, Observed, Readable, Refusal, View, Write};
 use crate::error::Status;
 use crate::identity::User;
 use crate::registry::Registry;
-use crate::storage::{self, ChangeKind};
+use crate::storage::{self, ChangeKind, Stored};
 use crate::watchdog;
 use serde_json::Value;
 use std::sync::Arc;
@@ -48,11 +49,48 @@ fn refusal(status: &Status) -> Refusal {
 
 fn change(change: &storage::Change) -> Change {
     let gone = change.kind == ChangeKind::Deleted;
-    let before = change.previous.as_ref().map(crate::storage::Stored::value);
+    let seen = |object: &Arc<Stored>| Observed::new(Arc::new(State(object.clone())));
+    let before = change.previous.as_ref().map(seen);
     Change {
         resource: change.table.to_string(),
-        before: if gone { before.or_else(|| Some(change.object.value())) } else { before },
-        after: (!gone).then(|| change.object.value()),
+        before: if gone { before.or_else(|| Some(seen(&change.object))) } else { before },
+        after: (!gone).then(|| seen(&change.object)),
+    }
+}
+
+/// An object that changed: what one controller has read, the next is likely to ask for.
+#[derive(Debug)]
+struct State(Arc<Stored>);
+
+/// One of many objects, for one look.
+#[derive(Debug)]
+struct Glanced(Arc<Stored>);
+
+impl Readable for State {
+    fn place(&self) -> (&str, &str) {
+        self.0.place()
+    }
+
+    fn attributes(&self) -> &Attributes {
+        self.0.attributes()
+    }
+
+    fn tree(&self) -> Arc<Value> {
+        self.0.value()
+    }
+}
+
+impl Readable for Glanced {
+    fn place(&self) -> (&str, &str) {
+        self.0.place()
+    }
+
+    fn attributes(&self) -> &Attributes {
+        self.0.attributes()
+    }
+
+    fn tree(&self) -> Arc<Value> {
+        self.0.glance()
     }
 }
 
@@ -61,7 +99,7 @@ fn observe_all(engine: &Engine, registry: &Registry) {
     for info in registry.resources() {
         // One at a time: their trees together take many times what is stored.
         for object in registry.stored(&info.resource, None) {
-            let after = Some(object.glance());
+            let after = Some(Observed::new(Arc::new(Glanced(object))));
             let change = Change { resource: info.resource.clone(), before: None, after };
             engine.observe(registry, &change);
         }

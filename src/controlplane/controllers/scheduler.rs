@@ -7,7 +7,7 @@ use super::pods;
 use super::quantity;
 use super::selector::{Selector, requirement_holds};
 use crate::attributes::{Attributes, Lookup, PodField};
-use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Observed, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Value, json};
@@ -29,17 +29,14 @@ impl Controller for Scheduler {
     }
 
     fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
-        let waits = |pod: &Value| pods::active(pod) && text(pod, "/spec/nodeName").is_empty();
-        let all_waiting = || {
-            let unplaced = |known: &Attributes| {
-                known.pod(PodField::Node).is_empty() && !known.pod_finished() && !known.deleting()
-            };
-            view.select_keys("pods", None, &Lookup::All, &unplaced)
+        let unplaced = |known: &Attributes| {
+            known.pod(PodField::Node).is_empty() && !known.pod_finished() && !known.deleting()
         };
+        let all_waiting = || view.select_keys("pods", None, &Lookup::All, &unplaced);
         match change.resource.as_str() {
-            "pods" => match &change.after {
-                Some(pod) if waits(pod) => change.key().into_iter().collect(),
-                Some(pod) if !pods::finished(pod) => Vec::new(),
+            "pods" => match change.after.as_ref().map(Observed::attributes) {
+                Some(pod) if unplaced(pod) => change.key().into_iter().collect(),
+                Some(pod) if !pod.pod_finished() => Vec::new(),
                 _ => all_waiting(),
             },
             "nodes" | "persistentvolumeclaims" => all_waiting(),

@@ -1,10 +1,9 @@
 //! What every namespace has: the `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`.
 //! Never touches a namespace that is going away.
 
-use super::fields::{deleting, map, name, put, text};
+use super::fields::{deleting, map, put, text};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
-use opdev_object::meta;
 use serde_json::{Value, json};
 
 /// Makes the `default` ServiceAccount.
@@ -19,11 +18,10 @@ pub(crate) struct RootCa {
 fn namespace_key(change: &Change, resource: &str, wanted: &str) -> Vec<Key> {
     let Some(object) = change.object() else { return Vec::new() };
     match change.resource.as_str() {
-        "namespaces" => vec![Key::of_object("namespaces", object)],
-        other if other == resource && name(object) == wanted => meta::namespace(object)
-            .map(|namespace| Key::new("namespaces", None, namespace))
-            .into_iter()
-            .collect(),
+        "namespaces" => change.key().into_iter().collect(),
+        other if other == resource && object.name() == wanted => {
+            object.namespace().map(|namespace| Key::new("namespaces", None, namespace)).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -6,7 +6,10 @@
 use super::Settings;
 use super::engine::{Engine, Plane};
 use super::fields::{deleting, list, name, put, stamp, text, uid};
-use crate::contract::{Actor, Change, Controller, Key, Propagation, Refusal, ResourceInfo, View, Write};
+use crate::attributes::Attributes;
+use crate::contract::{
+    Actor, Change, Controller, Key, Observed, Propagation, Readable, Refusal, ResourceInfo, View, Write,
+};
 use jiff::Timestamp;
 use opdev_object::meta;
 use opdev_object::patch::merge_patch;
@@ -89,6 +92,43 @@ impl View for Memory {
     }
 }
 
+/// An object of these tests.
+#[derive(Debug)]
+pub(super) struct Given {
+    object: Arc<Value>,
+    attributes: Attributes,
+    /// Nobody may read it.
+    closed: bool,
+}
+
+impl Given {
+    pub(super) fn observed(resource: &str, object: Arc<Value>) -> Observed {
+        let attributes = Attributes::of(resource, &object);
+        Observed::new(Arc::new(Given { object, attributes, closed: false }))
+    }
+
+    /// An object that no controller may read.
+    fn closed(resource: &str, object: Value) -> Observed {
+        let attributes = Attributes::of(resource, &object);
+        Observed::new(Arc::new(Given { object: Arc::new(object), attributes, closed: true }))
+    }
+}
+
+impl Readable for Given {
+    fn place(&self) -> (&str, &str) {
+        (meta::namespace(&self.object).unwrap_or_default(), meta::name(&self.object).unwrap_or_default())
+    }
+
+    fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    fn tree(&self) -> Arc<Value> {
+        assert!(!self.closed, "{} is read", self.object);
+        self.object.clone()
+    }
+}
+
 impl Memory {
     pub(super) fn now(&self) -> Timestamp {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -108,10 +148,12 @@ impl Memory {
         let object = Arc::new(object);
         if released {
             state.objects.remove(key);
+            let before = before.map(|before| Given::observed(&key.resource, before));
             state.changes.push(Change { resource: key.resource.clone(), before, after: None });
         } else {
             state.objects.insert(key.clone(), object.clone());
-            let after = Some(object.clone());
+            let [before, after] =
+                [before, Some(object.clone())].map(|state| Some(Given::observed(&key.resource, state?)));
             state.changes.push(Change { resource: key.resource.clone(), before, after });
         }
         object
@@ -416,7 +458,8 @@ impl Simulation {
         let objects: Vec<_> = self.memory.state.borrow().objects.clone().into_iter().collect();
         let fresh = Engine::new(controllers);
         for (key, object) in objects {
-            let change = Change { resource: key.resource, before: None, after: Some(object) };
+            let after = Some(Given::observed(&key.resource, object));
+            let change = Change { resource: key.resource, before: None, after };
             fresh.observe(&self.memory, &change);
         }
         let (now, elapsed) = (self.memory.now(), self.memory.state.borrow().elapsed);
@@ -443,4 +486,39 @@ pub(super) fn workload(api_version: &str, kind: &str, name: &str, spec: Value) -
         put(&mut object, &format!("/spec/{field}"), value);
     }
     object
+}
+
+/// Most changes concern no controller, and an object of many megabytes in all is not read to find that out.
+#[test]
+fn a_change_that_concerns_no_controller_reads_no_object() {
+    let cluster = Simulation::new();
+    let controllers = super::all(&Settings::default());
+    let meta = json!({"name": "a", "namespace": "default", "uid": "1", "labels": {"app": "a"}});
+    let owned = json!({"name": "a", "namespace": "default", "uid": "1", "labels": {"app": "a"}, "ownerReferences":
+        [{"apiVersion": "example.com/v1", "kind": "Thing", "name": "t", "uid": "2", "controller": true}]});
+    let objects = [
+        (
+            "configmaps",
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "b"}}),
+        ),
+        ("secrets", json!({"apiVersion": "v1", "kind": "Secret", "metadata": meta})),
+        ("example.com/things", json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": meta})),
+        (
+            "pods",
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": owned, "spec": {"nodeName": "far"},
+                "status": {"phase": "Running"}}),
+        ),
+    ];
+    for (resource, object) in objects {
+        let state = || Some(Given::closed(resource, object.clone()));
+        let mut changes = vec![(None, state()), (state(), state())];
+        // A pod that goes may let go of its claims.
+        if resource != "pods" {
+            changes.push((state(), None));
+        }
+        for (before, after) in changes {
+            let change = Change { resource: resource.to_owned(), before, after };
+            controllers.iter().for_each(|controller| drop(controller.keys(&cluster.memory, &change)));
+        }
+    }
 }

@@ -3,7 +3,6 @@
 //! Never stores anything.
 
 use super::fields::{self, deleting, list, name, put, text, uid, with_status};
-use super::pods;
 use super::quantity;
 use crate::attributes::Lookup;
 use crate::classes::{DEFAULT_STORAGE_CLASS, default_class};
@@ -313,14 +312,14 @@ impl Controller for ClaimProtection {
     fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
         match change.resource.as_str() {
             CLAIMS => change.key().into_iter().collect(),
-            "pods" if change.gone() || change.after.as_ref().is_some_and(|pod| pods::finished(pod)) => {
+            "pods" if change.object().is_some_and(|pod| change.gone() || pod.attributes().pod_finished()) => {
                 let pod = change.object();
                 let volumes = pod.map(|pod| list(pod, "/spec/volumes")).unwrap_or_default();
                 volumes
                     .iter()
                     .map(|volume| text(volume, "/persistentVolumeClaim/claimName"))
                     .filter(|claim| !claim.is_empty())
-                    .map(|claim| Key::new(CLAIMS, pod.and_then(|pod| meta::namespace(pod)), claim))
+                    .map(|claim| Key::new(CLAIMS, pod.and_then(|pod| pod.namespace()), claim))
                     .collect()
             }
             _ => Vec::new(),

@@ -67,6 +67,17 @@ pub(crate) fn read_json(bytes: &[u8]) -> Result<Read, Status> {
     Ok(Read { value: not_too_deep(value)?, twice })
 }
 
+/// Reads an applied configuration, and notices whether it names anything twice. Most are JSON.
+pub(crate) fn applied(bytes: &[u8]) -> Result<Read, Status> {
+    if std::str::from_utf8(bytes).is_ok_and(opdev_object::yaml::is_plain_json)
+        && let Ok(read) = read_json(bytes)
+    {
+        return Ok(read);
+    }
+    // What stands there twice is found by who wants to tell it.
+    Ok(Read { value: yaml(bytes)?, twice: true })
+}
+
 /// Reads YAML, of which JSON is a part.
 pub(crate) fn yaml(bytes: &[u8]) -> Result<Value, Status> {
     let text = std::str::from_utf8(bytes)

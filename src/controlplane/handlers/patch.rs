@@ -90,9 +90,12 @@ impl Call<'_> {
         let told = self.of_patch(&ctx, &read);
         let change = read.value;
         let (resource, key) = (self.resource().clone(), self.key());
-        let mut make = |ctx: &mut Context, current: &Value| {
+        let changed = |current: &Value| {
             let mut object = current.clone();
-            patched(kind, &resource, &mut object, &change)?;
+            patched(kind, &resource, &mut object, &change).map(|()| object)
+        };
+        let mut make = |ctx: &mut Context, current: &Value| {
+            let object = changed(current)?;
             // A patch is no way to turn an object into one of another kind.
             let same = object["kind"] == current["kind"] && object["apiVersion"] == current["apiVersion"];
             if !same {
@@ -114,8 +117,11 @@ impl Call<'_> {
                     return Err(unnamed(ctx, &object, &key.name));
                 }
             }
-            let fit = accepted_patch(ctx, &resource, object.clone(), &told);
-            let object = fit.map_err(|reason| unfit(&object, &reason))?;
+            let object = match accepted_patch(ctx, &resource, object, &told) {
+                Ok(object) => object,
+                // What does not fit is told with the whole object. It is made again only then.
+                Err(reason) => return Err(unfit(&changed(current)?, &reason)),
+            };
             if metadata::text(&object, "name").is_empty() {
                 return Err(nameless(&key.name));
             }
@@ -157,9 +163,10 @@ impl Call<'_> {
     }
 
     fn apply(&self, mut ctx: Context, part: Part) -> Answer {
-        let applied = body::yaml(self.body)?;
-        if ctx.validation != FieldValidation::Ignore {
-            let twice = twice_in_applied(self.body);
+        let read = body::applied(self.body)?;
+        let applied = read.value;
+        if read.twice && ctx.validation != FieldValidation::Ignore {
+            let twice = of_yaml(self.body);
             if ctx.validation == FieldValidation::Strict && !twice.is_empty() {
                 let why = yaml_errors(&twice);
                 return Err(Status::bad_request(format!(
@@ -237,14 +244,6 @@ impl Call<'_> {
             );
             Status::new(500, "", why)
         })
-    }
-}
-
-/// Keys that stand twice in an applied configuration. Most are JSON, of which that is known in a tenth of the time.
-fn twice_in_applied(body: &[u8]) -> Vec<String> {
-    match body.first() {
-        Some(b'{') if body::read_json(body).is_ok_and(|read| !read.twice) => Vec::new(),
-        _ => of_yaml(body),
     }
 }
 

@@ -26,8 +26,10 @@ impl Registry {
             let Some(current) = self.store.get(&resource.table, key) else {
                 return Err(Status::not_found(&resource.group, &resource.plural, &key.name));
             };
-            preconditions(resource, key, options, &current.value())?;
-            (strategy_of(resource).admit_delete)(key, &current.value())?;
+            preconditions(resource, key, options, &current)?;
+            if let Some(admit) = strategy_of(resource).admit_delete {
+                admit(key, &current.value())?;
+            }
             self.admit_delete(ctx, resource, key, options, &current)?;
             match self.try_delete(ctx, resource, key, options, &current) {
                 Err(Refused::Missing) => {
@@ -47,6 +49,14 @@ impl Registry {
         options: &DeleteOptions,
         current: &Arc<Stored>,
     ) -> Result<Deleted, Refused> {
+        if unheld(resource, options, current) {
+            // What watchers see is the object as it was.
+            let object = match ctx.dry_run {
+                true => current.clone(),
+                false => self.remove(resource, key, current.revision, None)?,
+            };
+            return Ok(Deleted { object, gone: true });
+        }
         let mut object = Value::clone(&current.value());
         let marked = current.attributes().deleting();
         let strategy = strategy_of(resource);
@@ -71,7 +81,7 @@ impl Registry {
                 current.clone()
             } else {
                 // What is answered, and what watchers see, is the object as it was.
-                self.remove(resource, key, current.revision, Some(Value::clone(&current.value())))?
+                self.remove(resource, key, current.revision, None)?
             };
             return Ok(Deleted { object, gone: true });
         }
@@ -106,7 +116,7 @@ impl Registry {
         }
         let stored = self.store.put(&resource.table, key, Expected::Revision(current.revision), going)?;
         (strategy_of(resource).after_write)(self, &stored.value());
-        self.remove(resource, key, stored.revision, Some(Value::clone(&stored.value())))
+        self.remove(resource, key, stored.revision, None)
     }
 
     /// Takes an object out of the store and tells whoever has to know.
@@ -118,7 +128,7 @@ impl Registry {
         last: Option<Value>,
     ) -> Result<Arc<Stored>, Refused> {
         let removed = self.store.remove(&resource.table, key, revision, last)?;
-        self.removed(resource, &removed.value());
+        self.removed(resource, &removed);
         Ok(removed)
     }
 
@@ -132,9 +142,9 @@ fn preconditions(
     resource: &Resource,
     key: &Key,
     options: &DeleteOptions,
-    current: &Value,
+    current: &Stored,
 ) -> Result<(), Status> {
-    let uid = metadata::text(current, "uid");
+    let (uid, version) = (current.attributes().uid(), current.revision.to_string());
     if let Some(check) = strategy_of(resource).check_preconditions {
         return check(resource, key, options, current);
     }
@@ -146,7 +156,6 @@ fn preconditions(
              The object might have been deleted and then recreated"
         )));
     }
-    let version = metadata::text(current, "resourceVersion");
     if let Some(wanted) = options.resource_version.as_deref().filter(|wanted| *wanted != version) {
         return Err(conflict(format!(
             "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
@@ -156,20 +165,36 @@ fn preconditions(
     Ok(())
 }
 
-/// Writes what happens to dependents into the finalizers.
-fn dependents(resource: &Resource, options: &DeleteOptions, object: &mut Value) {
-    let has = |name: &str| opdev_object::meta::finalizers(object).contains(&name);
+/// Whether nothing keeps an object that is deleted, so that it goes without being read.
+fn unheld(resource: &Resource, options: &DeleteOptions, current: &Stored) -> bool {
+    let (strategy, known) = (strategy_of(resource), current.attributes());
+    strategy.admit_delete.is_none()
+        && strategy.mark_deleted.is_none()
+        && !strategy.marked_before_removal
+        && !known.deleting()
+        && known.finalizers().is_empty()
+        && propagation(resource, options, &|_| false) == (false, false)
+}
+
+/// Whether dependents are let go, and whether they go first; `has` says which finalizers the object has.
+fn propagation(resource: &Resource, options: &DeleteOptions, has: &dyn Fn(&str) -> bool) -> (bool, bool) {
     let said = options.propagation.or(options
         .orphan_dependents
         .map(|orphan| if orphan { Propagation::Orphan } else { Propagation::Background }));
-    let (orphan, foreground) = match said {
+    match said {
         Some(Propagation::Orphan) => (true, false),
         Some(Propagation::Foreground) => (false, true),
         Some(Propagation::Background) => (false, false),
         None if has("orphan") => (true, false),
         None if has("foregroundDeletion") => (false, true),
         None => (resource.rules.orphans_by_default, false),
-    };
+    }
+}
+
+/// Writes what happens to dependents into the finalizers.
+fn dependents(resource: &Resource, options: &DeleteOptions, object: &mut Value) {
+    let has = |name: &str| opdev_object::meta::finalizers(object).contains(&name);
+    let (orphan, foreground) = propagation(resource, options, &has);
     let mut list: Vec<String> = opdev_object::meta::finalizers(object)
         .into_iter()
         .filter(|name| !["orphan", "foregroundDeletion"].contains(name))

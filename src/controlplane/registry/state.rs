@@ -85,7 +85,7 @@ impl Registry {
     }
 
     /// After an object is gone.
-    pub(super) fn removed(&self, resource: &Resource, object: &Value) {
+    pub(super) fn removed(&self, resource: &Resource, object: &Arc<Stored>) {
         match &resource.custom {
             Some(custom) => self.finish_definition(&custom.definition),
             None => (strategy_of(resource).after_removal)(self, object),

@@ -10,10 +10,11 @@ use crate::attributes::Attributes;
 use crate::error::{Cause, Status};
 use crate::identity::User;
 use crate::resource::{Resource, ResourceRules};
-use crate::storage::Key;
+use crate::storage::{Key, Stored};
 use crate::table::Printer;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The rules of one built-in kind. The functions stand in the order in which a request meets them.
 pub(crate) struct Strategy {
@@ -109,8 +110,8 @@ pub(crate) struct Strategy {
     // Deleting.
     /// Refuses a delete whose preconditions do not hold; `None` does it in the common words.
     pub(crate) check_preconditions: Option<CheckPreconditions>,
-    /// Refuses to delete an object.
-    pub(crate) admit_delete: fn(&Key, &Value) -> Result<(), Status>,
+    /// Refuses to delete an object; `None` never does, and does not read the object.
+    pub(crate) admit_delete: Option<AdmitDelete>,
     /// Webhooks are told the uid of the object that goes, even where the request does not name it.
     pub(crate) delete_names_uid: bool,
     /// Marks an object that is deleted for the first time; `None` does it in the common way.
@@ -124,7 +125,7 @@ pub(crate) struct Strategy {
     /// Whether something beside its finalizers keeps a deleted object.
     pub(crate) is_kept: fn(&Value) -> bool,
     /// After an object was removed.
-    pub(crate) after_removal: fn(&Registry, &Value),
+    pub(crate) after_removal: fn(&Registry, &Arc<Stored>),
 
     /// Where etcd has the objects, as error texts tell it, if not below the plural.
     pub(crate) etcd_prefix: Option<&'static str>,
@@ -143,8 +144,11 @@ pub(crate) type Admit = fn(&Registry, &mut Context, Write<'_>, &Value, Option<&V
 pub(crate) type CheckEscalation =
     fn(&Registry, &Context, &Resource, &str, &Value, Option<&Value>) -> Result<(), Status>;
 
+/// Refuses to delete the object at the key.
+pub(crate) type AdmitDelete = fn(&Key, &Value) -> Result<(), Status>;
+
 /// Refuses to delete the object at the key where the options mean another one.
-pub(crate) type CheckPreconditions = fn(&Resource, &Key, &DeleteOptions, &Value) -> Result<(), Status>;
+pub(crate) type CheckPreconditions = fn(&Resource, &Key, &DeleteOptions, &Stored) -> Result<(), Status>;
 
 /// A resource and the part of its objects that is written.
 pub(crate) type Write<'a> = (&'a Resource, Part);
@@ -270,7 +274,7 @@ impl Strategy {
         after_write: |_, _| {},
         after_failed_write: |_, _| {},
         check_preconditions: None,
-        admit_delete: |_, _| Ok(()),
+        admit_delete: None,
         delete_names_uid: false,
         mark_deleted: None,
         grace_period: |_, _| 0,

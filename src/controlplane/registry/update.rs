@@ -72,7 +72,13 @@ impl Registry {
         make: &mut Make<'_>,
     ) -> Result<Option<Arc<Stored>>, Status> {
         let Change { resource, key, part, way } = change;
-        let served = convert::served(resource, &self.one_at(resource, current)?.value());
+        // It is about to make way for the new one: its tree is not kept.
+        let before = current.glance();
+        let served = if resource.custom.is_none() || resource.shows(current) {
+            convert::served(resource, &before)
+        } else {
+            convert::served(resource, &self.one_at(resource, current)?.value())
+        };
         let mut object = make(ctx, &served)?;
         self.check_identity(ctx, change, &object, &served)?;
         // Who owns what is settled before webhooks or the server change what the request says.
@@ -120,7 +126,7 @@ impl Registry {
         let grows = strategy.update_uses_quota && part == Part::Main;
         let _quotas = if grows { self.within_quotas(resource, &object, Some(&served))? } else { None };
         let object = self.stored_form(resource, object)?;
-        if fields::same(&object, &current.value()) && !over {
+        if fields::same(&object, &before) && !over {
             return Ok(Some(current.clone()));
         }
         if over {
@@ -215,7 +221,7 @@ impl Registry {
         object: Value,
     ) -> Result<Arc<Stored>, Status> {
         if !ctx.dry_run {
-            self.remove(resource, key, current.revision, Some(Value::clone(&current.value())))
+            self.remove(resource, key, current.revision, None)
                 .map_err(|_| Status::modified(&resource.group, &resource.plural, &key.name))?;
         }
         Ok(Stored::unsaved(object))

@@ -4,6 +4,7 @@
 use super::{Key, Stored};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::sync::watch;
 
 /// What happened to an object.
@@ -57,15 +58,16 @@ pub struct Expired {
 }
 
 /// Bytes of text, before they are packed, that a history remembers.
-const BYTES: usize = 64 * 1024 * 1024;
+const BYTES: i64 = 64 * 1024 * 1024;
 /// So many changes are remembered however large they are: a watch that reads them has to come that far.
 const FEWEST: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct History {
     limit: usize,
-    /// Bytes of text of all objects in the log but the newest, whose text may not be written yet.
-    bytes: usize,
+    /// Bytes of text of all objects in the log whose text was counted; whoever pushes a change does that later, for
+    /// it takes longer than all the rest.
+    bytes: Arc<AtomicI64>,
     /// Changes at or before this revision are forgotten.
     floor: u64,
     log: VecDeque<Arc<Change>>,
@@ -82,9 +84,19 @@ impl Readers {
     }
 }
 
+/// Counts the bytes of what was pushed.
+#[derive(Clone, Debug)]
+pub(super) struct Counter(Arc<AtomicI64>);
+
+impl Counter {
+    pub(super) fn add(&self, size: usize) {
+        self.0.fetch_add(size as i64, Ordering::Relaxed);
+    }
+}
+
 impl History {
     pub(super) fn new(limit: usize, floor: u64) -> Self {
-        History { limit, bytes: 0, floor, log: VecDeque::new(), readers: watch::Sender::new(()) }
+        History { limit, bytes: Arc::default(), floor, log: VecDeque::new(), readers: watch::Sender::new(()) }
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<()> {
@@ -95,17 +107,23 @@ impl History {
         Readers(self.readers.clone())
     }
 
+    pub(super) fn counter(&self) -> Counter {
+        Counter(self.bytes.clone())
+    }
+
     /// Takes a change in. What is forgotten for it is given back: freeing it takes longer than all the rest.
     /// Readers are woken by the caller, when they may see it.
     pub(super) fn push(&mut self, change: Arc<Change>) -> Vec<Arc<Change>> {
-        self.bytes += self.log.back().map_or(0, |newest| newest.object.size());
         self.log.push_back(change);
         let mut forgotten = Vec::new();
-        while (self.log.len() > self.limit || (self.bytes > BYTES && self.log.len() > FEWEST))
+        let full =
+            |history: &Self| history.bytes.load(Ordering::Relaxed) > BYTES && history.log.len() > FEWEST;
+        while (self.log.len() > self.limit || full(self))
             && let Some(old) = self.log.pop_front()
         {
             self.floor = old.revision;
-            self.bytes = self.bytes.saturating_sub(old.object.size());
+            // One whose text is not counted yet makes the sum too small until then.
+            self.bytes.fetch_sub(old.object.size() as i64, Ordering::Relaxed);
             forgotten.push(old);
         }
         forgotten

@@ -21,7 +21,7 @@ pub(crate) use stored::text;
 pub use stored::{Key, Stored};
 pub use watch::Watch;
 
-use crate::attributes::Lookup;
+use crate::attributes::{Attributes, Lookup};
 use disk::Disk as _;
 use history::{History, Readers};
 use index::Index;
@@ -176,6 +176,12 @@ impl Store {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Objects that were written or asked for last are kept as trees, too, up to so many bytes of their text: a tree takes
+    /// about eight times as much, and a write needs that of the version before.
+    pub fn keep_trees(&self, bytes: usize) {
+        self.read().trees.set_limit(bytes);
+    }
+
     /// The newest revision.
     pub fn revision(&self) -> u64 {
         self.read().revision
@@ -228,22 +234,34 @@ impl Store {
         expected: Expected,
         value: Value,
     ) -> Result<Arc<Stored>, Refused> {
+        // What is known of it is read off it without the lock.
+        let known = self.attributes(table, key, &value);
         let mut guard = self.write();
         let inner = &mut *guard;
         let next = inner.revision + 1;
         let (table, found) = inner.table(table);
         let previous = found.check(key, expected)?;
-        let object = Stored::new(key, value, next, &found.trees);
+        let known = known.unwrap_or_else(|| found.trees.attributes(&value, None));
+        let object = Stored::new((key, next, known), value, &found.trees);
         found.index.replace(previous.as_ref(), Some(&object));
         found.objects.insert(key.clone(), object.clone());
         if let Some(writer) = &self.writer {
             writer.object((&table, || found.history.readers()), key, next, Some(object.clone()));
         }
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-        self.record(guard, Change::new(kind, table, key, next, object.clone(), previous));
-        // The text is written here, without the lock.
-        object.keep_tree();
+        self.record(guard, Change::new(kind, table, key, next, object.clone(), previous.clone()));
+        object.keep_tree_after(previous.as_ref());
         Ok(object)
+    }
+
+    /// What is known of a new version of an object without reading it; `None` for the first object of a table.
+    fn attributes(&self, table: &str, key: &Key, value: &Value) -> Option<Attributes> {
+        let (trees, previous) = {
+            let inner = self.read();
+            let found = inner.tables.get(table)?;
+            (found.trees.clone(), found.objects.get(key).cloned())
+        };
+        Some(trees.attributes(value, previous.as_ref().map(|previous| previous.attributes())))
     }
 
     /// Removes an object; what is returned is its last state (`last`, or as it was), stamped with the revision of
@@ -265,11 +283,21 @@ impl Store {
         if let Some(writer) = &self.writer {
             writer.object((&table, || found.history.readers()), key, next, None);
         }
-        let last = last.or_else(|| previous.as_ref().map(|p| Value::clone(&p.glance()))).unwrap_or_default();
-        let object = Stored::new(key, last, next, &found.trees);
+        let stated = last.is_some();
+        let object = match (last, &previous) {
+            (None, Some(previous)) => Stored::restamped(previous, next),
+            (last, _) => {
+                let last = last.unwrap_or_default();
+                let known =
+                    found.trees.attributes(&last, previous.as_ref().map(|previous| previous.attributes()));
+                Stored::new((key, next, known), last, &found.trees)
+            }
+        };
         let change = Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous);
         self.record(guard, change);
-        object.keep_tree();
+        if stated {
+            object.keep_tree();
+        }
         Ok(object)
     }
 
@@ -281,9 +309,13 @@ impl Store {
         let history = &mut inner.table(&change.table).1.history;
         let _old = history.push(change.clone());
         let readers = self.writer.is_none().then(|| history.readers());
-        let _old_of_all = inner.all.push(change);
-        let all = inner.all.readers();
+        let counter = history.counter();
+        let _old_of_all = inner.all.push(change.clone());
+        let (all, counter_of_all) = (inner.all.readers(), inner.all.counter());
         drop(inner);
+        // The text is written here, without the lock.
+        let size = change.object.size();
+        [counter, counter_of_all].iter().for_each(|counter| counter.add(size));
         readers.iter().chain([&all]).for_each(Readers::wake);
     }
 
@@ -510,6 +542,50 @@ mod tests {
         assert_eq!(first.value(), tree);
         assert!(first.has_tree());
         assert_eq!(first.attributes().labels(), &json!({"n": "0"}));
+    }
+
+    #[test]
+    fn a_removed_object_reads_as_it_was_at_the_revision_of_its_removal() {
+        let store = Arc::new(Store::default());
+        for inner in ["2", "9"] {
+            // A field of its own may say the same as its revision.
+            let spec = json!({"resourceVersion": inner, "text": "\"resourceVersion\":\"2\""});
+            let made = json!({"kind": "A", "metadata": {"name": "a", "uid": "u"}, "spec": spec});
+            let key = Key::new("x", inner);
+            let put = store.put("a", &key, Expected::Absent, made.clone()).unwrap();
+            let removed = store.remove("a", &key, put.revision, None).unwrap();
+            let mut wanted = made;
+            wanted["metadata"]["resourceVersion"] = removed.revision.to_string().into();
+            assert!(!removed.has_tree());
+            assert_eq!(*removed.glance(), wanted);
+            assert_eq!(removed.json(), text(&wanted));
+            assert_eq!(*removed.value(), wanted);
+            assert_eq!(removed.attributes().uid(), "u");
+        }
+    }
+
+    #[test]
+    fn the_tree_of_a_version_that_was_replaced_is_not_kept() {
+        let store = Store::default();
+        let key = Key::new("", "a");
+        let mut versions = vec![store.put("a", &key, Expected::Absent, object("a", 0)).unwrap()];
+        for n in 1..500 {
+            let last = versions.last().unwrap().revision;
+            versions.push(store.put("a", &key, Expected::Revision(last), object("a", n)).unwrap());
+        }
+        assert_eq!(versions.iter().filter(|version| version.has_tree()).count(), 1);
+        assert!(versions.last().unwrap().has_tree());
+        assert_eq!(versions[7].glance()["n"], 7);
+    }
+
+    #[test]
+    fn no_more_trees_are_kept_than_was_said() {
+        let store = Store::default();
+        store.keep_trees(1000);
+        let large = |n: i64| json!({"metadata": {"name": n.to_string()}, "s": "x".repeat(300)});
+        let put = |n: i64| store.put("a", &Key::new("", &n.to_string()), Expected::Absent, large(n)).unwrap();
+        let made: Vec<_> = (0..20).map(put).collect();
+        assert_eq!(made.iter().filter(|object| object.has_tree()).count(), 2);
     }
 
     #[test]

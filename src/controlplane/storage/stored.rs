@@ -37,6 +37,8 @@ pub struct Stored {
     content: Mutex<Content>,
     /// Whether its tree was asked for since `trees` looked last.
     asked: AtomicBool,
+    /// Whether `trees` keeps its tree.
+    kept: AtomicBool,
     /// Who decides how long the tree is kept; nobody for an object outside the store, which keeps it.
     trees: Weak<Trees>,
 }
@@ -54,18 +56,33 @@ struct Content {
 enum Text {
     /// There is only the tree yet.
     Unwritten,
+    /// That of another version of the object, but for the revision. It is made for whoever asks: few do.
+    Restamped(Arc<Stored>, u64),
     Whole(Bytes),
     Packed(Packed),
 }
 
 impl Stored {
     /// An object that the store takes in, stamped with its revision.
-    pub(super) fn new(key: &Key, mut value: Value, revision: u64, trees: &Arc<Trees>) -> Arc<Self> {
-        if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-            meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
-        }
-        let attributes = trees.attributes(&value);
+    pub(super) fn new(
+        (key, revision, attributes): (&Key, u64, Attributes),
+        mut value: Value,
+        trees: &Arc<Trees>,
+    ) -> Arc<Self> {
+        stamped(&mut value, revision);
         Stored::of((key.clone(), revision, attributes), value, Arc::downgrade(trees))
+    }
+
+    /// The object as it was, of another revision: what its removal leaves. It has no tree.
+    pub(super) fn restamped(of: &Arc<Stored>, revision: u64) -> Arc<Self> {
+        let content = Mutex::new(Content {
+            text: Text::Restamped(of.clone(), revision),
+            tree: None,
+            forms: Vec::new(),
+        });
+        let (key, attributes) = (of.key.clone(), of.attributes.clone());
+        let (asked, kept, trees) = (AtomicBool::new(false), AtomicBool::new(false), of.trees.clone());
+        Arc::new(Stored { revision, key, attributes, content, asked, kept, trees })
     }
 
     /// An object that is not in the store: what a dry run answers.
@@ -81,8 +98,8 @@ impl Stored {
         let attributes = trees.attributes_of_text(text)?;
         let text = trees.pack(text).map_or_else(|| Text::Whole(Bytes::copy_from_slice(text)), Text::Packed);
         let content = Mutex::new(Content { text, tree: None, forms: Vec::new() });
-        let (asked, trees) = (AtomicBool::new(false), Arc::downgrade(trees));
-        Some(Arc::new(Stored { revision, key, attributes, content, asked, trees }))
+        let (asked, kept, trees) = (AtomicBool::new(false), AtomicBool::new(false), Arc::downgrade(trees));
+        Some(Arc::new(Stored { revision, key, attributes, content, asked, kept, trees }))
     }
 
     fn of(
@@ -92,18 +109,24 @@ impl Stored {
     ) -> Arc<Self> {
         let tree = Some(Arc::new(value));
         let content = Mutex::new(Content { text: Text::Unwritten, tree, forms: Vec::new() });
-        Arc::new(Stored { revision, key, attributes, content, asked: AtomicBool::new(false), trees })
+        let (asked, kept) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Stored { revision, key, attributes, content, asked, kept, trees })
     }
 
     /// The object with another content, of the same revision.
     pub fn with_value(&self, value: Value) -> Arc<Self> {
         let attributes = match self.trees.upgrade() {
-            Some(trees) => trees.attributes(&value),
+            Some(trees) => trees.attributes(&value, Some(&self.attributes)),
             None => Attributes::of("", &value),
         };
         let form = Stored::of((self.key.clone(), self.revision, attributes), value, self.trees.clone());
         form.keep_tree();
         form
+    }
+
+    /// Namespace, `""` for cluster-scoped objects, and name.
+    pub fn place(&self) -> (&str, &str) {
+        (&self.key.namespace, &self.key.name)
     }
 
     /// Where it stands in its table.
@@ -147,9 +170,24 @@ impl Stored {
 
     /// Keeps the tree until others have been asked for.
     pub(super) fn keep_tree(self: &Arc<Self>) {
+        self.keep_tree_after(None);
+    }
+
+    /// The same, in the place of that of the version before.
+    pub(super) fn keep_tree_after(self: &Arc<Self>, before: Option<&Arc<Stored>>) {
         if let Some(trees) = self.trees.upgrade() {
-            trees.keep(self.clone());
+            trees.keep(self.clone(), before);
         }
+    }
+
+    /// Whether `trees` keeps the tree.
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether `trees` keeps the tree; what was noted before.
+    pub(super) fn set_kept(&self, kept: bool) -> bool {
+        self.kept.swap(kept, Ordering::Relaxed)
     }
 
     /// Whether the tree is there, without making it.
@@ -168,6 +206,8 @@ impl Stored {
         match &self.content().written().text {
             Text::Packed(packed) => packed.size(),
             Text::Whole(text) => text.len(),
+            // But for the digits of the revision.
+            Text::Restamped(of, _) => of.size(),
             Text::Unwritten => 0,
         }
     }
@@ -211,6 +251,7 @@ impl Stored {
         match &self.content().written().text {
             Text::Whole(text) => text.clone(),
             Text::Packed(packed) => packed.whole().into(),
+            Text::Restamped(of, revision) => restamped(of, *revision),
             Text::Unwritten => Bytes::new(),
         }
     }
@@ -230,6 +271,7 @@ impl Content {
         let parsed = match &self.text {
             Text::Whole(text) => serde_json::from_slice(text),
             Text::Packed(packed) => serde_json::from_slice(&packed.whole()),
+            Text::Restamped(of, revision) => serde_json::from_slice(&restamped(of, *revision)),
             Text::Unwritten => Ok(Value::Null),
         };
         // It was made by `text`, of a tree.
@@ -239,6 +281,29 @@ impl Content {
                 Value::Null
             })
             .into()
+    }
+}
+
+/// The text of an object as that of another revision of it.
+fn restamped(of: &Stored, revision: u64) -> Bytes {
+    let before = of.json();
+    let stamp = |revision: u64| format!("\"resourceVersion\":\"{revision}\"");
+    let old = stamp(of.revision);
+    let mut found = memchr::memmem::find_iter(&before, &old);
+    if let (Some(at), None) = (found.next(), found.next()) {
+        let rest = &before[at + old.len()..];
+        return [&before[..at], stamp(revision).as_bytes(), rest].concat().into();
+    }
+    // Another field of it says the same.
+    let mut tree = Value::clone(&of.glance());
+    stamped(&mut tree, revision);
+    text(&tree)
+}
+
+/// Writes the revision into an object.
+fn stamped(object: &mut Value, revision: u64) {
+    if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
     }
 }
 

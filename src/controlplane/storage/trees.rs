@@ -1,6 +1,6 @@
 //! How long the trees of stored objects are kept: those that were written or asked for last, up to so many bytes of
-//! text. The text of an object whose tree is gone stays whole a while longer, then it is packed. One for each table,
-//! on one list of all tables.
+//! text, and none of a version that was replaced. The text of an object whose tree is gone stays whole a while longer,
+//! then it is packed. One for each table, on one list of all tables.
 //! Never keeps an object for long that nobody else has.
 
 use super::Stored;
@@ -8,10 +8,11 @@ use crate::attributes::{Attributes, Shared};
 use opdev_object::pack::{Dictionaries, Packed};
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Bytes of text of the objects whose trees are kept. A tree takes about eight times its text.
-const KEPT: usize = 1024 * 1024;
+/// Bytes of text of the objects whose trees are kept, unless told otherwise. A tree takes about eight times its text.
+const KEPT: usize = 6 * 1024 * 1024;
 /// Bytes of the texts that stay whole without a tree.
 const WHOLE: usize = 3 * 1024 * 1024;
 
@@ -24,17 +25,35 @@ pub(super) struct Trees {
 }
 
 /// Of all tables of a store.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct All {
+    /// Bytes of text of the objects whose trees are kept.
+    limit: AtomicUsize,
     kept: Mutex<Kept>,
     shared: Shared,
+}
+
+impl Default for All {
+    fn default() -> Self {
+        All { limit: AtomicUsize::new(KEPT), kept: Mutex::default(), shared: Shared::default() }
+    }
+}
+
+impl All {
+    /// How many bytes of text the objects have whose trees are kept from now on.
+    pub(super) fn set_limit(&self, bytes: usize) {
+        self.limit.store(bytes, Ordering::Relaxed);
+    }
 }
 
 /// Oldest first, each with the bytes of its text.
 #[derive(Debug, Default)]
 struct Kept {
     objects: VecDeque<(Arc<Stored>, usize)>,
+    /// Of those whose trees are kept.
     bytes: usize,
+    /// How many of the objects are there although they were replaced.
+    replaced: usize,
     /// Those whose tree is gone and whose text is whole.
     whole: VecDeque<(Weak<Stored>, usize)>,
     whole_bytes: usize,
@@ -45,9 +64,9 @@ impl Trees {
         Arc::new(Trees { table, all, dictionaries: Dictionaries::default() })
     }
 
-    /// What is known of an object without reading it.
-    pub(super) fn attributes(&self, object: &Value) -> Attributes {
-        Attributes::shared(&self.table, object, &self.all.shared)
+    /// What is known of an object without reading it; `before` is what was known of it before it changed.
+    pub(super) fn attributes(&self, object: &Value, before: Option<&Attributes>) -> Attributes {
+        Attributes::after(&self.table, object, &self.all.shared, before)
     }
 
     /// The same, read off its text; `None` where that is no JSON.
@@ -60,40 +79,71 @@ impl Trees {
         self.dictionaries.pack(text)
     }
 
-    /// Keeps the tree of an object, and lets go of the oldest that nobody asked for since.
-    pub(super) fn keep(&self, object: Arc<Stored>) {
+    /// Keeps the tree of an object, and lets go of that of the version before, if there is one, and of the oldest that
+    /// nobody asked for since.
+    pub(super) fn keep(&self, object: Arc<Stored>, before: Option<&Arc<Stored>>) {
         let size = object.size();
+        let before = before.map(|before| (before, before.size()));
         let (resting, packing) = {
             let mut kept = self.all.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            object.set_kept(true);
             kept.objects.push_back((object, size));
             kept.bytes += size;
-            (kept.without_tree(), kept.take_unpacked())
+            if let Some((before, size)) = before {
+                kept.replace(before, size);
+            }
+            (kept.without_tree(self.all.limit.load(Ordering::Relaxed)), kept.take_unpacked())
         };
+        // It was read a moment ago, and memory that is freed now is used again before it leaves the processor's cache.
+        before.iter().for_each(|(before, _)| before.forget_tree());
         resting.iter().for_each(|object| object.forget_tree());
         packing.iter().for_each(|object| object.pack());
     }
 }
 
 impl Kept {
+    /// Takes a version off that is no longer the newest.
+    fn replace(&mut self, before: &Arc<Stored>, size: usize) {
+        if !before.set_kept(false) {
+            return;
+        }
+        self.bytes = self.bytes.saturating_sub(size);
+        self.rest(before, size);
+        self.replaced += 1;
+        if self.replaced > 64 && self.replaced * 2 > self.objects.len() {
+            self.objects.retain(|(object, _)| object.is_kept());
+            self.replaced = 0;
+        }
+    }
+
+    fn rest(&mut self, object: &Arc<Stored>, size: usize) {
+        self.whole.push_back((Arc::downgrade(object), size));
+        self.whole_bytes += size;
+    }
+
     /// Those that lose their tree now.
-    fn without_tree(&mut self) -> Vec<Arc<Stored>> {
+    fn without_tree(&mut self, limit: usize) -> Vec<Arc<Stored>> {
         let mut resting = Vec::new();
         // All of them may have been asked for: then the oldest goes nevertheless.
         let mut chances = self.objects.len();
-        while self.bytes > KEPT
+        while self.bytes > limit
             && let Some((oldest, size)) = self.objects.pop_front()
         {
+            if !oldest.is_kept() {
+                self.replaced = self.replaced.saturating_sub(1);
+                continue;
+            }
             let alone = Arc::strong_count(&oldest) == 1;
             if chances > 0 && !alone && oldest.was_asked() {
                 chances -= 1;
                 self.objects.push_back((oldest, size));
                 continue;
             }
-            self.bytes -= size;
+            self.bytes = self.bytes.saturating_sub(size);
+            oldest.set_kept(false);
             // One that nobody else has is freed.
             if !alone {
-                self.whole.push_back((Arc::downgrade(&oldest), size));
-                self.whole_bytes += size;
+                self.rest(&oldest, size);
             }
             resting.push(oldest);
         }

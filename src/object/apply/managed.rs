@@ -56,13 +56,63 @@ pub(super) struct Owned {
 
 /// All managers of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Managers(pub(super) BTreeMap<ManagerId, Owned>);
+pub(super) struct Managers(pub(super) Entries);
+
+/// What each of a few managers owns, in their order. A tree of them would have nodes of 2 KiB, of which each write would
+/// make two to throw them away.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Entries(Vec<(ManagerId, Owned)>);
+
+impl Entries {
+    fn find(&self, id: &ManagerId) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.cmp(id))
+    }
+
+    pub(super) fn get(&self, id: &ManagerId) -> Option<&Owned> {
+        self.find(id).ok().map(|at| &self.0[at].1)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &ManagerId) -> Option<&mut Owned> {
+        self.find(id).ok().map(|at| &mut self.0[at].1)
+    }
+
+    pub(super) fn insert(&mut self, id: ManagerId, owned: Owned) -> Option<Owned> {
+        match self.find(&id) {
+            Ok(at) => Some(std::mem::replace(&mut self.0[at].1, owned)),
+            Err(at) => {
+                self.0.insert(at, (id, owned));
+                None
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: &ManagerId) -> Option<Owned> {
+        self.find(id).ok().map(|at| self.0.remove(at).1)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&ManagerId, &Owned)> {
+        self.0.iter().map(|(id, owned)| (id, owned))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&ManagerId, &mut Owned)> {
+        self.0.iter_mut().map(|(id, owned)| (&*id, owned))
+    }
+
+    /// Leaves out those who own nothing.
+    pub(super) fn drop_empty(&mut self) {
+        self.0.retain(|(_, owned)| !owned.set.is_empty());
+    }
+}
 
 impl Managers {
     /// Reads the entries of an object; none where it has none.
     pub(super) fn read(object: &Value) -> Result<Managers, String> {
         let entries = meta::field(object, "managedFields").and_then(Value::as_array);
-        let mut managers = BTreeMap::new();
+        let mut managers = Entries::default();
         for (i, entry) in entries.into_iter().flatten().enumerate() {
             let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
             let applied = match text("operation") {
@@ -140,15 +190,17 @@ impl Managers {
 
     /// Merges the oldest Update managers into one bucket until few enough are left.
     pub(super) fn cap(&mut self) {
-        if self.0.len() <= MAX_UPDATE_MANAGERS {
+        if self.0.iter().count() <= MAX_UPDATE_MANAGERS {
             return;
         }
-        let mut updaters: Vec<ManagerId> = self.0.keys().filter(|id| !id.applied).cloned().collect();
+        let mut updaters: Vec<ManagerId> =
+            self.0.iter().map(|(id, _)| id).filter(|id| !id.applied).cloned().collect();
         let mut count = updaters.len();
         if count <= MAX_UPDATE_MANAGERS {
             return;
         }
-        updaters.sort_by_key(|id| (self.0[id].time.clone().unwrap_or_default(), id.clone()));
+        let time = |id: &ManagerId| self.0.get(id).and_then(|owned| owned.time.clone()).unwrap_or_default();
+        updaters.sort_by_key(|id| (time(id), id.clone()));
         let mut first: BTreeMap<String, ManagerId> = BTreeMap::new();
         for id in updaters {
             if count <= MAX_UPDATE_MANAGERS {
@@ -159,7 +211,7 @@ impl Managers {
                 first.insert(id.api_version.clone(), id);
                 continue;
             };
-            if !self.0.contains_key(&bucket)
+            if self.0.get(&bucket).is_none()
                 && let Some(owned) = self.0.remove(oldest)
             {
                 self.0.insert(bucket.clone(), owned);

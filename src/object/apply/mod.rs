@@ -301,7 +301,7 @@ impl FieldManager<'_> {
                 owned.fresh = true;
             }
         }
-        managers.0.retain(|_, owned| !owned.set.is_empty());
+        managers.0.drop_empty();
         managers.write(&mut result);
         Ok(result)
     }
@@ -436,7 +436,7 @@ impl FieldManager<'_> {
             conflicts.sort_by(|a, b| a.shown.cmp(&b.shown));
             return Err(ApplyError::Conflicts(conflicts));
         }
-        for (id, owned) in &mut managers.0 {
+        for (id, owned) in managers.0.iter_mut() {
             if Some(id as &ManagerId) != writer {
                 let compared = compared(&owned.api_version);
                 owned.set.subtract(&compared.modified);
@@ -444,7 +444,7 @@ impl FieldManager<'_> {
                 owned.set.subtract(&compared.removed);
             }
         }
-        managers.0.retain(|_, owned| !owned.set.is_empty());
+        managers.0.drop_empty();
         Ok(own)
     }
 }

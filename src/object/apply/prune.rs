@@ -43,7 +43,7 @@ impl FieldManager<'_> {
         let here = |owned: &Owned| owned.api_version == self.api_version;
         here(last)
             && managers.0.get(id).is_some_and(|owned| last.set.is_within(&owned.set))
-            && (self.versions.is_none() || managers.0.values().all(here))
+            && (self.versions.is_none() || managers.0.iter().all(|(_, owned)| here(owned)))
             && !has_empty_list(applied)
     }
 
@@ -61,7 +61,7 @@ impl FieldManager<'_> {
         let lasted = named(&last.set, &schema);
         // First everything of the last time goes, then what somebody owns comes back, version by version,
         let mut owned: BTreeMap<&str, FieldSet> = BTreeMap::new();
-        for owner in managers.0.values() {
+        for (_, owner) in managers.0.iter() {
             let all = owned.entry(&owner.api_version).or_default();
             *all = all.union(&owner.set);
         }

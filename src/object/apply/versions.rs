@@ -48,7 +48,7 @@ impl FieldManager<'_> {
 
     /// Follows schemas that changed since the entries were written, each at its own version.
     pub(super) fn reconcile(&self, managers: &mut Managers, live: &Value) -> Result<(), String> {
-        for owned in managers.0.values_mut() {
+        for (_, owned) in managers.0.iter_mut() {
             let (_, schema) = self.at(live, &owned.api_version)?;
             owned.set.reconcile(&schema);
         }

@@ -158,6 +158,12 @@ pub fn from_str(text: &str) -> Result<Value, Error> {
     }
 }
 
+/// Whether a text may be read as JSON in place of YAML, which takes a tenth of the time: should it be JSON at all, both
+/// mean the same.
+pub fn is_plain_json(text: &str) -> bool {
+    plain::means_the_same(text)
+}
+
 /// Reads the first document as Helm reads values: every number is a float64.
 pub fn values_from_str(text: &str) -> Result<Value, Error> {
     to_values(&parse(text)?)

@@ -9,13 +9,14 @@ const LONGEST_NUMBER: usize = 18;
 
 /// The value of a text that is JSON; `None` where it is not, or where YAML may read it in another way.
 pub(super) fn read(text: &str) -> Option<Value> {
-    if !text.starts_with('{') || !is_plain(text.as_bytes()) {
-        return None;
-    }
-    serde_json::from_str(text).ok()
+    if means_the_same(text) { serde_json::from_str(text).ok() } else { None }
 }
 
-/// Whether YAML gives the text the same meaning, should it be JSON.
+/// Whether YAML gives a text the same meaning as JSON does, should it be JSON.
+pub(super) fn means_the_same(text: &str) -> bool {
+    text.starts_with('{') && is_plain(text.as_bytes())
+}
+
 fn is_plain(text: &[u8]) -> bool {
     let mut at = 0;
     while let Some(byte) = text.get(at) {

@@ -49,7 +49,7 @@ impl Workload for Deployments {
 
     fn other_keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         match change.resource.as_str() {
-            "pods" if change.gone() || change.object().is_some_and(|pod| pods::finished(pod)) => {
+            "pods" if change.object().is_some_and(|pod| change.gone() || pod.attributes().pod_finished()) => {
                 deployment_of_pod(view, change).into_iter().collect()
             }
             _ => Vec::new(),
@@ -79,10 +79,10 @@ impl Workload for Deployments {
 
 fn deployment_of_pod(view: &dyn View, change: &Change) -> Option<Key> {
     let pod = change.object()?;
-    let owner = meta::controller(pod).filter(|owner| owner.kind == "ReplicaSet")?;
-    let set = view.get(replicaset::RESOURCE, meta::namespace(pod), &owner.name)?;
-    let owner = meta::controller(&set).filter(|owner| owner.kind == "Deployment")?;
-    Some(Key::new(RESOURCE, meta::namespace(pod), &owner.name))
+    let owner = pod.attributes().controller().filter(|owner| owner.kind == "ReplicaSet")?;
+    let set = view.attributes(replicaset::RESOURCE, pod.namespace(), &owner.name)?;
+    let owner = set.controller().filter(|owner| owner.kind == "Deployment")?;
+    Some(Key::new(RESOURCE, pod.namespace(), &owner.name))
 }
 
 fn selects_all(object: &Value) -> Sync {

@@ -3,6 +3,7 @@
 //! may take several. Where an end differs, it is the kubelet's that we have.
 
 use super::super::kubelet::Kubelet;
+use super::super::simulation::Given;
 use super::super::stage::built_in;
 use super::*;
 use crate::contract::{Change, Controller};
@@ -41,7 +42,11 @@ fn life(given: &Value) -> (Vec<Value>, bool, Vec<String>) {
     let (mut states, mut deleted, mut told) = (Vec::new(), false, Vec::new());
     let mut pod = cluster.raw("pods", given.clone());
     while states.len() < 10 && !deleted {
-        let change = Change { resource: "pods".into(), before: None, after: Some(pod.clone()) };
+        let change = Change {
+            resource: "pods".into(),
+            before: None,
+            after: Some(Given::observed("pods", pod.clone())),
+        };
         let [key] = &kubelet.keys(&cluster.memory, &change)[..] else { panic!("{pod}") };
         let writes = kubelet.sync(&cluster.memory, key, cluster.memory.now()).writes;
         if writes.is_empty() {

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::{DeleteOptions, Registry, defaults};
 use crate::error::Status;
 use crate::resource::{Resource, metadata};
-use crate::storage::{Expected, Key};
+use crate::storage::{Expected, Key, Stored};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -40,12 +40,11 @@ pub(super) fn preconditions(
     resource: &Resource,
     key: &Key,
     options: &DeleteOptions,
-    current: &Value,
+    current: &Stored,
 ) -> Result<(), Status> {
-    let wanted = [
-        ("UID", &options.uid, metadata::text(current, "uid")),
-        ("ResourceVersion", &options.resource_version, metadata::text(current, "resourceVersion")),
-    ];
+    let (uid, version) = (current.attributes().uid(), current.revision.to_string());
+    let wanted =
+        [("UID", &options.uid, uid), ("ResourceVersion", &options.resource_version, version.as_str())];
     for (what, wanted, own) in wanted {
         if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != own) {
             let why = format!(
@@ -265,8 +264,7 @@ impl Registry {
             set_condition(&mut object, "Terminating", "False", reason, text, self.now());
             let left = object["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
             let done = if !left {
-                let last = Value::clone(&current.value());
-                self.store.remove(ID, &key, current.revision, Some(last)).map(|gone| {
+                self.store.remove(ID, &key, current.revision, None).map(|gone| {
                     self.definition_removed(&gone.value());
                 })
             } else {

@@ -29,7 +29,7 @@ pub(super) static ALL: &[Strategy] = &[
             Part::Main => registry.check_security_labels(ctx, resource, object, old),
             _ => Ok(()),
         },
-        admit_delete: admit_namespace_delete,
+        admit_delete: Some(admit_namespace_delete),
         // It goes only where it is still the same.
         delete_names_uid: true,
         set_deleted_status: |object| object["status"]["phase"] = Value::from("Terminating"),

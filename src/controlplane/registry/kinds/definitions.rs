@@ -28,6 +28,6 @@ pub(super) static ALL: &[Strategy] = &[Strategy {
     after_failed_write: |registry, key| registry.definition_not_written(key),
     check_preconditions: Some(definitions::preconditions),
     mark_deleted: Some(definitions::terminate),
-    after_removal: |registry, object| registry.definition_removed(object),
+    after_removal: |registry, object| registry.definition_removed(&object.value()),
     ..Strategy::COMMON
 }];
