@@ -1,6 +1,6 @@
 //! Which threads may wait. A worker of the async runtime that waits for an answer which another task has to bring stops
 //! every task that is queued behind it, and once all workers wait nobody is left to bring any answer: the server stands
-//! still for good. So whoever waits needs a `MayWait`, and only threads that `run` has started have one.
+//! still for good. So code that blocks needs a `MayWait`, and only threads that `run` has started have one.
 //! Clippy refuses the waiting calls of the standard library and of tokio elsewhere (`.clippy.toml` of this package).
 
 use std::cell::Cell;

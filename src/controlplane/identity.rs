@@ -50,7 +50,7 @@ impl User {
         info
     }
 
-    /// The one who owns this process, and whoever holds the kubeconfig.
+    /// The owner of this process, and everybody who has the kubeconfig.
     pub fn admin() -> Self {
         User::authenticated("kubernetes-admin", ["system:masters"])
     }

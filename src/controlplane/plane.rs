@@ -29,7 +29,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(3);
 pub struct Config {
     /// The time; the system's clock where none is given.
     pub clock: Option<Clock>,
-    /// Which controllers run; all of them unless told otherwise.
+    /// Which controllers run. The default is all of them.
     pub controllers: Controllers,
     /// A pod's life, as the YAML of its stages; the built-in ones where none are given.
     pub stages: Option<String>,

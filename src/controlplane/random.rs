@@ -26,7 +26,7 @@ pub(crate) fn bytes<const N: usize>() -> [u8; N] {
         let mut taken = [0; N];
         let from = &mut pool.bytes[pool.used..pool.used + N];
         taken.copy_from_slice(from);
-        // What was given out is known to whoever has it, and to nobody else.
+        // Nobody but the caller can know the bytes that were given out.
         from.fill(0);
         pool.used += N;
         taken

@@ -29,7 +29,7 @@ impl Operation {
     }
 }
 
-/// A request as webhooks are told of it, without the objects.
+/// The attributes of a request, as an AdmissionReview has them, without the objects.
 #[derive(Debug)]
 pub(crate) struct Attributes<'a> {
     pub(crate) operation: Operation,

@@ -231,7 +231,7 @@ fn settle(
     };
     match answer {
         Ok(Ok(answer)) => {
-            // A denial's warnings are told too.
+            // The warnings of a denial are sent, too.
             warnings.extend(answer.warnings.iter().cloned());
             if answer.allowed {
                 return Ok(Some(answer));

@@ -56,7 +56,7 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// One that reaches webhooks as told.
+    /// Admission with these settings for webhooks.
     pub(crate) fn new(settings: Webhooks) -> Self {
         Admission {
             caller: WebhookClient::trusting(settings.authority.clone()),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The annotation of a Service that names the port on 127.0.0.1 of what serves it.
 const LOCAL_PORT: &str = "opdev.dev/local-port";
-/// Where controller-runtime's webhook server listens unless told otherwise.
+/// The port where controller-runtime's webhook server listens by default.
 const USUAL_PORT: u16 = 9443;
 
 /// How the plane reaches webhooks that are configured by a service.

@@ -187,7 +187,7 @@ fn decoded(bytes: &[u8]) -> Result<Value, UnusableAnswer> {
     Err(UnusableAnswer::PatchType(go_kind(&patch)))
 }
 
-/// The failure that a client is told of a denial.
+/// The error that a client gets for a denial.
 pub(super) fn denied(hook: &str, result: &Value) -> Status {
     let mut status = if result.is_object() { result.clone() } else { json!({}) };
     let said = |field: &str| result[field].as_str().unwrap_or_default();

@@ -110,7 +110,7 @@ pub(super) fn divided(rule: &Value) -> Vec<SingleRule> {
     out
 }
 
-/// Whether whoever holds the rule holds the single one too.
+/// Whether the rule includes all rights of the single one.
 pub(super) fn covers(held: &Value, wanted: &SingleRule) -> bool {
     let has = |field: &str, value: &str| {
         let found = texts(held, field);

@@ -24,7 +24,7 @@ enum Owner {
     Absent,
     /// It waits for its dependents.
     Waiting,
-    /// It cannot be told, so nothing is done.
+    /// It is not known whether the owner exists, so nothing is done.
     Unknown,
 }
 
@@ -58,7 +58,7 @@ impl Controller for GarbageCollector {
             keys.extend(view.dependent_keys(object.attributes().uid()));
         }
         if change.resource == "apiextensions.k8s.io/customresourcedefinitions" {
-            // Owners of a kind that was unknown may be told apart now.
+            // Owners of a kind that was unknown may be found now.
             keys.extend(owners_unknown(view));
         }
         // An owner in foreground deletion waits for this object to go or to stop blocking.

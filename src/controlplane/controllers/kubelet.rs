@@ -52,7 +52,7 @@ impl Controller for Kubelet {
         if text(&pod, "/spec/nodeName") != self.node {
             return Sync::done();
         }
-        // Whoever was seen already waits where it cannot be started.
+        // A pod that was seen already waits if it cannot be started.
         if self.strict
             && pods::phase(&pod) == "Pending"
             && pod.pointer("/status/startTime").is_some()

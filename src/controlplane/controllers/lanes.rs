@@ -83,7 +83,7 @@ impl Lanes {
     }
 
     /// The next job of the controller whose turn it is, of those that have one and fewer than `at_once` under way.
-    /// `done` has to be told of it afterwards.
+    /// The worker has to call `done` afterwards.
     pub(super) fn take(&mut self, elapsed: Duration, at_once: usize) -> Option<Job> {
         self.ring(elapsed);
         let count = self.lanes.len();

@@ -48,7 +48,7 @@ pub use crate::contract::{
 pub use stage::Stage;
 use std::sync::Arc;
 
-/// What the controllers have to be told.
+/// The settings of the controllers.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Name of the simulated node.

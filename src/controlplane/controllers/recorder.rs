@@ -17,9 +17,9 @@ pub(crate) struct Recorder {
     newest: i128,
 }
 
-/// So many different messages of one reason are told apart; then they are combined.
+/// The number of different messages of one reason that get Events of their own; after that they are combined.
 const TOLD_APART: usize = 10;
-/// After so long without one they are told apart again, in seconds.
+/// The seconds without an Event after which messages get Events of their own again.
 const FORGOTTEN: i64 = 600;
 
 /// More than this many remembered events and the memory starts afresh.

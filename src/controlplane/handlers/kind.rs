@@ -257,7 +257,7 @@ mod tests {
             "Pod in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Pod) to (core.ConfigMap): \
              unknown conversion"
         );
-        // What the real server knows, served or not, is told apart from what it does not know.
+        // The real server distinguishes kinds that it knows, served or not, from kinds that it does not know.
         assert_eq!(
             told(json!({"apiVersion": "apps/v1beta1", "kind": "Deployment"})),
             "Deployment in version \"v1beta1\" cannot be handled as a ConfigMap: converting (v1beta1.Deployment) to \

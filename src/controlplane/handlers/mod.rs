@@ -164,7 +164,7 @@ impl Api {
         });
         match work.await {
             Ok(answer) => answer,
-            // The front door tells of panics.
+            // `front` logs panics.
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => Err(Status::new(503, "ServiceUnavailable", "the control plane has stopped")),
         }

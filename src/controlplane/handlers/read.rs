@@ -100,7 +100,7 @@ pub(crate) fn check_watch_options(query: &Query) -> Result<(), Status> {
 
 /// Where the next page starts.
 struct Continue {
-    /// The state that the list is of; `None` where whoever goes on takes the current one.
+    /// The state that the list is of; `None` where a client that continues the list takes the current one.
     revision: Option<u64>,
     /// When the page before was given, in seconds since 1970.
     given: Option<i64>,

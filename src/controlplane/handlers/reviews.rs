@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
 const AUTHENTICATION: &str = "authentication.k8s.io";
-/// Seconds a token is good for unless told otherwise.
+/// Seconds that a token is valid, unless the request names another number.
 const HOUR: i64 = 3600;
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::fmt;
 
-/// As many of them are told of one body as Go's decoder collects.
+/// The number of them that are reported for one body: as many as Go's decoder collects.
 const MOST: usize = 100;
 
 /// Reads JSON as `serde_json` does, and notices whether any field stands there twice; the last one counts.
@@ -231,7 +231,7 @@ pub(super) fn yaml_errors(found: &[String]) -> String {
 }
 
 impl Call<'_> {
-    /// The body, read as the resource's kind; fields that nobody knows or that stand there twice are told or refused.
+    /// The body, read as the resource's kind; unknown fields and duplicate fields become warnings or are refused.
     pub(super) fn accepted(&self, ctx: &mut Context, read: Read) -> Result<Value, AcceptError> {
         let resource = self.resource();
         let before = ctx.warnings.len();

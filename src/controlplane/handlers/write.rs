@@ -69,7 +69,7 @@ impl Call<'_> {
         Ok((self.shape.answer(StatusCode::CREATED, &stored)?, ctx.warnings))
     }
 
-    /// Whoever creates by a PUT or by an apply has to be allowed to create too.
+    /// A user who creates an object by a PUT or by an apply needs the right to create, too.
     pub(crate) fn may_create(&self) -> Result<(), Status> {
         let (resource, key) = (self.resource(), self.key());
         let wanted = Attributes::on("create", &resource.group, &resource.plural, &key.namespace, &key.name);
@@ -299,7 +299,7 @@ impl Call<'_> {
         let kind = Gvk::new("policy", "v1", "Eviction");
         self.asked_below(&mut ctx, &self.key(), kind, &mut eviction)?;
         let (options, _) = options::delete(self.query, said(&eviction).as_ref())?;
-        // Whoever may evict the pod need not be asked whether it may go.
+        // The Eviction was admitted already, so admission is not called for the delete.
         ctx.skip_admission = true;
         self.shape.registry.evict(&mut ctx, self.resource(), &self.key(), &options)?;
         Ok((respond::document(StatusCode::CREATED, &success(None), self.shape.agreed.encoding), ctx.warnings))

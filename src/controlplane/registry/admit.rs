@@ -1,4 +1,4 @@
-//! When webhooks and policies are asked about a write, and what they are told of it. What they say comes from `admission`.
+//! When webhooks and policies are called for a write, and what is sent to them. `admission` calls them.
 
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
@@ -143,7 +143,7 @@ fn delete_options(options: &DeleteOptions, uid: Option<&str>, dry_run: bool) -> 
 }
 
 impl Registry {
-    /// The registry with webhooks reached as told; those that are configured count from now on.
+    /// The registry with these settings for webhooks. It calls the configured ones from now on.
     pub(crate) fn with_webhooks(mut self, settings: Webhooks) -> Self {
         self.admission = crate::admission::Admission::new(settings);
         self.admission.configure(&self);

@@ -315,7 +315,7 @@ pub(super) fn keep(service: &mut Value, current: &Value) {
                 spec["clusterIPs"] = addresses.clone();
             }
         } else if none(&spec["clusterIPs"]) || spec["clusterIPs"] == old["clusterIPs"] {
-            // Whoever changes the first address alone means the only one.
+            // A request that changes only the first address means that it is the only one.
             spec["clusterIPs"] = json!([spec["clusterIP"].clone()]);
         }
         for field in ["ipFamilies", "ipFamilyPolicy"] {

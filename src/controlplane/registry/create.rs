@@ -84,7 +84,7 @@ impl Registry {
             }
             let creation = Creation { versioned: versioned.clone() };
             match self.create_named(ctx, resource, candidate, creation) {
-                // A name that was asked for is not tried again, but its conflict is told as one of a generated name.
+                // A name that the request gives is not tried again, but its conflict is reported as that of a generated name.
                 Err(status) if status.is_already_exists() && !base.is_empty() => {
                     if !generated || attempt + 1 == ATTEMPTS {
                         let name = status.details.get("name").and_then(Value::as_str).unwrap_or_default();

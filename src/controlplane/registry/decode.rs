@@ -42,7 +42,7 @@ struct Walk {
 }
 
 /// Where the walk is: what the walk went through to get here, and the struct at hand. It becomes text only where
-/// something is told of it.
+/// something is reported about it.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     outer: Option<&'a Place<'a>>,

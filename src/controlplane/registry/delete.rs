@@ -119,7 +119,7 @@ impl Registry {
         self.remove(resource, key, stored.revision, None)
     }
 
-    /// Takes an object out of the store and tells whoever has to know.
+    /// Removes an object from the store, and runs what has to follow.
     pub(super) fn remove(
         &self,
         resource: &Resource,

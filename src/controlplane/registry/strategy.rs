@@ -112,7 +112,7 @@ pub(crate) struct Strategy {
     pub(crate) check_preconditions: Option<CheckPreconditions>,
     /// Refuses to delete an object; `None` never does, and does not read the object.
     pub(crate) admit_delete: Option<AdmitDelete>,
-    /// Webhooks are told the uid of the object that goes, even where the request does not name it.
+    /// Webhooks get the uid of the deleted object as a precondition, even if the request does not name it.
     pub(crate) delete_names_uid: bool,
     /// Marks an object that is deleted for the first time; `None` does it in the common way.
     pub(crate) mark_deleted: Option<fn(&mut Value, Timestamp)>,

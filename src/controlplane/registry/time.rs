@@ -52,7 +52,7 @@ pub(super) fn micros(value: &mut Value) -> Result<(), TimeError> {
 }
 
 fn read(value: &mut Value, layout: &'static str, printed: &str) -> Result<(), TimeError> {
-    // Whoever calls has looked for a text already.
+    // The caller has checked that it is a text.
     let Some(text) = value.as_str() else { return Ok(()) };
     check(text, layout)?;
     match text.parse::<Timestamp>() {

@@ -144,8 +144,8 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with the metadata of an object that is to replace `current`: what comes before all else, and what comes
-/// amid the rest. `moved` is told with every look at the change.
+/// What is wrong with the metadata of an object that replaces `current`: first the causes that are reported before all
+/// others, then those that are reported between the others. `moved` is reported with each validation of the change.
 pub(crate) fn validate_update(
     resource: &Resource,
     object: &Value,

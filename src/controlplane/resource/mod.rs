@@ -174,7 +174,7 @@ impl Resource {
         self.api_version() == self.storage_api_version
     }
 
-    /// What controllers are told about it.
+    /// What controllers know about it.
     pub fn info(&self) -> ResourceInfo {
         ResourceInfo {
             resource: self.id().to_owned(),

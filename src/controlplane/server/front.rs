@@ -164,7 +164,7 @@ impl Front {
             return plain(request.headers(), &query, &health::version());
         }
         if self.stop.is_cancelled() {
-            // Clients in this process outlive the plane; they are told instead of being served from a corpse.
+            // Clients in this process outlive the plane: they get an error instead of answers of a stopped plane.
             return status(&Status::new(503, "ServiceUnavailable", "the control plane has stopped"));
         }
         if Api::serves(&path) {

@@ -41,7 +41,7 @@ users:
     )
 }
 
-/// The kubeconfig of whoever has a token and nothing else.
+/// A kubeconfig with a token as its only credential.
 pub(crate) fn kubeconfig_of_token(
     address: SocketAddr,
     authority: &str,

@@ -136,7 +136,7 @@ pub(crate) async fn listen(
     let own = authority.certificate();
     let trusted = listen.serving.as_ref().map_or(&own, |serving| &serving.certificate);
     let kubeconfig = kubeconfig(address, trusted, &client, &token);
-    // Whoever gets a kubeconfig may rely on it.
+    // A client that gets a kubeconfig may rely on it.
     store.settled().await.map_err(|why| why.to_string())?;
     let observed = Arc::clone(front.clients());
     let service = Arc::new(ApiService { front, token, observed });
@@ -283,7 +283,7 @@ async fn connection<D: SocketService>(
     }
 }
 
-/// TLS, or a word in plain HTTP to whoever speaks that; then there is no stream to go on with.
+/// TLS. A client that speaks plain HTTP gets an answer in plain HTTP; then there is no stream to go on with.
 async fn handshake(
     mut stream: TcpStream,
     acceptor: &TlsAcceptor,

@@ -112,7 +112,7 @@ impl UnauthenticatedConnection {
         activity.since = Instant::now();
         if let Some(turn) = activity.turn {
             let mut waiting = self.connections.lock();
-            // One that is told to go stays told.
+            // A connection that is being closed stays so.
             if let Some(close) = waiting.by_turn.remove(&turn) {
                 activity.turn = Some(waiting.append(close));
             }

@@ -214,7 +214,7 @@ impl DueMutation<'_> {
             let expression = match mutation {
                 Mutation::Apply(expression) | Mutation::Patch(expression) => expression,
             };
-            // What does not compile is told without further words.
+            // An expression that does not compile is reported as it is.
             let outcome = match expression.fault() {
                 Some(why) => Err(why.to_owned()),
                 None => {

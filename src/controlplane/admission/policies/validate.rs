@@ -23,7 +23,7 @@ impl Denial {
     }
 }
 
-/// Those that are to be told: by what binding, or by none where a policy cannot be used at all.
+/// The denials that are reported: with their binding, or without one where a policy cannot be used at all.
 type Denials<'a> = Vec<(&'a str, Option<&'a str>, Denial)>;
 
 impl Policies {

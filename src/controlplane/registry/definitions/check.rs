@@ -8,7 +8,7 @@ use serde_json::Value;
 /// What is wrong with a definition, which may replace `current`.
 pub(crate) fn validate(object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut errors = definition::validate(object);
-    // What rules may cost is told where nothing else is wrong, or only other rules.
+    // The cost of rules is reported only if nothing else is wrong, or only other rules are.
     let only_rules = errors.is_empty() || {
         let faults = definition::uncompiled(object);
         errors.iter().all(|error| faults.iter().any(|fault| fault.error == *error))

@@ -236,7 +236,7 @@ impl Registry {
                     propagation: Some(crate::contract::Propagation::Background),
                     ..Default::default()
                 };
-                // Somebody else may have been faster; whoever removes the last one finishes the definition.
+                // Somebody else may have been faster. The removal of the last object finishes the definition.
                 let _ = self.delete(&mut ctx, resource, object.key(), &options);
             }
         }

@@ -22,7 +22,7 @@ pub(super) static ALL: &[Strategy] = &[Strategy {
             registry.accept_names(object, current);
         }
     },
-    // Whoever hears of a definition finds its kind served already.
+    // A client that sees a definition in a watch finds its kind served already.
     before_write: |registry, object| registry.definition_announced(object),
     after_write: |registry, object| registry.definition_written(object),
     after_failed_write: |registry, key| registry.definition_not_written(key),

@@ -103,7 +103,7 @@ fn csi_driver(spec: &mut Value) {
     }
 }
 
-/// Storage that is in use stays: whoever releases it takes the finalizer off.
+/// Protects storage that is in use: its controller removes the finalizer once nothing uses it any more.
 fn protect(object: &mut Value, finalizer: &str) {
     let meta = metadata::map_mut(object);
     let list = meta.entry("finalizers").or_insert_with(|| json!([]));

@@ -36,7 +36,7 @@ pub(super) fn detailed(findings: &[Finding]) -> String {
 
 type Check = fn(&Pod<'_>, u32) -> Option<Finding>;
 
-/// The checks of the level `baseline`, in the order in which their findings are told.
+/// The checks of the level `baseline`, in the order in which their findings are reported.
 const BASELINE: [Check; 12] = [
     app_armor,
     added_capabilities,

@@ -198,7 +198,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The labels of a namespace make sense; pods that are there and would not be let in any more are told.
+    /// Refuses labels of a namespace that make no sense. Warns of pods that exist and would not be admitted any more.
     pub(super) fn check_security_labels(
         &self,
         ctx: &mut Context,

@@ -95,7 +95,7 @@ pub(in crate::registry) fn spec(spec: &Value, path: &str, own: bool, causes: &mu
     }
 }
 
-/// An image's name that begins or ends with a blank: only pods are told.
+/// An image name that begins or ends with a blank. Only pods report it.
 fn untrimmed(container: &Value, field: &str, causes: &mut Vec<Cause>) {
     let image = container["image"].as_str().unwrap_or_default();
     if image.trim().len() != image.len() {
