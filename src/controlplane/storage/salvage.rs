@@ -220,7 +220,7 @@ impl<'a, 'b> Reading<'a, 'b> {
 
     /// Takes the newest record of each object that was not read yet. Pages that are free hold older records, and such of
     /// objects that were deleted: where it is known how many objects there are, only so many come back as are missing
-    /// beside those whose key was read, the newest first.
+    /// beside those whose key was read, those whose checksums add up to what the file says.
     fn look_in(&mut self, bytes: &[u8]) {
         let mut newest: HashMap<&[u8], Record<'_>> = HashMap::new();
         for record in record::find_all(bytes) {
@@ -234,10 +234,11 @@ impl<'a, 'b> Reading<'a, 'b> {
         others.sort_by_key(|record| std::cmp::Reverse(record.revision));
         if let Some(totals) = self.totals {
             let unnamed = totals.count.saturating_sub((self.keys.len() + self.broken.len()) as u64);
-            others.truncate(usize::try_from(unnamed).unwrap_or(usize::MAX));
+            // Of one whose key is there it is not known what it would add.
+            let missing = self.broken.is_empty().then(|| totals.sum.wrapping_sub(self.sum));
+            others = chosen(others, usize::try_from(unnamed).unwrap_or(usize::MAX), missing);
         }
-        found.append(&mut others);
-        found.iter().for_each(|record| self.accept(record));
+        found.iter().chain(&others).for_each(|record| self.accept(record));
         let Some(totals) = self.totals else { return self.doubt(&found) };
         // A key that is broken itself is one of the missing.
         let unnamed = totals.count.saturating_sub((self.keys.len() + self.still_broken()) as u64);
@@ -246,6 +247,11 @@ impl<'a, 'b> Reading<'a, 'b> {
         }
         if totals.sum != self.sum {
             self.doubt(&found);
+            let doubtful = |record: &Record<'_>| {
+                let (key, revision) = (shown_key(record.key), record.revision);
+                format!("whether {key} was deleted (it is back as of revision {revision})")
+            };
+            self.lost.extend(others.iter().map(doubtful));
         }
     }
 
@@ -263,11 +269,35 @@ impl<'a, 'b> Reading<'a, 'b> {
     }
 }
 
+/// Of records that belong to no key that was read, the newest first: as many as are missing. Where it is known to what
+/// their checksums add up, they do, as long as no more than one of the newest was deleted; the only one that is missing is
+/// the one whose checksum is right, or none.
+fn chosen<'b>(mut others: Vec<Record<'b>>, count: usize, missing: Option<u64>) -> Vec<Record<'b>> {
+    if let (1, Some(missing)) = (count, missing) {
+        others.retain(|record| u64::from(record.sum) == missing);
+        others.truncate(1);
+        return others;
+    }
+    let older = others.split_off(count.min(others.len()));
+    let sum = others.iter().fold(0_u64, |sum, record| sum.wrapping_add(u64::from(record.sum)));
+    let Some(missing) = missing.filter(|missing| *missing != sum) else { return others };
+    let by_sum: HashMap<u64, &Record<'_>> =
+        older.iter().rev().map(|record| (u64::from(record.sum), record)).collect();
+    for record in &mut others {
+        let wanted = missing.wrapping_sub(sum).wrapping_add(u64::from(record.sum));
+        if let Some(older) = by_sum.get(&wanted) {
+            *record = **older;
+            break;
+        }
+    }
+    others
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::record::encode_key;
-    use super::super::{Expected, Key, MovedAside, Store};
-    use super::{FIRST_FORMAT, FORMAT, KEPT, NUMBERS, OBJECTS};
+    use super::super::record::{self, Record, encode_key};
+    use super::super::{Expected, Key, MovedAside, Store, Stored};
+    use super::{FIRST_FORMAT, FORMAT, KEPT, NUMBERS, OBJECTS, chosen};
     use redb::{Database, ReadableDatabase as _};
     use serde_json::json;
     use std::path::Path;
@@ -457,6 +487,36 @@ mod tests {
         let moved = moved.unwrap();
         assert_eq!((names(&store), moved.back), (vec!["a".to_owned(), "b".to_owned()], 2));
         assert!(moved.to.exists());
+    }
+
+    /// The records that lie in bytes, the newest first.
+    fn records(revisions: &[u64]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for revision in revisions {
+            let (mut record, name) = (Vec::new(), format!("object-{revision}"));
+            let object = Stored::unsaved(json!({"metadata": {"name": name}, "n": revision}));
+            record::write(&encode_key("as", &Key::new("x", &name)), &object, &mut record);
+            bytes.extend(record);
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_records_that_come_back_add_up_to_what_the_file_says() {
+        let bytes = records(&[9, 8, 7, 6, 5]);
+        let all: Vec<_> = record::find_all(&bytes).collect();
+        let sum = |which: &[usize]| which.iter().map(|at| u64::from(all[*at].sum)).sum::<u64>();
+        let texts = |records: Vec<Record<'_>>| records.iter().map(|record| record.sum).collect::<Vec<_>>();
+        let of = |which: &[usize]| which.iter().map(|at| all[*at].sum).collect::<Vec<_>>();
+        // The newest record is of a deleted object; the one that is missing is older, or broken itself.
+        assert_eq!(texts(chosen(all.clone(), 1, Some(sum(&[3])))), of(&[3]));
+        assert_eq!(texts(chosen(all.clone(), 1, Some(12_345))), of(&[]));
+        assert_eq!(texts(chosen(all.clone(), 1, None)), of(&[0]));
+        assert_eq!(texts(chosen(all.clone(), 3, Some(sum(&[0, 1, 2])))), of(&[0, 1, 2]));
+        assert_eq!(texts(chosen(all.clone(), 3, Some(sum(&[0, 4, 2])))), of(&[0, 4, 2]));
+        assert_eq!(texts(chosen(all.clone(), 3, Some(1))), of(&[0, 1, 2]));
+        assert_eq!(texts(chosen(all.clone(), 9, Some(sum(&[0, 1, 2, 3, 4])))), of(&[0, 1, 2, 3, 4]));
+        assert_eq!(texts(chosen(all.clone(), 0, Some(0))), of(&[]));
     }
 
     #[test]
