@@ -229,7 +229,7 @@ impl<'a, 'b> Reading<'a, 'b> {
                 newest.insert(record.key, record);
             }
         }
-        let (mut found, mut others): (Vec<Record<'_>>, Vec<Record<'_>>) =
+        let (found, mut others): (Vec<Record<'_>>, Vec<Record<'_>>) =
             newest.into_values().partition(|record| self.broken.contains(record.key));
         others.sort_by_key(|record| std::cmp::Reverse(record.revision));
         if let Some(totals) = self.totals {
