@@ -7,6 +7,7 @@ mod delete;
 mod filter;
 mod held;
 mod help;
+mod later;
 mod leave;
 mod memory;
 mod new;

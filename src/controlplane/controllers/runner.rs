@@ -49,7 +49,7 @@ fn refusal(status: &Status) -> Refusal {
 
 fn change(change: &storage::Change) -> Change {
     let gone = change.kind == ChangeKind::Deleted;
-    let seen = |object: &Arc<Stored>| Observed::new(Arc::new(State(object.clone())));
+    let seen = |object: &Arc<Stored>| Observed::new(object.clone());
     let before = change.previous.as_ref().map(seen);
     Change {
         resource: change.table.to_string(),
@@ -58,39 +58,18 @@ fn change(change: &storage::Change) -> Change {
     }
 }
 
-/// An object that changed: what one controller has read, the next is likely to ask for.
-#[derive(Debug)]
-struct State(Arc<Stored>);
-
-/// One of many objects, for one look.
-#[derive(Debug)]
-struct Glanced(Arc<Stored>);
-
-impl Readable for State {
+impl Readable for Stored {
     fn place(&self) -> (&str, &str) {
-        self.0.place()
+        (&self.key().namespace, &self.key().name)
     }
 
     fn attributes(&self) -> &Attributes {
-        self.0.attributes()
+        self.attributes()
     }
 
+    // A change is looked at once. A controller that works on the object asks the view for it.
     fn tree(&self) -> Arc<Value> {
-        self.0.value()
-    }
-}
-
-impl Readable for Glanced {
-    fn place(&self) -> (&str, &str) {
-        self.0.place()
-    }
-
-    fn attributes(&self) -> &Attributes {
-        self.0.attributes()
-    }
-
-    fn tree(&self) -> Arc<Value> {
-        self.0.glance()
+        self.glance()
     }
 }
 
@@ -99,7 +78,7 @@ fn observe_all(engine: &Engine, registry: &Registry) {
     for info in registry.resources() {
         // One at a time: their trees together take many times what is stored.
         for object in registry.stored(&info.resource, None) {
-            let after = Some(Observed::new(Arc::new(Glanced(object))));
+            let after = Some(Observed::new(object));
             let change = Change { resource: info.resource.clone(), before: None, after };
             engine.observe(registry, &change);
         }

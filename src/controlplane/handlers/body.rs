@@ -19,7 +19,7 @@ pub(crate) fn media_type(headers: &HeaderMap) -> &str {
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) value: Value,
-    /// A field of a JSON body stands there more than once.
+    /// A field of the body stands there more than once, or may do so.
     pub(crate) twice: bool,
 }
 
@@ -67,15 +67,16 @@ pub(crate) fn read_json(bytes: &[u8]) -> Result<Read, Status> {
     Ok(Read { value: not_too_deep(value)?, twice })
 }
 
-/// Reads an applied configuration, and notices whether it names anything twice. Most are JSON.
+/// Reads an applied configuration, and notices whether it may name anything twice: YAML may. Most are JSON.
 pub(crate) fn applied(bytes: &[u8]) -> Result<Read, Status> {
     if std::str::from_utf8(bytes).is_ok_and(opdev_object::yaml::is_plain_json)
         && let Ok(read) = read_json(bytes)
     {
         return Ok(read);
     }
-    // What stands there twice is found by who wants to tell it.
-    Ok(Read { value: yaml(bytes)?, twice: true })
+    // YAML may read JSON in another way, but what stands there twice is the same. What does in YAML, the caller finds.
+    let is_once = bytes.first() == Some(&b'{') && read_json(bytes).is_ok_and(|read| !read.twice);
+    Ok(Read { value: yaml(bytes)?, twice: !is_once })
 }
 
 /// Reads YAML, of which JSON is a part.

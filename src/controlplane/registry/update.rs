@@ -74,11 +74,9 @@ impl Registry {
         let Change { resource, key, part, way } = change;
         // It is about to make way for the new one: its tree is not kept.
         let before = current.glance();
-        let served = if resource.custom.is_none() || resource.shows(current) {
-            convert::served(resource, &before)
-        } else {
-            convert::served(resource, &self.one_at(resource, current)?.value())
-        };
+        let at_version = self.one_at(resource, current)?;
+        let same = Arc::ptr_eq(&at_version, current);
+        let served = convert::served(resource, &if same { before.clone() } else { at_version.value() });
         let mut object = make(ctx, &served)?;
         self.check_identity(ctx, change, &object, &served)?;
         // Who owns what is settled before webhooks or the server change what the request says.

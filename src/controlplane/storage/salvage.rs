@@ -249,7 +249,7 @@ impl<'a, 'b> Reading<'a, 'b> {
             self.doubt(&found);
             let doubtful = |record: &Record<'_>| {
                 let (key, revision) = (shown_key(record.key), record.revision);
-                format!("whether {key} was deleted (it is back as of revision {revision})")
+                format!("the deletion of {key}, if it was deleted (it is back as of revision {revision})")
             };
             self.lost.extend(others.iter().map(doubtful));
         }

@@ -124,11 +124,6 @@ impl Stored {
         form
     }
 
-    /// Namespace, `""` for cluster-scoped objects, and name.
-    pub fn place(&self) -> (&str, &str) {
-        (&self.key.namespace, &self.key.name)
-    }
-
     /// Where it stands in its table.
     pub fn key(&self) -> &Key {
         &self.key

@@ -3,7 +3,7 @@
 
 use super::super::text::{Row, cut, left, width, wrap};
 use super::super::theme::Role;
-use super::page::{DetailTab, Page, Stamp};
+use super::page::{DetailTab, Page};
 use super::yaml;
 use crate::event::words;
 use crate::state::health::Level;
@@ -45,14 +45,6 @@ impl DetailTab for Describe {
 
     fn place(&self) -> u8 {
         4
-    }
-
-    fn about(&self, page: &Page<'_>) -> Option<String> {
-        page.subject_name()
-    }
-
-    fn stamp(&self, page: &Page<'_>) -> Stamp {
-        Stamp::of_subject(page, page.state.version)
     }
 
     fn rows(&self, page: &Page<'_>) -> Vec<Row> {

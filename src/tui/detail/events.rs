@@ -1,6 +1,6 @@
 //! Kubernetes Events of the selected object, and what opdev has noticed, the newest first.
 
-use super::page::{DetailTab, Page, Stamp};
+use super::page::{DetailTab, Page};
 use super::parts::clock;
 use crate::event::{Level, words};
 use crate::state::Recorded;
@@ -35,14 +35,6 @@ impl DetailTab for Events {
 
     fn place(&self) -> u8 {
         7
-    }
-
-    fn about(&self, page: &Page<'_>) -> Option<String> {
-        page.subject_name()
-    }
-
-    fn stamp(&self, page: &Page<'_>) -> Stamp {
-        Stamp::of_subject(page, page.state.version)
     }
 
     fn rows(&self, page: &Page<'_>) -> Vec<Row> {

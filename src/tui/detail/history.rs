@@ -49,10 +49,6 @@ impl DetailTab for History {
         6
     }
 
-    fn about(&self, page: &Page<'_>) -> Option<String> {
-        page.subject_name()
-    }
-
     fn stamp(&self, page: &Page<'_>) -> Stamp {
         // Made of versions that may be large: only what is new of the object itself, or who wrote it, counts.
         Stamp::of_subject(page, page.state.history.total)

@@ -3,7 +3,7 @@
 
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;
-use super::page::{DetailTab, Page, Stamp};
+use super::page::{DetailTab, Page};
 use super::{changes, pass};
 use crate::event::{
     Action as Wrote, Finding, Held, Hurt, ObjectChange, ShadowDecision, ShadowRun, TypeChanged, Weight, words,
@@ -88,10 +88,6 @@ impl DetailTab for Impact {
 
     fn about(&self, page: &Page<'_>) -> Option<String> {
         page.root.map(|seen| seen.key.kind.clone())
-    }
-
-    fn stamp(&self, page: &Page<'_>) -> Stamp {
-        Stamp::of_subject(page, page.state.version)
     }
 
     fn rows(&self, page: &Page<'_>) -> Vec<Row> {

@@ -93,11 +93,15 @@ pub(in crate::tui) trait DetailTab: Sync {
     /// Where that stands in help and footer among those of the other tabs.
     fn place(&self) -> u8;
 
-    /// What it is about, behind its title.
-    fn about(&self, page: &Page<'_>) -> Option<String>;
+    /// What it is about, behind its title: the selected object, unless the tab says something else.
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        page.subject_name()
+    }
 
-    /// What its lines are made of.
-    fn stamp(&self, page: &Page<'_>) -> Stamp;
+    /// What its lines are made of: the selected object and all that is known, unless the tab says something else.
+    fn stamp(&self, page: &Page<'_>) -> Stamp {
+        Stamp::of_subject(page, page.state.version)
+    }
 
     /// Its lines, before they are filtered and wrapped.
     fn rows(&self, page: &Page<'_>) -> Vec<Row>;

@@ -104,10 +104,6 @@ impl DetailTab for Pods {
         10
     }
 
-    fn about(&self, page: &Page<'_>) -> Option<String> {
-        page.subject_name()
-    }
-
     fn stamp(&self, page: &Page<'_>) -> Stamp {
         Stamp::of_subject(page, page.state.pod_logs.total.wrapping_add(page.state.version))
     }

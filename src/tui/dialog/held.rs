@@ -75,7 +75,8 @@ impl Layer for HeldDialog {
         let Some(held) = state.impact.held.iter().find(|held| held.id == self.id) else { return };
         let cells = (canvas.body.width as usize).saturating_sub(8).min(96);
         let what = what(held, cells);
-        let buttons = if self.asked_for { buttons(held, self.on_apply) } else { invitation() };
+        let buttons =
+            if self.asked_for { buttons(held, self.on_apply) } else { super::later::answer_later() };
         let rows = scrolled(what, buttons, self.scroll, canvas.body);
         let file =
             if held.files.is_empty() { String::new() } else { format!(" · {}", words::files(&held.files)) };
@@ -140,17 +141,6 @@ fn buttons(held: &Held, on_apply: bool) -> Vec<Row> {
             .and(Role::Dim, " presses  ")
             .and(Role::Key, "esc")
             .and(Role::Dim, " later "),
-    ]
-}
-
-/// Below what came up by itself: keys that were on their way answer nothing.
-fn invitation() -> Vec<Row> {
-    vec![
-        Row::default(),
-        Row::new(Role::Key, " H")
-            .and(Role::Dim, " answer  ")
-            .and(Role::Key, "esc")
-            .and(Role::Dim, " later; any other key closes this and does what it always does "),
     ]
 }
 

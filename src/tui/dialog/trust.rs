@@ -74,7 +74,7 @@ impl Layer for TrustDialog {
     fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
         let Some(asked) = &state.trust else { return };
         let cells = (canvas.body.width as usize).saturating_sub(8).min(96);
-        let buttons = if self.asked_for { buttons(self.focus) } else { invitation() };
+        let buttons = if self.asked_for { buttons(self.focus) } else { super::later::answer_later() };
         let rows = scrolled(what(asked, cells), buttons, self.scroll, canvas.body);
         boxed("Trust this project?", &rows, None, view, canvas);
     }
@@ -149,16 +149,5 @@ fn buttons(focus: usize) -> Vec<Row> {
             .and(Role::Dim, " scroll  ")
             .and(Role::Key, "esc")
             .and(Role::Dim, " later "),
-    ]
-}
-
-/// Below what came up by itself: keys that were on their way answer nothing.
-fn invitation() -> Vec<Row> {
-    vec![
-        Row::default(),
-        Row::new(Role::Key, " H")
-            .and(Role::Dim, " answer  ")
-            .and(Role::Key, "esc")
-            .and(Role::Dim, " later; any other key closes this and does what it always does "),
     ]
 }
