@@ -1,5 +1,8 @@
 //! A socket on loopback for one observed client, whose requests somebody else answers: the API server of another
 //! cluster. Its only secret is a token of its own; nobody without it gets any further than 401.
+//!
+//! A relay has a thread and a runtime of its own: a call is handed from the client's connection to that of the API server and
+//! back, and on one thread that wakes nobody.
 
 use super::certificates::{Authority, Failure};
 use super::kubeconfig::kubeconfig_of_token;
@@ -24,6 +27,8 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio::runtime;
+use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -68,17 +73,23 @@ impl Relay {
     async fn open(upstream: Upstream, user: User, observer: Arc<dyn Observer>) -> Result<Relay, Failure> {
         let year = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).year();
         let authority = Authority::new(year)?;
-        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        let listener = std::net::TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let config = authority.server_config(address.ip(), &Listen::default())?;
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let token = random_token()?;
         let stop = CancellationToken::new();
         let client = Client { user, observer };
-        let door = Arc::new(RelayService { upstream, token: token.clone(), client, stop: stop.clone() });
-        let tasks = TaskTracker::new();
-        let (stopping, tracker) = (stop.clone(), tasks.clone());
-        tasks.spawn(async move { accept(&listener, &acceptor, &door, &stopping, &tracker).await });
+        let service = Arc::new(RelayService { upstream, token: token.clone(), client, stop: stop.clone() });
+        let stopping = stop.clone();
+        on_own_thread(listener, async move |listener| {
+            let tasks = TaskTracker::new();
+            accept(&listener, &acceptor, &service, &stopping, &tasks).await;
+            tasks.close();
+            tasks.wait().await;
+        })
+        .await?;
         Ok(Relay { address, authority: authority.certificate(), token, _stop: stop.drop_guard() })
     }
 
@@ -87,6 +98,34 @@ impl Relay {
     pub fn kubeconfig(&self, namespace: &str, auth_provider: Option<&str>) -> String {
         kubeconfig_of_token(self.address, &self.authority, &self.token, namespace, auth_provider)
     }
+}
+
+/// Runs `work` on a thread with a runtime of its own, until it is over.
+///
+/// # Errors
+/// Where the system gives no thread, or the runtime cannot have the listener.
+async fn on_own_thread(
+    listener: std::net::TcpListener,
+    work: impl AsyncFnOnce(TcpListener) + Send + 'static,
+) -> Result<(), Failure> {
+    let (say_began, began) = oneshot::channel();
+    let run = move || {
+        let runtime = match runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return drop(say_began.send(Err(error))),
+        };
+        runtime.block_on(async {
+            match TcpListener::from_std(listener) {
+                Ok(listener) => {
+                    drop(say_began.send(Ok(())));
+                    work(listener).await;
+                }
+                Err(error) => drop(say_began.send(Err(error))),
+            }
+        });
+    };
+    std::thread::Builder::new().name("relay".to_owned()).spawn(run)?;
+    Ok(began.await??)
 }
 
 struct RelayService {

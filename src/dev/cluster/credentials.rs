@@ -3,7 +3,7 @@
 
 use super::explain::Problem;
 use super::kubeconfig::Target;
-use super::lasting;
+use super::lasting::{self, Transport};
 use super::plugin::{self, Given};
 use crate::event::words;
 use base64::Engine as _;
@@ -24,7 +24,7 @@ const REFUSED_AGE: Duration = Duration::from_secs(5);
 pub(super) struct Line {
     pub(super) client: Client,
     /// The same for streams that may be silent.
-    pub(super) lasting: Client,
+    pub(super) lasting: Transport,
     /// `Authorization`.
     pub(super) header: Option<HeaderValue>,
     expires: Option<Timestamp>,
@@ -125,8 +125,8 @@ fn header(target: &Target, text: &str) -> Result<HeaderValue, Problem> {
     Ok(value)
 }
 
-fn clients(target: &Target, config: kube::Config) -> Result<(Client, Client), Problem> {
-    let lasting = lasting::client(&config);
+fn clients(target: &Target, config: kube::Config) -> Result<(Client, Transport), Problem> {
+    let lasting = lasting::transport(&config);
     lasting.and_then(|lasting| Ok((Client::try_from(config)?, lasting))).map_err(|error| {
         let why = words::error(&error);
         let why = why.lines().next().unwrap_or_default();

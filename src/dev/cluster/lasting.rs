@@ -1,19 +1,22 @@
 //! Connections for streams that may be silent for as long as they like: watches without events, logs that are followed, `exec`
 //! and port-forwards. Whether the other side is still there the kernel finds out, with probes that no stream sees.
 
+use super::link::Answer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use http::header::UPGRADE;
-use http::{HeaderValue, Request, Uri};
-use hyper_util::client::legacy::Client as Transport;
+use http::{HeaderValue, Request, Response, Uri};
+use http_body_util::BodyExt;
+use hyper_util::client::legacy::Client as Pool;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::TokioExecutor;
-use kube::Client;
 use kube::client::{Body, ConfigExt as _};
 use percent_encoding::percent_decode_str;
 use std::time::Duration;
-use tower::Layer as _;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Layer as _, ServiceExt as _};
 
 /// A connection on which nothing came for so long is asked whether it still lives.
 const IDLE: Duration = Duration::from_secs(30);
@@ -32,11 +35,15 @@ pub(super) fn asks_for<B>(request: &Request<B>) -> bool {
     request.headers().contains_key(UPGRADE) || follows
 }
 
-/// A client whose connections end with the other side, not with its silence. Proxies are used as kube's own clients do.
+/// Sends a request over a connection of its pool. It has no queue and no task of its own, as a client of kube has: a call
+/// that is relayed waits for nobody else.
+pub(super) type Transport = BoxCloneSyncService<Request<Body>, Answer, BoxError>;
+
+/// A transport whose connections end with the other side, not with its silence. Proxies are used as kube's own clients do.
 ///
 /// # Errors
 /// Where the certificates cannot be used, or the proxy speaks what nobody here does.
-pub(super) fn client(config: &kube::Config) -> kube::Result<Client> {
+pub(super) fn transport(config: &kube::Config) -> kube::Result<Transport> {
     let plain = connector(config);
     let Some(proxy) = config.proxy_url.clone() else {
         return over(config.rustls_https_connector_with_connector(plain)?, config);
@@ -79,14 +86,22 @@ fn tunnel<C>(proxy: Uri, connector: C) -> Tunnel<C> {
     }
 }
 
-fn over<C>(connector: C, config: &kube::Config) -> kube::Result<Client>
+fn over<C>(connector: C, config: &kube::Config) -> kube::Result<Transport>
 where
     C: Connect + Clone + Send + Sync + 'static,
 {
-    let transport: Transport<C, Body> = Transport::builder(TokioExecutor::new()).build(connector);
-    let service = config.extra_headers_layer()?.layer(transport);
+    let pool: Pool<C, Body> = Pool::builder(TokioExecutor::new()).build(connector);
+    let service = config.extra_headers_layer()?.layer(pool);
     let service = config.base_uri_layer().layer(service);
-    Ok(Client::new(service, config.default_namespace.clone()))
+    Ok(BoxCloneSyncService::new(service.map_response(boxed).map_err(BoxError::from)))
+}
+
+fn boxed<B>(answer: Response<B>) -> Answer
+where
+    B: BodyExt<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    answer.map(|body| body.map_err(Into::into).boxed_unsync())
 }
 
 #[cfg(test)]
@@ -96,7 +111,6 @@ mod tests {
     use super::super::link::{Link, Relayed};
     use super::*;
     use crate::operator::read_only::ReadOnly;
-    use http_body_util::BodyExt as _;
     use std::net::SocketAddr;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpStream};

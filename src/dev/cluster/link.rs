@@ -9,10 +9,13 @@ use super::kubeconfig::Target;
 use super::lasting;
 use crate::event::{Trouble, TroubleKind, words};
 use crate::operator::read_only::{REFUSAL, ReadOnly};
+use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::header::{AUTHORIZATION, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
 use kube::client::Body;
 use serde_json::json;
@@ -21,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{Mutex, watch};
-use tower::{BoxError, Service};
+use tower::{BoxError, Service, ServiceExt as _};
 
 /// How often a connection that closed without a word is tried again.
 const TELLING: usize = 4;
@@ -33,6 +36,9 @@ const SLOW: Duration = Duration::from_secs(3);
 const TRIES: u32 = 5;
 /// The longest pause that a busy server may ask for within one call.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// What the API server answers.
+pub(super) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
 /// Marks a call that is handed on for a program of its own: its answer is the program's, also where the server is busy.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +160,7 @@ impl Link {
     }
 
     /// One call with all that belongs to it; at most `tries` times where the server is busy.
-    async fn answer(self, request: Request<Body>, tries: u32) -> Result<Response<Body>, Failed> {
+    async fn answer(self, request: Request<Body>, tries: u32) -> Result<Answer, Failed> {
         let (parts, body) = request.into_parts();
         let mut body = Some(body);
         let anybody = parts.uri.path() == "/version" || parts.uri.path() == "/readyz";
@@ -215,16 +221,19 @@ impl Link {
         }
     }
 
-    async fn send(
-        &self,
-        line: &Arc<Line>,
-        request: Request<Body>,
-        what: &str,
-    ) -> Result<Response<Body>, Failed> {
+    async fn send(&self, line: &Arc<Line>, request: Request<Body>, what: &str) -> Result<Answer, Failed> {
         // How long its streams are silent is the program's, too.
         let lasts = request.extensions().get::<Relayed>().is_some() || lasting::asks_for(&request);
-        let client = if lasts { line.lasting.clone() } else { line.client.clone() };
-        let mut sending = Box::pin(async move { client.send(request).await });
+        let mut sending = if lasts {
+            line.lasting.clone().oneshot(request).boxed()
+        } else {
+            let client = line.client.clone();
+            async move {
+                let answer = client.send(request).await.map_err(BoxError::from)?;
+                Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+            }
+            .boxed()
+        };
         let sent = match tokio::time::timeout(SLOW, &mut sending).await {
             Ok(sent) => sent,
             Err(_) => {
@@ -251,7 +260,7 @@ impl Link {
         };
         match sent {
             Ok(response) => Ok(response),
-            Err(error) => Err(self.unanswered(&words::error(&error), Cause::of(&error)).await),
+            Err(error) => Err(self.unanswered(&words::error(&*error), Cause::of(&*error)).await),
         }
     }
 
@@ -336,7 +345,7 @@ impl From<Failed> for BoxError {
     }
 }
 
-fn pause(response: &Response<Body>, asked: u32) -> Duration {
+fn pause(response: &Answer, asked: u32) -> Duration {
     let header =
         response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let pause = header.map_or_else(|| Duration::from_millis(100 << asked.min(6)), Duration::from_secs);
@@ -344,9 +353,9 @@ fn pause(response: &Response<Body>, asked: u32) -> Duration {
 }
 
 impl Service<Request<Body>> for Link {
-    type Response = Response<Body>;
+    type Response = Answer;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -379,11 +388,11 @@ fn is_dry_run(request: &Request<Body>) -> bool {
 }
 
 /// What a write gets that is not sent.
-pub(super) fn refusal(why: &str) -> Result<Response<Body>, BoxError> {
+pub(super) fn refusal(why: &str) -> Result<Answer, BoxError> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
         "message": why});
-    let body = Body::from(serde_json::to_vec(&status)?);
-    let mut response = Response::new(body);
+    let body = Full::new(serde_json::to_vec(&status)?.into());
+    let mut response = Response::new(body.map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = StatusCode::FORBIDDEN;
     response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)

@@ -1,7 +1,7 @@
 //! What the operator's own program asks of a cluster, on its way there: with the credentials of the kubeconfig, which the
 //! program never sees. Answers go through frame by frame, streams and upgrades as they are. Never disturbs a call.
 
-use super::link::{Link, Relayed};
+use super::link::{Answer, Link, Relayed};
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -27,13 +27,17 @@ const OF_A_CONNECTION: [HeaderName; 5] = [
 ];
 
 /// What sends a request on.
-type Sending = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+type Sending = BoxFuture<'static, Result<Answer, BoxError>>;
 
 /// The API server that a client talks to.
 pub fn upstream(client: Client) -> Upstream {
     through(move |request| {
         let client = client.clone();
-        async move { client.send(request).await.map_err(BoxError::from) }.boxed()
+        async move {
+            let answer = client.send(request).await?;
+            Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+        }
+        .boxed()
     })
 }
 

@@ -1,7 +1,7 @@
 //! A client of an API server for a process that may write only at times, and that counts its calls.
 
 use super::call_rules::{CallRules, Guard};
-use super::link::{Link, refusal};
+use super::link::{Answer, Link, refusal};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
@@ -18,9 +18,9 @@ pub(super) struct Supervised {
 }
 
 impl Service<Request<Body>> for Supervised {
-    type Response = Response<Body>;
+    type Response = Answer;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.link.poll_ready(context)
