@@ -363,6 +363,9 @@ pub struct ReloadFailed {
     /// Whether it was the build of the operator's own program that failed: the last good program goes on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub build: bool,
+    /// The program whose build failed, in words; empty where it was no build.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub program: String,
 }
 
 /// A reload has reached the cluster.

@@ -402,13 +402,14 @@ fn serving(state: &State) -> Result<Option<()>> {
             KindHealth::Disabled { problem } | KindHealth::Stale { problem } => {
                 bail!("{} is not served: {}", kind.gvk.kind, words::diagnostic(problem));
             }
-            KindHealth::Process { program } => match state.process.run.as_ref().map(|run| &run.state) {
+            KindHealth::Process { program } => match state.programs.run_of(program).map(|run| &run.state) {
                 Some(ProcessState::Running { .. }) => {}
                 Some(ProcessState::Failed { exit }) => {
                     bail!("{program} does not run: {}", words::exit(exit));
                 }
                 Some(_) | None => {
-                    if let Some(failed) = &state.reload.build_failed {
+                    let built = state.programs.get(program);
+                    if let Some(failed) = built.and_then(|built| built.build_failed.as_ref()) {
                         let told: Vec<String> = failed.diagnostics.iter().map(words::diagnostic).collect();
                         bail!("{program} cannot be built: {}", told.join("; "));
                     }

@@ -26,7 +26,7 @@ const NAME: &str = "opdev-developer";
 pub fn grant(project: &Project, user: &str, namespace: &str) -> Result<String> {
     // Without trust nothing of the environment is read; which kinds there are does not depend on it.
     let trust = Trust::of(&project.root, Store::none());
-    let options = files::options(project, &[], None);
+    let options = files::options(project, &[], Vec::new());
     let (_, loaded) = reload::load_first(project, (&options, &trust));
     let sources = loaded.context("the project cannot be read; this is a bug in opdev")?.sources;
     if sources.definitions.is_empty() {

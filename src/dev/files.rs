@@ -27,7 +27,7 @@ const CHART_FOLDERS: usize = 10;
 const MOST: usize = 5_000;
 
 /// What the settings say about kinds.
-pub(super) fn options(project: &Project, only: &[String], program: Option<OwnProgram>) -> Arc<Options> {
+pub(super) fn options(project: &Project, only: &[String], programs: Vec<OwnProgram>) -> Arc<Options> {
     let settings = &project.settings;
     Arc::new(Options {
         reconcilers: settings.reconcilers.clone(),
@@ -38,7 +38,7 @@ pub(super) fn options(project: &Project, only: &[String], program: Option<OwnPro
         linked: Vec::new(),
         scale: settings.scale.clone(),
         only: only.to_vec(),
-        program,
+        programs,
     })
 }
 

@@ -18,7 +18,7 @@ use super::observe::Observer;
 use super::pod_logs::PodLogs;
 use super::preferences::{self, Files};
 use super::private_folder::PrivateFolder;
-use super::program::{self, Program};
+use super::program::{self, Programs};
 use super::project::Project;
 use super::reload::{self, Reloader};
 use super::requests::{Drafts, Requests, Tasks, UndoList};
@@ -95,12 +95,12 @@ pub struct Input {
 /// # Errors
 /// Where no API server can be reached. Everything later is an event, not an error.
 pub async fn run(mut input: Input) -> Result<()> {
-    let program = Program::of(&input.project).debugged(input.debug.clone());
-    let options = files::options(&input.project, &input.only, program.reconciles());
+    let programs = Programs::of(&input.project).debugged(input.debug.clone());
+    let options = files::options(&input.project, &input.only, programs.reconcile());
     // What the user asks for reaches whoever works right now.
     let mut requests = std::mem::replace(&mut input.requests, mpsc::channel(1).1);
     // Files are read while the API server starts.
-    let mut reading = read(&input, &options, &program);
+    let mut reading = read(&input, &options, &programs);
     let opening = Opener::of(&input).open(input.cluster.clone(), input.began);
     let mut opened = tokio::select! {
         () = input.shutdown.cancelled() => return Ok(()),
@@ -119,7 +119,7 @@ pub async fn run(mut input: Input) -> Result<()> {
         if let (Some(loaded), None) = (&first.1, &asked) {
             only_known(&input.only, loaded)?;
         }
-        let running = Running::start(&input, (Arc::clone(&options), &program), &mut opened, first).await;
+        let running = Running::start(&input, (Arc::clone(&options), &programs), &mut opened, first).await;
         if let Some(opening) = asked.take() {
             let said = format!("on {} now", opened.connection.cluster.name);
             running.answer(opening, RequestOutcome::Done { summary: said, warnings: Vec::new() }).await;
@@ -130,7 +130,7 @@ pub async fn run(mut input: Input) -> Result<()> {
         opened.connection.close().await;
         let Some((opening, next)) = next? else { return Ok(()) };
         (opened, asked) = (next, Some(opening));
-        reading = read(&input, &options, &program);
+        reading = read(&input, &options, &programs);
         // What was asked for was about the cluster that was left, but for the wish to stop.
         while let Ok((_, request)) = requests.try_recv() {
             if let Request::Quit { .. } | Request::Leave { .. } = request {
@@ -144,13 +144,13 @@ pub async fn run(mut input: Input) -> Result<()> {
 fn read(
     input: &Input,
     options: &Arc<Options>,
-    program: &Program,
+    programs: &Programs,
 ) -> JoinHandle<(files::Memory, Option<Loaded>)> {
     let (project, options, trust) = (input.project.clone(), Arc::clone(options), input.trust.clone());
-    let program = program.permission();
+    let programs = programs.permissions();
     tokio::task::spawn_blocking(move || {
         // The reloader asks, and reads once that is answered.
-        if trust.unanswered(&trust::wanted_beside(&project, program)).map_or(true, |open| !open.is_empty()) {
+        if trust.unanswered(&trust::wanted_beside(&project, programs)).map_or(true, |open| !open.is_empty()) {
             return (files::Memory::default(), None);
         }
         reload::load_first(&project, (&options, &trust))
@@ -185,8 +185,8 @@ struct Running {
     shutdown: CancellationToken,
     operator: JoinHandle<()>,
     operator_stop: CancellationToken,
-    /// The operator's own program.
-    program: Option<program::Handle>,
+    /// The operator's own programs.
+    programs: program::Handles,
     /// The only namespace that is reconciled.
     scope: Option<String>,
     /// What becomes of custom resources; nothing where the cluster goes with opdev.
@@ -236,7 +236,7 @@ fn settings_here(input: &Input, namespace: &Option<String>, read_only: ReadOnly)
 impl Running {
     async fn start(
         input: &Input,
-        (options, program): (Arc<Options>, &Program),
+        (options, programs): (Arc<Options>, &Programs),
         opened: &mut Opened,
         first: (files::Memory, Option<Loaded>),
     ) -> Running {
@@ -260,7 +260,7 @@ impl Running {
             project: project.clone(),
             options,
             trust: input.trust.clone(),
-            program: program.permission(),
+            programs: programs.permissions(),
             client: connection.client.clone(),
             events: events.clone(),
             read_only: read_only.clone(),
@@ -315,7 +315,7 @@ impl Running {
         let handler = Requests { rules, ..handler(input, opened, to_manager, to_reloader, sources.clone()) };
         look_for_copies(&handler, &tasks, shutdown);
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
-        let program = program.start(place(input, opened, (&sources, &numbers), identity.as_ref())).await;
+        let programs = programs.start(place(input, opened, (&sources, &numbers), identity.as_ref())).await;
         Running {
             handler,
             sources,
@@ -329,7 +329,7 @@ impl Running {
             shutdown: shutdown.clone(),
             operator,
             operator_stop,
-            program,
+            programs,
             scope: namespace,
             on_exit: input.on_exit.filter(|_| !connection.cluster.embedded),
             apply_on_start: (0..=u64::MAX).rev().zip(trust::applied_on_start(project)).collect(),
@@ -436,8 +436,7 @@ impl Running {
 
     /// Requests run beside each other; each is announced and answered by events.
     fn dispatch(&self, id: RequestId, request: Request) {
-        let program = self.program.as_ref();
-        if program.is_some_and(|program| program.takes(id, &request, &self.sources.borrow(), &self.events)) {
+        if self.programs.takes(id, &request, &self.sources.borrow(), &self.events) {
             return;
         }
         let handler = self.handler.clone();
@@ -447,7 +446,7 @@ impl Running {
     }
 }
 
-/// Where the operator's own program is to run.
+/// Where the operator's own programs are to run.
 fn place<'a>(
     input: &'a Input,
     opened: &'a Opened,

@@ -7,7 +7,7 @@ use super::files;
 use super::lock::Lock;
 use super::owner::Owner;
 use super::private_folder::{PrivateFolder, STATE};
-use super::program::Program;
+use super::program::Programs;
 use super::project::Project;
 use super::reload;
 use super::trust::Trust;
@@ -104,7 +104,7 @@ pub async fn plan(input: PlanInput, copies: &Path) -> Result<Plan> {
 /// # Errors
 /// Where reading it tripped over a bug in opdev.
 pub fn read(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagnostic>)> {
-    let options = files::options(project, &[], Program::of(project).reconciles());
+    let options = files::options(project, &[], Programs::of(project).reconcile());
     let allowed = (&options, trust);
     let (_, loaded) = reload::load_first(project, allowed);
     let loaded = loaded.context("reading the project tripped over a bug in opdev")?;

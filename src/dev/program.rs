@@ -1,5 +1,5 @@
-//! The operator's own program beside the inner loop: what it is, when it may start, which environment it gets, which
-//! saved files concern it. `process` builds and runs it.
+//! The operator's own programs beside the inner loop: what they are, when each may start, which environment it gets, which
+//! saved files concern it. `process` builds and runs them.
 
 mod asked;
 mod copy_methods;
@@ -17,17 +17,19 @@ use super::watcher::{WatchSet, Watcher};
 use crate::event::{Event, FaultRule, Level, Permission, ProcessChanged, ProcessState, mask};
 use crate::process::kustomization::Kustomized;
 use crate::process::manager_manifest::{self, Deployed, Pod};
-use crate::process::trace::ManagerOptions;
+use crate::process::trace::{ManagerOptions, python};
 use crate::process::webhooks::{self, Webhooks};
 use crate::process::{self, Ask, BeforeStart, Build, Environment, Limits, Plan, Start, Supervisor};
 use crate::sources::Sources;
 use crate::sources::load::OwnProgram;
 use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result};
+use futures::future::join_all;
 use jiff::Timestamp;
 use notices::tell;
 use serving::{Serving, free_lease, host_name, make_namespace};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,68 +37,95 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The program of a project, or why there is none where there should be one.
+/// The programs of a project, or why there is none where there should be one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Program {
-    plan: Option<Plan>,
+pub(super) struct Programs {
+    plans: Vec<Plan>,
     problem: Option<String>,
 }
 
-impl Program {
-    /// Looks for the program that `opdev.yaml` names, or that the project's own files make.
-    pub(super) fn of(project: &Project) -> Program {
+impl Programs {
+    /// Looks for the programs that `opdev.yaml` names, or for the one that the project's own files make.
+    pub(super) fn of(project: &Project) -> Programs {
         let watches = project.watches.as_ref().is_some_and(|path| project.root.join(path).is_file());
-        match process::detect(&project.root, project.settings.operator.as_ref(), watches) {
-            Ok(plan) => Program { plan, problem: None },
-            Err(error) => Program { plan: None, problem: Some(format!("{error:#}")) },
+        match process::detect_all(&project.root, project.settings.operator.as_ref(), watches) {
+            Ok(plans) => Programs { plans, problem: None },
+            Err(error) => Programs { plans: Vec::new(), problem: Some(format!("{error:#}")) },
         }
     }
 
-    /// Runs under a debugger that waits at this address, where there is one.
-    pub(super) fn debugged(self, debug: Option<String>) -> Program {
-        Program { plan: self.plan.map(|plan| Plan { debug, ..plan }), ..self }
+    /// The first Go program runs under a debugger that waits at this address, where there is one.
+    pub(super) fn debugged(mut self, debug: Option<String>) -> Programs {
+        let go = self.plans.iter().position(|plan| plan.main_package().is_some());
+        if let Some(plan) = self.plans.get_mut(go.unwrap_or_default()) {
+            plan.debug = debug;
+        }
+        self
     }
 
-    /// What it reconciles.
-    pub(super) fn reconciles(&self) -> Option<OwnProgram> {
-        let plan = self.plan.as_ref()?;
-        Some(OwnProgram { words: plan.words.clone(), charts: plan.charts })
+    /// What they reconcile.
+    pub(super) fn reconcile(&self) -> Vec<OwnProgram> {
+        let of = |plan: &Plan| {
+            let kinds = plan.kinds.clone();
+            OwnProgram { words: plan.words.clone(), charts: plan.charts, kinds }
+        };
+        self.plans.iter().map(of).collect()
     }
 
-    /// What the user is asked before anything of it is built or started.
-    pub(super) fn permission(&self) -> Option<Permission> {
-        let plan = self.plan.as_ref()?;
-        let (program, build) = plan.commands();
-        Some(Permission::StartOperator { program, build, folder: plan.dir.display().to_string() })
+    /// What the user is asked before anything of them is built or started.
+    pub(super) fn permissions(&self) -> Vec<Permission> {
+        self.plans.iter().map(permission).collect()
     }
 
-    /// Builds and starts it once the user has said that it may run, and looks after it.
-    pub(super) async fn start(&self, place: Place<'_>) -> Option<Handle> {
+    /// Builds and starts them once the user has said that they may run, and looks after them.
+    pub(super) async fn start(&self, place: Place<'_>) -> Handles {
         if let Some(problem) = &self.problem {
             let hint = Some("correct opdev.yaml and start opdev again".to_owned());
             tell(place.events, Level::Error, problem.clone(), hint).await;
         }
-        if self.plan.is_none() && !place.disturb.0.is_empty() {
+        if self.plans.is_empty() && !place.disturb.0.is_empty() {
             let message = "no call is disturbed: the project has no program of its own".to_owned();
             tell(place.events, Level::Warn, message, None).await;
         }
-        let (plan, permission) = (self.plan.clone()?, self.permission()?);
-        if plan.debug.is_some() && plan.main_package().is_none() {
-            let message = format!(
-                "--debug is for Go programs that opdev builds; {} runs without a debugger",
-                plan.words
-            );
-            let hint = Some("put its own debugger into operator.command of opdev.yaml".to_owned());
-            tell(place.events, Level::Warn, message, hint).await;
-        }
-        match begin(plan, permission, &place).await {
-            Ok(handle) => Some(handle),
-            Err(error) => {
-                tell(place.events, Level::Error, format!("the program is not started: {error:#}"), None)
-                    .await;
-                None
+        let mut handles = Handles::default();
+        for (at, plan) in self.plans.iter().enumerate() {
+            if plan.debug.is_some() && plan.main_package().is_none() {
+                let message = format!(
+                    "--debug is for Go programs that opdev builds; {} runs without a debugger",
+                    plan.words
+                );
+                let hint = Some("put its own debugger into operator.command of opdev.yaml".to_owned());
+                tell(place.events, Level::Warn, message, hint).await;
+            }
+            let begun = match own_folder(&place, at) {
+                // What is said of the manager's Deployment, and of webhooks, is about the first one.
+                Ok(folder) => begin(plan.clone(), &place, (&folder, at == 0)).await,
+                Err(error) => Err(error),
+            };
+            match begun {
+                Ok(handle) => handles.0.push(handle),
+                Err(error) => {
+                    let message = format!("{} is not started: {error:#}", plan.words);
+                    tell(place.events, Level::Error, message, None).await;
+                }
             }
         }
+        handles
+    }
+}
+
+/// What the user is asked before anything of a program is built or started.
+fn permission(plan: &Plan) -> Permission {
+    let (program, build) = plan.commands();
+    Permission::StartOperator { program, build, folder: plan.dir.display().to_string() }
+}
+
+/// Where the binary, the kubeconfigs and the socket of one of several programs lie: `.opdev` for the first one, a folder
+/// in it for each other one.
+fn own_folder(place: &Place<'_>, at: usize) -> Result<PrivateFolder> {
+    match at {
+        0 => Ok(place.state_folder.clone()),
+        _ => Ok(place.state_folder.folder(&format!("program-{}", at + 1))?),
     }
 }
 
@@ -121,10 +150,16 @@ pub(super) struct Place<'a> {
     pub(super) acting: Option<&'a Identity>,
 }
 
+/// The programs that are looked after.
+#[derive(Default)]
+pub(super) struct Handles(Vec<Handle>);
+
 /// A program that is looked after.
-pub(super) struct Handle {
+struct Handle {
+    /// The program in words.
+    words: String,
     /// What one can ask for.
-    pub(super) ask: mpsc::Sender<Ask>,
+    ask: mpsc::Sender<Ask>,
     /// Stops it.
     stop: CancellationToken,
     /// Ends once the program has ended.
@@ -138,9 +173,15 @@ pub(super) struct Handle {
     seed: u64,
 }
 
-impl Handle {
-    /// Stops the program and waits until it has ended.
+impl Handles {
+    /// Stops all programs and waits until they have ended.
     pub(super) async fn end(self) {
+        join_all(self.0.into_iter().map(Handle::end)).await;
+    }
+}
+
+impl Handle {
+    async fn end(self) {
         self.stop.cancel();
         // It is killed once its own time is over; that takes a moment, too.
         let patience = self.patience + Duration::from_secs(3);
@@ -153,21 +194,29 @@ impl Handle {
     }
 }
 
-async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Result<Handle> {
+async fn begin(
+    mut plan: Plan,
+    place: &Place<'_>,
+    (folder, is_first): (&PrivateFolder, bool),
+) -> Result<Handle> {
+    let (permission, words) = (permission(&plan), plan.words.clone());
     let stop = CancellationToken::new();
     let (ask, asked) = mpsc::channel(16);
     let (say_ready, ready) = watch::channel(Err("its custom resource definitions".to_owned()));
-    let mut environment = environment(place)?;
+    let mut environment = environment(place, folder)?;
     let root = place.project.root.clone();
     let kustomized = tokio::task::spawn_blocking(move || Kustomized::read(&root)).await.unwrap_or_default();
-    let deployed = deployed(place, &kustomized);
+    let deployed = if is_first { deployed(place, &kustomized) } else { None };
     if let Some(deployed) = &deployed {
         take_over(deployed, &mut plan, &mut environment);
         tell_deployed(deployed, &plan, place.events).await;
     }
     let port = deployed.and_then(|deployed| deployed.webhook_port).unwrap_or(webhooks::PORT);
-    let serving = serving(place, &kustomized, port, &mut environment)?;
-    let tracing = trace(place, &mut environment).await;
+    let serving = if is_first { serving(place, &kustomized, port, &mut environment)? } else { None };
+    let tracing = trace(place, folder, &mut environment).await;
+    if let Some(tracing) = tracing.as_ref().filter(|_| plan.trace.injects()) {
+        add_to_python(&mut plan, tracing.socket(), place).await;
+    }
     disturb(place, tracing.as_ref()).await;
     let (starts, started) = watch::channel(None);
     if let Some(serving) = &serving {
@@ -179,7 +228,7 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
     let following = follow(plan.clone(), (quiet, poll), root.clone(), ask.clone(), events.clone());
     tokio::spawn(stop.clone().run_until_cancelled_owned(following));
     // Builds write here by path: nothing that came with the project may lie in the way.
-    let binaries = place.state_folder.folder("bin")?;
+    let binaries = folder.folder("bin")?;
     for planted in process::WRITTEN_BY_BUILDS {
         binaries.remove(planted)?;
     }
@@ -193,14 +242,15 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
     tokio::spawn(stop.clone().run_until_cancelled_owned(foreign));
     let supervisor = Supervisor {
         missing,
-        before_build: copy_methods::before_build(&plan, place.state_folder, place.events),
+        before_build: copy_methods::before_build(&plan, folder, place.events),
         before_start: before_start(&plan, place, &kustomized, (serving.clone(), tracing.clone())),
         plan,
         root,
-        folder: place.state_folder.path().to_owned(),
+        folder: folder.path().to_owned(),
         cache: cache_folder(place.state_folder.path()),
         events: place.events.clone(),
         traced: tracing.as_ref().map(|tracing| tracing.printed()),
+        tells: tracing.as_ref().map(|tracing| tracing.tells()),
         asked,
         ready,
         starts,
@@ -242,13 +292,17 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
             tell(&events, Level::Error, format!("the program is not started: {error:#}"), None).await;
         }
     });
-    Ok(Handle { ask, stop, work, patience, serving, tracing, seed: place.disturb.1 })
+    Ok(Handle { words, ask, stop, work, patience, serving, tracing, seed: place.disturb.1 })
 }
 
 /// Lets the program into the embedded control plane with a token of its own, so that its calls are known, and listens for
 /// what the files that are added to its build tell.
-async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<Tracing>> {
-    let socket = process::trace::socket_path(place.state_folder.path());
+async fn trace(
+    place: &Place<'_>,
+    folder: &PrivateFolder,
+    environment: &mut Environment,
+) -> Option<Arc<Tracing>> {
+    let socket = process::trace::socket_path(folder.path());
     let told = (place.events.clone(), place.numbers.clone());
     let traced = place.connection.trace(&socket, place.acting, told).await;
     let traced = traced.and_then(|traced| {
@@ -258,8 +312,8 @@ async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<T
             (&mut environment.traced, "traced.kubeconfig", added),
         ];
         for (variables, name, text) in ways {
-            let path = place.state_folder.path().join(name);
-            place.state_folder.write(name, text.as_bytes())?;
+            let path = folder.path().join(name);
+            folder.write(name, text.as_bytes())?;
             variables.insert("KUBECONFIG".to_owned(), path.display().to_string());
         }
         let more = process::trace::environment(tracing.socket(), &ManagerOptions::default());
@@ -272,6 +326,24 @@ async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<T
             let message = format!("the program's reconciles are not traced: {error:#}");
             tell(place.events, Level::Warn, message, None).await;
             None
+        }
+    }
+}
+
+/// Lets a program in Python tell of its passes: it finds a module of opdev's before its own.
+async fn add_to_python(plan: &mut Plan, socket: &Path, place: &Place<'_>) {
+    if plan.main_package().is_some() || !python::is_python(&plan.command) {
+        return;
+    }
+    let already = plan.env.get(python::PATH).map(OsString::from).or_else(|| std::env::var_os(python::PATH));
+    match python::search_path(&cache_folder(place.state_folder.path()), already.as_deref()) {
+        Ok(path) => {
+            plan.env.insert(python::PATH.to_owned(), path);
+            plan.env.insert(process::trace::SOCKET.to_owned(), socket.display().to_string());
+        }
+        Err(error) => {
+            let message = format!("{} is traced by its calls only: {error}", plan.words);
+            tell(place.events, Level::Warn, message, None).await;
         }
     }
 }
@@ -426,13 +498,13 @@ async fn waits(supervisor: &Supervisor, why: &str) {
 }
 
 /// The environment that leads the program to the cluster.
-fn environment(place: &Place<'_>) -> Result<Environment> {
+fn environment(place: &Place<'_>, folder: &PrivateFolder) -> Result<Environment> {
     let kubeconfig = if place.connection.cluster.embedded {
         let path = place.connection.kubeconfig.as_ref();
         let path = path.context("the embedded control plane does not listen, for no port is free")?;
         path.display().to_string()
     } else {
-        of_context(place)?
+        of_context(place, folder)?
     };
     let plain = BTreeMap::from([("KUBECONFIG".to_owned(), kubeconfig)]);
     Ok(Environment { traced: plain.clone(), plain })
@@ -440,7 +512,7 @@ fn environment(place: &Place<'_>) -> Result<Environment> {
 
 /// The kubeconfig files of the user, with the context that opdev works on before them: of several files, the first one
 /// that names a current context counts. Credentials are not copied.
-fn of_context(place: &Place<'_>) -> Result<String> {
+fn of_context(place: &Place<'_>, folder: &PrivateFolder) -> Result<String> {
     let named = place.choice.kubeconfig.clone();
     let listed = || std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".kube/config"));
@@ -451,9 +523,9 @@ fn of_context(place: &Place<'_>) -> Result<String> {
     };
     let context = serde_json::to_string(&place.connection.cluster.name)?;
     let name = "process.kubeconfig";
-    let path = place.state_folder.path().join(name);
+    let path = folder.path().join(name);
     let text = format!("apiVersion: v1\nkind: Config\ncurrent-context: {context}\n");
-    place.state_folder.write(name, text.as_bytes())?;
+    folder.write(name, text.as_bytes())?;
     let all = std::env::join_paths(std::iter::once(path).chain(files))?;
     Ok(all.to_string_lossy().into_owned())
 }

@@ -3,7 +3,7 @@
 //! requires controller-runtime, the layout with `config/watches.yaml`, `config/types` or `config/reconcilers`.
 
 use super::private_folder::{PrivateFolder, STATE};
-use super::program::Program;
+use super::program::Programs;
 use super::settings::Settings;
 use super::unfinished;
 use crate::event::Diagnostic;
@@ -56,9 +56,9 @@ impl Project {
         self
     }
 
-    /// Whether its operator is a program of its own.
+    /// Whether it has programs of its own.
     pub fn has_program(&self) -> bool {
-        Program::of(self).permission().is_some()
+        !Programs::of(self).permissions().is_empty()
     }
 
     /// Finds the project at `folder` exactly, or, where that is `None`, at `from` or the nearest folder above it.

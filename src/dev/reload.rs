@@ -39,8 +39,8 @@ pub(super) struct Reloader {
     pub(super) options: Arc<Options>,
     /// What the user allows the project.
     pub(super) trust: Trust,
-    /// What the operator's own program needs the user's word for.
-    pub(super) program: Option<Permission>,
+    /// What the operator's own programs need the user's word for.
+    pub(super) programs: Vec<Permission>,
     pub(super) client: Client,
     pub(super) events: EventSink,
     /// CRDs are written unless it holds.
@@ -186,8 +186,8 @@ impl Reloader {
 
     /// Whether the user has answered all that the project wants; asks where not.
     async fn is_answered(&self) -> bool {
-        let (project, program) = (self.project.clone(), self.program.clone());
-        let looking = tokio::task::spawn_blocking(move || trust::wanted_beside(&project, program));
+        let (project, programs) = (self.project.clone(), self.programs.clone());
+        let looking = tokio::task::spawn_blocking(move || trust::wanted_beside(&project, programs));
         let wanted = looking.await.unwrap_or_default();
         match self.trust.ask(&wanted, &self.events).await {
             Ok(answered) => answered,
@@ -435,6 +435,7 @@ impl Reloader {
                     files,
                     diagnostics: loaded.errors,
                     build: false,
+                    program: String::new(),
                 }))
                 .await;
         }

@@ -41,8 +41,8 @@ pub struct Settings {
     pub history: Option<String>,
     /// Whether the simulated pods of the embedded control plane wait for what they name.
     pub strict_pods: bool,
-    /// The operator's own program.
-    pub operator: Option<process::Settings>,
+    /// The operator's own programs.
+    pub operator: Option<process::Programs>,
     /// How releases of charts are made, by kind; read with every load in `sources`.
     pub charts: BTreeMap<String, Value>,
 }
@@ -160,8 +160,20 @@ const KEYS: [&str; 17] = [
     "mouse",
 ];
 /// The keys under `operator`.
-const OPERATOR: [&str; 11] =
-    ["command", "go", "build", "watch", "dir", "env", "args", "trace", "generate", "stopAfter", "vet"];
+const OPERATOR: [&str; 12] = [
+    "command",
+    "go",
+    "build",
+    "watch",
+    "dir",
+    "env",
+    "args",
+    "trace",
+    "generate",
+    "stopAfter",
+    "vet",
+    "kinds",
+];
 const LATER: [&str; 2] = ["log", "embedded"];
 
 impl Settings {
@@ -179,8 +191,11 @@ impl Settings {
         let map = node.as_object().with_context(|| format!("{file} must be a map of settings"))?;
         let mut diagnostics: Vec<Diagnostic> =
             map.keys().filter_map(|key| unknown_key(file, &text, key)).collect();
-        let operator = map.get("operator").and_then(|operator| operator.as_object());
-        let below = operator.into_iter().flat_map(|operator| operator.keys());
+        let programs = map.get("operator").into_iter().flat_map(|operator| match operator.as_array() {
+            Some(several) => several.iter().collect(),
+            None => vec![operator],
+        });
+        let below = programs.filter_map(|program| program.as_object()).flat_map(|program| program.keys());
         diagnostics.extend(below.filter_map(|key| unknown_below(file, &text, ("operator", key), &OPERATOR)));
         reload_as_map(file, &text, &mut node)?;
         let settings: Settings = serde_path_to_error::deserialize(node).map_err(|error| {
@@ -367,7 +382,7 @@ mod tests {
             assert!(serde_json::from_value::<Settings>(wrong).is_err(), "{name}");
         }
         let below: std::collections::BTreeSet<&str> = OPERATOR.into_iter().collect();
-        let operator = schema["properties"]["operator"]["properties"].as_object().unwrap();
+        let operator = schema["properties"]["operator"]["oneOf"][1]["properties"].as_object().unwrap();
         assert!(operator.keys().map(String::as_str).eq(below));
         for part in ["allow", "reload"] {
             let part_schema = &schema["properties"][part];

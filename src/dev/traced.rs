@@ -164,6 +164,11 @@ impl Tracing {
         self.listener.reconcile(wish)
     }
 
+    /// Whether a process has said that it tells of its passes.
+    pub fn tells(&self) -> watch::Receiver<bool> {
+        self.listener.tells()
+    }
+
     /// How many calls have come from it, counted on.
     pub fn calls(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.calls)

@@ -5,12 +5,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The newest build of the operator's program.
+/// The newest build of a program of the operator's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BuildChanged {
     /// When.
     pub at: Timestamp,
+    /// The program in words, such as `go ./cmd`.
+    #[serde(default)]
+    pub program: String,
     /// The build in words, such as `go build ./cmd`.
     pub build: String,
     /// The saved files that led to it, relative to the project's root; empty for the first one.
@@ -41,7 +44,8 @@ pub enum BuildState {
     },
 }
 
-/// The operator's program as it is now. The newest event counts; those before it say nothing any more.
+/// A program of the operator's own as it is now. The newest event of each program counts; those before it say nothing any
+/// more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessChanged {

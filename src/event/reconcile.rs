@@ -96,7 +96,7 @@ impl Reconcile {
 
     /// Whether its bounds and causes are a guess, for the program tells nothing of its passes.
     pub fn is_guessed(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| process.traced == TraceLevel::Wire)
+        self.process.as_ref().is_some_and(|process| process.traced != TraceLevel::Full)
     }
 }
 
@@ -106,7 +106,7 @@ impl Reconcile {
 pub enum TraceLevel {
     /// The process itself tells of its passes, their causes, reads and calls.
     Full,
-    /// Passes are read off its log.
+    /// Passes are guessed from its calls to the API server and from the lines of its log that name the object.
     Log,
     /// Passes are guessed from its calls to the API server.
     Wire,

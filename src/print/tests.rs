@@ -292,7 +292,7 @@ pub(super) fn all() -> Vec<Event> {
     let mut all = vec![
         Event::Started(Arc::new(started())),
         Event::SourcesChanged(Arc::new(sources())),
-        reload_failed(files(), false),
+        reload_failed(files(), ""),
         Event::ReloadSettled(ReloadSettled {
             at: at(),
             sources: 2,
@@ -371,16 +371,17 @@ fn unrelated() -> Event {
     Event::UnrelatedSeen(UnrelatedSeen { at: at(), gvk: object("A").gvk, objects: Vec::new() })
 }
 
-fn reload_failed(files: Vec<String>, build: bool) -> Event {
-    Event::ReloadFailed(ReloadFailed { at: at(), files, diagnostics: vec![problem()], build })
+fn reload_failed(files: Vec<String>, program: &str) -> Event {
+    let (build, program) = (!program.is_empty(), program.to_owned());
+    Event::ReloadFailed(ReloadFailed { at: at(), files, diagnostics: vec![problem()], build, program })
 }
 
 /// A program of the operator's own: its builds and its states.
 fn own_program() -> Vec<Event> {
     let took = Duration::from_millis(3_900);
     let built = |state| {
-        let (build, files) = ("go build ./cmd".to_owned(), vec!["cmd/main.go".to_owned()]);
-        Event::BuildChanged(Arc::new(BuildChanged { at: at(), build, files, state }))
+        let [program, build, file] = ["go ./cmd", "go build ./cmd", "cmd/main.go"].map(str::to_owned);
+        Event::BuildChanged(Arc::new(BuildChanged { at: at(), program, build, files: vec![file], state }))
     };
     let exit = || ProcessExit {
         status: "exit code 2".to_owned(),
@@ -398,7 +399,7 @@ fn own_program() -> Vec<Event> {
         built(BuildState::Building),
         built(BuildState::Built { took }),
         built(BuildState::Broken { took }),
-        reload_failed(files.clone(), true),
+        reload_failed(files.clone(), "go ./cmd"),
         run(ProcessState::Waiting { why: "its first build".to_owned() }),
         run(ProcessState::Running { pid: 17, files, since_save: took }),
         run(ProcessState::Restarting { exit: exit(), after: Duration::from_secs(1) }),

@@ -1,7 +1,7 @@
 //! What program a project has: named in `opdev.yaml`, or found in a Go project by its `PROJECT`, `go.mod` and Makefile.
 //! Reads files and runs nothing: whether the project's program may be started is asked for later.
 
-use super::plan::{Build, Plan, STOP_AFTER, Settings, usual_globs};
+use super::plan::{Build, KUBECONFIG, Plan, STOP_AFTER, Settings, usual_globs};
 use super::small_file::small_text;
 use super::tree;
 use crate::sources;
@@ -56,6 +56,7 @@ pub fn detect(root: &Path, settings: Option<&Settings>, watches: bool) -> Result
     plan.trace = settings.trace;
     plan.generate = settings.generate;
     plan.vet = settings.vet.unwrap_or(true);
+    plan.kinds.clone_from(&settings.kinds);
     if let Some(globs) = &settings.watch {
         plan.watch.clone_from(globs);
     }
@@ -70,19 +71,43 @@ pub fn detect(root: &Path, settings: Option<&Settings>, watches: bool) -> Result
              it out, and choose the cluster with --context, --kubeconfig or --embedded"
         );
     }
-    if let Some(argument) = plan.command.iter().find(|word| is_kubeconfig(word)) {
+    if let Some(argument) = other_kubeconfig(&plan.command) {
         bail!(
             "{argument}: opdev gives the program a kubeconfig of its own (KUBECONFIG), and this argument would win over \
-             it; take it out of `operator` in opdev.yaml"
+             it; take it out of `operator` in opdev.yaml, or write {argument}={KUBECONFIG} for the path of that file"
         );
     }
     Ok(Some(plan))
 }
 
-/// Whether an argument names a kubeconfig, as controller-runtime's own flag does.
-fn is_kubeconfig(word: &str) -> bool {
-    let name = word.split('=').next().unwrap_or(word);
+/// The flag with which a command names another kubeconfig than the one that opdev gives it.
+fn other_kubeconfig(command: &[String]) -> Option<&str> {
+    command.iter().enumerate().find_map(|(at, word)| {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word.as_str(), command.get(at + 1).map(String::as_str)),
+        };
+        (is_kubeconfig(name) && value != Some(KUBECONFIG)).then_some(name)
+    })
+}
+
+/// Whether a flag names a kubeconfig, as controller-runtime's own does.
+fn is_kubeconfig(name: &str) -> bool {
     matches!(name, "--kubeconfig" | "-kubeconfig")
+}
+
+/// The arguments without those that name a kubeconfig.
+fn without_kubeconfig(arguments: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.split_once('=') {
+            Some((name, _)) if is_kubeconfig(name) => {}
+            None if is_kubeconfig(word) => drop(words.next()),
+            Some(_) | None => kept.push(word.clone()),
+        }
+    }
+    kept
 }
 
 /// Whether a variable says which cluster a program works on.
@@ -108,6 +133,7 @@ fn configured(command: &[String], settings: &Settings, dir: &Path) -> Result<Pla
         command: command.to_vec(),
         env: BTreeMap::new(),
         charts: false,
+        kinds: Vec::new(),
         lease: None,
         trace: settings.trace,
         generate: settings.generate,
@@ -151,7 +177,7 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
         }
         // A Makefile may name the user's own cluster; which one it is, opdev has been told otherwise.
         env.extend(found.env.clone().into_iter().filter(|(name, _)| !is_of_cluster(name)));
-        command.extend(found.arguments.iter().cloned());
+        command.extend(without_kubeconfig(&found.arguments));
     }
     let module = small_text(&dir.join("go.mod")).unwrap_or_default();
     let charts = watches && module.contains("operator-framework/helm-operator-plugins");
@@ -171,6 +197,7 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
         command,
         env,
         charts,
+        kinds: Vec::new(),
         lease: main.lease,
         trace: Default::default(),
         generate: Default::default(),
@@ -455,7 +482,7 @@ mod tests {
     #[test]
     fn the_makefile_says_package_flags_environment_and_arguments() {
         let makefile = "VERSION ?= 1.2\nLDFLAGS ?= -X main.version=$(VERSION)\n\
-            run: manifests\n\tKUBECONFIG=/root/.kube/config ENABLE_WEBHOOKS=false go run -tags dev ./cmd/main.go --zap-devel\n\
+            run: manifests\n\tKUBECONFIG=/root/.kube/config ENABLE_WEBHOOKS=false go run -tags dev ./cmd/main.go --kubeconfig ~/.kube/config --zap-devel\n\
             build:\n\tCGO_ENABLED=0 go build -ldflags \"$(LDFLAGS)\" -o bin/manager cmd/main.go\n";
         let folder = project(&[
             ("go.mod", MODULE),
@@ -535,10 +562,14 @@ mod tests {
         assert!(refused(Settings::default()).contains("names no program"));
         assert!(refused(Settings { command: words(&[]), ..Settings::default() }).contains("empty"));
         let args = vec!["--kubeconfig=/x".to_owned()];
-        assert!(
-            refused(Settings { command: command.clone(), args, ..Settings::default() })
-                .contains("KUBECONFIG")
-        );
+        let elsewhere = refused(Settings { command: command.clone(), args, ..Settings::default() });
+        assert!(elsewhere.contains("write --kubeconfig=$(KUBECONFIG)"), "{elsewhere}");
+        for args in [vec!["--kubeconfig=$(KUBECONFIG)"], vec!["-kubeconfig", "$(KUBECONFIG)"]] {
+            let args: Vec<String> = args.into_iter().map(str::to_owned).collect();
+            let settings = Settings { command: command.clone(), args: args.clone(), ..Settings::default() };
+            let plan = detect(folder.path(), Some(&settings), false).unwrap().unwrap();
+            assert!(plan.command.ends_with(&args), "{:?}", plan.command);
+        }
         let env = BTreeMap::from([("KUBECONFIG".to_owned(), "/x".to_owned())]);
         let elsewhere = Settings { command: command.clone(), env, ..Settings::default() };
         assert!(refused(elsewhere).contains("--context"));

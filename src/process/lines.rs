@@ -91,6 +91,7 @@ pub(super) struct Told {
     traced: Option<mpsc::Sender<Seen>>,
     missing: Option<mpsc::Sender<MissingKind>>,
     stops: Option<mpsc::Sender<String>>,
+    named: Option<mpsc::Sender<()>>,
     room: f64,
     filled: Instant,
     dropped: u64,
@@ -107,6 +108,7 @@ impl Told {
             traced,
             missing: None,
             stops: None,
+            named: None,
             room: BURST,
             filled: now,
             dropped: 0,
@@ -122,6 +124,11 @@ impl Told {
     /// Also tells why a debugger says that the program stands still.
     pub(super) fn stops(self, stops: mpsc::Sender<String>) -> Told {
         Told { stops: Some(stops), ..self }
+    }
+
+    /// Also tells that lines name the objects that they are about.
+    pub(super) fn named(self, named: mpsc::Sender<()>) -> Told {
+        Told { named: Some(named), ..self }
     }
 
     fn hear(&self, line: &str) {
@@ -159,7 +166,12 @@ impl Told {
                 Some(Seen::Printed(PrintedLine { name, line: line.clone(), stack: entry.stack() }))
             }
             (None, Some(object)) => {
-                Some(Seen::Line(ObjectLine { object: object.clone(), line: line.clone() }))
+                if let Some(named) = self.named.as_ref().filter(|_| self.traced.is_some()) {
+                    // One is enough.
+                    let _ = named.try_send(());
+                }
+                let (object, reason) = (object.clone(), entry.reason.clone());
+                Some(Seen::Line(ObjectLine { object, reason, line: line.clone() }))
             }
             (None, None) => None,
         };

@@ -17,6 +17,8 @@ pub(super) struct Entry {
     pub(super) fields: Vec<(String, String)>,
     /// The object it is about, as `namespace/name`.
     pub(super) object: Option<String>,
+    /// Why that one is reconciled, where the line says it.
+    pub(super) reason: Option<String>,
     /// Lines that belong to it, such as a stack.
     pub(super) more: Vec<String>,
     /// Its name where the trace tells it, too.
@@ -341,11 +343,14 @@ fn worded(line: &str) -> Option<Entry> {
     let word = words.iter().skip(1).find(|word| word.len() > 1 && level(word).is_some())?;
     let at = line.find(word)?;
     let rest = line[at + word.len()..].trim_start_matches([' ', ']', ':']);
-    let object = rest.split_once("object.ref=").map(|(_, after)| {
-        let end = after.find([' ', '}', ',']).unwrap_or(after.len());
-        after[..end].to_owned()
-    });
-    Some(Entry { level: level(word), message: rest.to_owned(), object, ..Entry::default() })
+    let field = |name: &str, ends: &[char]| {
+        let (_, after) = rest.split_once(name)?;
+        let end = after.find(ends).unwrap_or(after.len());
+        Some(after[..end].to_owned())
+    };
+    // As kube-rs names the span of a reconcile; a reason is of several words.
+    let (object, reason) = (field("object.ref=", &[' ', '}', ',']), field("object.reason=", &['}', ',']));
+    Some(Entry { level: level(word), message: rest.to_owned(), object, reason, ..Entry::default() })
 }
 
 #[cfg(test)]
@@ -402,6 +407,17 @@ mod tests {
         for (line, expected) in cases {
             assert_eq!(told(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn the_span_of_a_reconcile_says_why_it_runs() {
+        let reason = |line: &str| parse(line).reason;
+        let line = "2026-11-23T08:00:00Z  INFO reconciling object{object.ref=Foo.v1.a/b.default object.reason=object updated}: ctl: done";
+        assert_eq!(reason(line).as_deref(), Some("object updated"));
+        assert_eq!(
+            reason("2026-11-23T08:00:00Z  INFO reconciling object{object.ref=Foo.v1.a/b.default}: done"),
+            None
+        );
     }
 
     #[test]

@@ -2,12 +2,41 @@
 //! them and of the project's own files. Plain data.
 
 use crate::event::shell;
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What `operator:` in `opdev.yaml` may say; every field is optional.
+/// `operator:` in `opdev.yaml`: one program, or a list of several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Programs(pub Vec<Settings>);
+
+impl<'de> Deserialize<'de> for Programs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct OneOrSeveral;
+        impl<'de> Visitor<'de> for OneOrSeveral {
+            type Value = Programs;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a program, or a list of programs")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Programs, A::Error> {
+                Ok(Programs(vec![Settings::deserialize(MapAccessDeserializer::new(map))?]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Programs, A::Error> {
+                Ok(Programs(Vec::deserialize(SeqAccessDeserializer::new(seq))?))
+            }
+        }
+        from.deserialize_any(OneOrSeveral)
+    }
+}
+
+/// What one program of `operator:` in `opdev.yaml` may say; every field is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Settings {
@@ -33,6 +62,8 @@ pub struct Settings {
     pub stop_after: Option<String>,
     /// Whether `go vet` looks at the packages of saved files of a Go operator. Default yes.
     pub vet: Option<bool>,
+    /// The kinds that it reconciles. Default: those that no other program names.
+    pub kinds: Vec<String>,
 }
 
 /// The highest level of trace that the user allows.
@@ -44,7 +75,7 @@ pub enum TraceWish {
     Auto,
     /// Files are added to the build of a Go operator.
     Inject,
-    /// Nothing is added; log lines and calls are read.
+    /// Nothing is added; calls and the log lines that name objects are read.
     Logs,
     /// Calls only.
     Wire,
@@ -57,6 +88,11 @@ impl TraceWish {
             TraceWish::Auto | TraceWish::Inject => true,
             TraceWish::Logs | TraceWish::Wire => false,
         }
+    }
+
+    /// Whether log lines that name an object belong to the reconcile of that object.
+    pub fn reads_lines(self) -> bool {
+        self != TraceWish::Wire
     }
 }
 
@@ -110,6 +146,8 @@ pub struct Plan {
     pub watch: Vec<String>,
     /// Whether it also reconciles the kinds of `watches.yaml`.
     pub charts: bool,
+    /// The kinds that it reconciles; empty for all that no other program names.
+    pub kinds: Vec<String>,
     /// The name of the lease that it takes, where its files say so.
     pub lease: Option<String>,
     /// The highest level of trace that the user allows.
@@ -123,6 +161,9 @@ pub struct Plan {
     /// Where a debugger waits for an editor, as `host:port`; `None` where a Go program runs without one.
     pub debug: Option<String>,
 }
+
+/// What stands in a command for the path of the kubeconfig that opdev gives to the program.
+pub(super) const KUBECONFIG: &str = "$(KUBECONFIG)";
 
 /// How long a program may take to stop unless the settings say otherwise.
 pub(super) const STOP_AFTER: Duration = Duration::from_secs(10);

@@ -3,12 +3,13 @@
 //! starts. While a build is broken, the last good program goes on.
 
 mod limits;
+mod start;
 mod tell;
 
 use super::build::{Builder, Built, Outcome};
-use super::child::{Child, GroupEnd, Launch, status_words};
+use super::child::{Child, status_words};
 use super::crash::{self, Crashes};
-use super::lines::{self, Tail, Told};
+use super::lines::Tail;
 use super::missing_kinds::MissingKind;
 use super::plan::{Build, Plan};
 use super::small_file::small_text;
@@ -99,6 +100,8 @@ pub struct Supervisor {
     pub events: EventSink,
     /// Where printed lines go that the trace tells, too, or that name an object; `None` where the program is not traced.
     pub traced: Option<mpsc::Sender<Seen>>,
+    /// Whether the program tells of its passes itself; `None` where nobody listens.
+    pub tells: Option<watch::Receiver<bool>>,
     /// Where kinds go that the program misses.
     pub missing: mpsc::Sender<MissingKind>,
     /// What is asked for.
@@ -125,6 +128,8 @@ struct Running {
     readers: Vec<JoinHandle<()>>,
     /// Why a debugger says that it stands still.
     stops: mpsc::Receiver<String>,
+    /// Says that a line of it has named an object.
+    names: mpsc::Receiver<()>,
     /// How it has ended under a debugger that goes on.
     exited: Option<ExitStatus>,
     /// When it should have called the API server, and how many calls there were before; `None` where that was told.
@@ -161,6 +166,10 @@ struct Life {
     saved_at: Option<Instant>,
     /// How much was added to the program that was started last.
     rung: Option<Rung>,
+    /// Whether it tells of its passes itself.
+    tells: bool,
+    /// Whether its lines name the objects that they are about.
+    names_objects: bool,
     /// Whether the program makes clients before what was added to it is ready for its kubeconfig.
     plain_clients: bool,
     /// How many calls there had been when the user was told of silence; a program that never calls is told of once.
@@ -218,6 +227,8 @@ impl Supervisor {
             files: Vec::new(),
             saved_at: None,
             rung: None,
+            tells: false,
+            names_objects: false,
             plain_clients: false,
             silent_at: None,
             state: ProcessState::Waiting { why: first_step.to_owned() },
@@ -236,6 +247,8 @@ enum Next {
     LongBuild,
     Ended(Option<ExitStatus>),
     Silent,
+    NamesObjects,
+    Tells,
     Stands(String),
     Vetted(Vec<Notice>),
     Ready(bool),
@@ -250,6 +263,18 @@ async fn wait_until(at: Option<Instant>) {
     }
 }
 
+/// Ends once the program tells of its passes itself; never where nobody listens, nor a second time.
+async fn begins_to_tell(tells: &mut Option<watch::Receiver<bool>>) {
+    let told = match tells {
+        Some(tells) => tells.wait_for(|tells| *tells).await.is_ok(),
+        None => false,
+    };
+    *tells = None;
+    if !told {
+        std::future::pending::<()>().await;
+    }
+}
+
 impl Life {
     async fn run(mut self, stop: CancellationToken) {
         self.build().await;
@@ -259,10 +284,11 @@ impl Life {
                 let Life { input, running, building, vet, retry, .. } = &mut self;
                 let ended = async {
                     match running {
-                        Some(Running { child, stops, silent, .. }) => tokio::select! {
+                        Some(Running { child, stops, names, silent, .. }) => tokio::select! {
                             status = child.wait() => Next::Ended(status.ok()),
                             () = wait_until(silent.map(|(at, _)| at)) => Next::Silent,
                             Some(reason) = stops.recv() => Next::Stands(reason),
+                            Some(()) = names.recv() => Next::NamesObjects,
                         },
                         None => std::future::pending().await,
                     }
@@ -285,6 +311,7 @@ impl Life {
                     next = ended => next,
                     found = vet.found() => Next::Vetted(found),
                     changed = input.ready.changed(), if ready_lives => Next::Ready(changed.is_ok()),
+                    () = begins_to_tell(&mut input.tells) => Next::Tells,
                     () = again => Next::Retry,
                 }
             };
@@ -299,6 +326,8 @@ impl Life {
                 Next::LongBuild => self.tell_long_build().await,
                 Next::Ended(status) => self.ended(status).await,
                 Next::Silent => self.tell_silent().await,
+                Next::NamesObjects => self.names_objects().await,
+                Next::Tells => self.tells_itself().await,
                 Next::Stands(reason) => self.stands(&reason).await,
                 Next::Vetted(found) => {
                     for notice in found {
@@ -412,90 +441,6 @@ impl Life {
         let files = std::mem::take(&mut self.files);
         self.vet.begin(&self.builder, &files);
         self.start(files).await;
-    }
-
-    /// Starts the program that was built last.
-    async fn start(&mut self, files: Vec<String>) {
-        let Ok(environment) = self.input.ready.borrow().clone() else { return };
-        let Some(built) = &self.built else { return };
-        let (rung, has_binary) = (built.rung, built.next.is_some());
-        self.starts += 1;
-        self.rung = rung;
-        let start = Start { number: self.starts, at: Timestamp::now(), files: files.clone(), rung };
-        let start = Arc::new(start);
-        self.input.starts.send_replace(Some(Arc::clone(&start)));
-        (self.input.before_start)(start).await;
-        let mut command = self.builder.plan.command.clone();
-        if has_binary {
-            let binary = self.builder.binary("operator");
-            command = match &self.builder.plan.debug {
-                None => [vec![binary.display().to_string()], command].concat(),
-                Some(address) => match debugger::command(address, &binary, &command) {
-                    Ok(command) => command,
-                    Err(error) => return self.refused_for(format!("{error:#}"), debugger::INSTALL).await,
-                },
-            };
-        }
-        // The project's own variables count more than those of its Deployment, but for the cluster.
-        let given = if rung.is_some() { &environment.traced } else { &environment.plain };
-        let mut env = given.clone();
-        env.extend(self.builder.plan.env.clone());
-        let given = if self.plain_clients { &environment.plain } else { given };
-        env.extend(given.get_key_value("KUBECONFIG").map(|(name, value)| (name.clone(), value.clone())));
-        let debugged = has_binary.then(|| self.builder.plan.debug.clone()).flatten();
-        // A debugger ends its program, which is in a group of its own.
-        let ends = if debugged.is_some() { GroupEnd::Asked } else { GroupEnd::AtOnce };
-        let launch = Launch {
-            command: &command,
-            dir: &self.builder.plan.dir,
-            env: &env,
-            without: &OTHER_CLUSTERS,
-            ends,
-        };
-        let (child, stdout, stderr) = match Child::start(&launch).await {
-            Ok(started) => started,
-            Err(error) => return self.refused(format!("{error:#}")).await,
-        };
-        let tail = Tail::default();
-        let (stopped, stops) = mpsc::channel(1);
-        let told = || {
-            let told = Told::new(self.target(), self.input.events.clone(), self.input.traced.clone());
-            let told = told.missing(self.input.missing.clone());
-            if debugged.is_some() { told.stops(stopped.clone()) } else { told }
-        };
-        let readers = vec![
-            tokio::spawn(lines::follow(stdout, told(), tail.clone())),
-            tokio::spawn(lines::follow(stderr, told(), tail.clone())),
-        ];
-        let since_save = match (&files[..], self.saved_at.take()) {
-            ([_, ..], Some(at)) => at.elapsed(),
-            _ => Duration::ZERO,
-        };
-        self.state = ProcessState::Running { pid: child.pid, files, since_save };
-        let silent = self.first_call_by(debugged.is_some());
-        self.running =
-            Some(Running { child, since: Instant::now(), tail, readers, stops, exited: None, silent });
-        self.tell().await;
-        if let Some(address) = debugged.filter(|_| self.starts == 1) {
-            let message =
-                format!("a debugger waits for an editor at {address}: {}", debugger::attach(&address));
-            self.notice(Level::Info, message).await;
-            let left_out = self.builder.left_out();
-            if !left_out.is_empty() {
-                let message = format!(
-                    "the program is built without {}, which its own build has: with them a debugger finds no variables, lines or files",
-                    left_out.join(" ")
-                );
-                self.notice(Level::Info, message).await;
-            }
-        }
-    }
-
-    /// How the program is named in its log lines.
-    fn target(&self) -> String {
-        let words = &self.builder.plan.command;
-        let name = words.first().filter(|_| self.builder.plan.main_package().is_none());
-        name.map_or_else(|| "operator".to_owned(), |name| words::file_name(name).to_owned())
     }
 
     async fn stop(&mut self) {

@@ -51,17 +51,27 @@ pub struct Options {
     pub scale: BTreeMap<String, String>,
     /// The only kinds to reconcile; empty means all.
     pub only: Vec<String>,
-    /// The operator's own program, where the project has one.
-    pub program: Option<OwnProgram>,
+    /// The operator's own programs.
+    pub programs: Vec<OwnProgram>,
 }
 
-/// What the operator's own program reconciles.
+/// What a program of the operator's own reconciles.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OwnProgram {
     /// The program in words, such as `go ./cmd`.
     pub words: String,
     /// Whether it also reconciles the kinds of `watches.yaml`, as hybrid operators do.
     pub charts: bool,
+    /// The kinds that it reconciles; empty for those that no other program names.
+    pub kinds: Vec<String>,
+}
+
+impl OwnProgram {
+    /// Which of several programs reconciles a kind: the one that names it, else the first one that names none.
+    pub fn of_kind<'a>(programs: &'a [OwnProgram], kind: &str) -> Option<&'a OwnProgram> {
+        let named = programs.iter().find(|program| program.kinds.iter().any(|named| named == kind));
+        named.or_else(|| programs.iter().find(|program| program.kinds.is_empty()))
+    }
 }
 
 /// A problem of a whole file.

@@ -432,8 +432,7 @@ impl Sources {
             program: program.cloned(),
         };
         self.shown = other.iter().map(|watch| shown(watch, "--only leaves it out", None)).collect();
-        let program = options.program.as_ref();
-        let of_program = program.filter(|program| program.charts).map(|program| &program.words);
+        let of_program = options.programs.iter().find(|program| program.charts).map(|program| &program.words);
         let (taken, own): (Vec<_>, Vec<_>) =
             wanted.into_iter().partition(|watch| of_program.is_some() && watch.chart().is_some());
         self.watches = own;
@@ -444,6 +443,7 @@ impl Sources {
             let known = self.watches.iter().any(|watch| same(&watch.gvk))
                 || self.shown.iter().any(|shown| same(&shown.gvk));
             if !known {
+                let program = OwnProgram::of_kind(&options.programs, &gvk.kind);
                 let program = program.map(|program| program.words.clone());
                 self.shown.push(Shown {
                     gvk,

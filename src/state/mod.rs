@@ -16,6 +16,7 @@ mod log;
 pub mod managers;
 mod objects;
 mod pod_logs;
+mod programs;
 mod reduce;
 mod requests;
 mod shards;
@@ -38,6 +39,7 @@ pub use impact::Impact;
 pub use log::Log;
 pub use objects::{Objects, Recorded, Seen};
 pub use pod_logs::{ContainerLog, PodLogs};
+pub use programs::{Program, Programs};
 pub use requests::Requests;
 
 use conditions::Conditions;
@@ -45,10 +47,9 @@ use versions::{Archive, VersionLimits, Versions};
 
 use crate::event::LoopFound;
 use crate::event::{
-    BuildChanged, ConnectionChanged, DeployedCopy, Diagnostic, FaultRule, KindHealth, KindStatus, KindTable,
-    Leaving, MissingRule, Notice, Outcome, Paths, Paused, Preferences, ProcessChanged, ProcessState,
-    QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled, Sample, ServedKind, Severity,
-    SourcesChanged, Started, TrustAsked, Undoable, ValuesExplained, words,
+    ConnectionChanged, DeployedCopy, Diagnostic, FaultRule, KindHealth, KindStatus, KindTable, Leaving,
+    MissingRule, Notice, Outcome, Paths, Paused, Preferences, QueueChanged, ReconcileStarted, ReloadFailed,
+    ReloadSettled, Sample, ServedKind, SourcesChanged, Started, TrustAsked, Undoable, ValuesExplained,
 };
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
@@ -158,8 +159,8 @@ pub struct State {
     pub preferences: Option<Arc<Preferences>>,
     /// What keeps the API server from answering, since when, and when it was told.
     pub connection: Option<Arc<ConnectionChanged>>,
-    /// The operator's own program and its newest build, where the project has one.
-    pub process: Process,
+    /// The programs of the operator's own, each with its newest build.
+    pub programs: Programs,
     /// Copies of the operator on the cluster, running or frozen.
     pub copies: Arc<[DeployedCopy]>,
     /// Why opdev is on its way out.
@@ -176,33 +177,6 @@ pub struct Reload {
     pub settled: Option<Arc<ReloadSettled>>,
     /// Files changed since and could not be used.
     pub failed: Option<Arc<ReloadFailed>>,
-    /// The newest build of the operator's own program failed.
-    pub build_failed: Option<Arc<ReloadFailed>>,
-}
-
-/// The operator's own program.
-#[derive(Clone, Debug, Default)]
-pub struct Process {
-    /// Its newest build.
-    pub build: Option<Arc<BuildChanged>>,
-    /// Whether it runs.
-    pub run: Option<Arc<ProcessChanged>>,
-}
-
-impl Process {
-    /// Why it does not run and will not by itself, as a diagnostic.
-    fn problem(&self) -> Option<Diagnostic> {
-        let run = self.run.as_ref()?;
-        let ProcessState::Failed { exit } = &run.state else { return None };
-        Some(Diagnostic {
-            severity: Severity::Error,
-            message: format!("{} does not run: {}", run.program, words::exit(exit)),
-            place: exit.place.clone(),
-            excerpt: None,
-            hint: Some(exit.hint.clone().unwrap_or_else(|| "correct it and save, or press R".to_owned())),
-            kind: None,
-        })
-    }
 }
 
 impl State {
@@ -296,14 +270,16 @@ impl State {
 
     /// What is wrong with the files right now, the newest failure first; empty once all is mended.
     pub fn problems(&self) -> Vec<Diagnostic> {
-        let failed = self.reload.failed.iter().chain(&self.reload.build_failed);
+        let builds = self.programs.iter().filter_map(|program| program.build_failed.as_ref());
+        let failed = self.reload.failed.iter().chain(builds);
         let failed = failed.flat_map(|failed| &failed.diagnostics).cloned();
         let kinds = self.kinds().iter().filter_map(|kind| match &kind.health {
             KindHealth::Serving | KindHealth::Process { .. } | KindHealth::Shown { .. } => None,
             KindHealth::Stale { problem } | KindHealth::Disabled { problem } => Some(problem.clone()),
         });
         let mut problems: Vec<Diagnostic> = Vec::new();
-        for problem in failed.chain(self.process.problem()).chain(kinds) {
+        let ended = self.programs.iter().filter_map(Program::problem);
+        for problem in failed.chain(ended).chain(kinds) {
             if !problems.iter().any(|known| known.message == problem.message && known.place == problem.place)
             {
                 problems.push(problem);

@@ -2,8 +2,8 @@
 
 use super::{Seen, State};
 use crate::event::{
-    BuildChanged, BuildState, ConnectionChanged, Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused,
-    Protection, Reconcile, SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
+    ConnectionChanged, Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Protection, Reconcile,
+    SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
 };
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
@@ -16,13 +16,10 @@ impl State {
         match event {
             Event::Started(started) => self.started(started),
             Event::SourcesChanged(sources) => self.sources_changed(sources),
-            Event::ReloadFailed(failed) => {
-                let place =
-                    if failed.build { &mut self.reload.build_failed } else { &mut self.reload.failed };
-                *place = Some(Arc::new(failed));
-            }
-            Event::BuildChanged(build) => self.build_changed(build),
-            Event::ProcessChanged(run) => self.process.run = Some(run),
+            Event::ReloadFailed(failed) if failed.build => self.programs.build_failed(Arc::new(failed)),
+            Event::ReloadFailed(failed) => self.reload.failed = Some(Arc::new(failed)),
+            Event::BuildChanged(build) => self.programs.build_changed(build),
+            Event::ProcessChanged(run) => self.programs.run_changed(run),
             Event::ReloadSettled(settled) => {
                 // A settlement of a set that has been replaced since would claim too much.
                 if self.reload.live.as_ref().is_none_or(|live| live.sources == settled.sources) {
@@ -104,14 +101,6 @@ impl State {
             };
         }
         self.started = Some(started);
-    }
-
-    /// A build that succeeds mends the one that failed before.
-    fn build_changed(&mut self, build: Arc<BuildChanged>) {
-        if let BuildState::Built { .. } = build.state {
-            self.reload.build_failed = None;
-        }
-        self.process.build = Some(build);
     }
 
     fn loop_found(&mut self, found: Arc<LoopFound>) {

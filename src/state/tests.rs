@@ -367,6 +367,7 @@ fn problems_stand_until_they_are_mended() {
         files: vec![],
         diagnostics: vec![problem("x")],
         build: false,
+        program: String::new(),
     };
     state.reduce(Event::ReloadFailed(failed));
     assert_eq!(state.problems().len(), 1);

@@ -59,7 +59,7 @@ fn kind(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
         match &kind.health {
             KindHealth::Serving => {}
             KindHealth::Process { program } => {
-                let run = state.process.run.as_ref();
+                let run = state.programs.run_of(program);
                 let idle = run.and_then(|run| words::not_running(&run.state));
                 if let Some(why) = idle {
                     waits.push(Wait::new(Level::Bad, format!("{program} to run"), why));

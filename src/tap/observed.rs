@@ -30,6 +30,9 @@ pub enum Seen {
 pub struct ObjectLine {
     /// As the line has it: `namespace/name`, or `Kind.version.group/name.namespace` as kube-rs writes it.
     pub object: String,
+    /// Why the object is reconciled, where the line says that.
+    #[serde(default)]
+    pub reason: Option<String>,
     /// The line.
     pub line: LogLine,
 }

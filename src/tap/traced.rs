@@ -74,7 +74,7 @@ impl Record {
 pub struct Hello {
     /// Its process id.
     pub pid: u32,
-    /// How much was added to its build (`full`, `passes`, `header`).
+    /// How much was added to its build (`full`, `passes`, `header`), or `kopf` of a program in Python.
     pub rung: String,
     /// The Go it was built with, such as `go1.26.8`.
     pub go: String,
@@ -82,6 +82,11 @@ pub struct Hello {
     pub controller_runtime: String,
     /// The version of client-go in it.
     pub client_go: String,
+}
+
+impl Hello {
+    /// What stands in the place of a rung where the program is in Python, which has no build.
+    pub const KOPF: &str = "kopf";
 }
 
 /// A manager with what was set in its options, such as `leaderElection=false`.

@@ -54,7 +54,7 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         Do::Edit if view.subject(state).is_none() => {
             return Err("nothing is selected that could be edited".to_owned());
         }
-        Do::AddRules if state.missing_rules.is_empty() && state.process.run.is_none() => {
+        Do::AddRules if state.missing_rules.is_empty() && state.programs.runs().next().is_none() => {
             return Err("no rule is known to be missing".to_owned());
         }
         Do::Undo if state.undo.is_empty() => {
@@ -105,7 +105,7 @@ fn disturbing(state: &State) -> Result<(), String> {
     if !connected(state)?.cluster.embedded {
         return Err("only calls to the embedded control plane are disturbed".to_owned());
     }
-    match &state.process.run {
+    match state.programs.runs().next() {
         Some(_) => Ok(()),
         None => Err("the project has no program of its own that runs".to_owned()),
     }
@@ -141,7 +141,7 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
             return Err(format!("nothing reconciles {}: {why}", seen.key.kind));
         }
         if let Some(program) = state.program_of(&seen.key.group, &seen.key.kind) {
-            let run = state.process.run.as_ref();
+            let run = state.programs.run_of(program);
             let traced = run.is_some_and(|run| run.traced == Some(TraceLevel::Full));
             match does {
                 Do::Reconcile | Do::Check if traced => continue,

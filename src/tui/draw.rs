@@ -28,7 +28,7 @@ use super::theme::Role;
 use super::toast::{Toast, toast};
 use super::view::ViewState;
 use crate::event::{Diagnostic, words};
-use crate::state::State;
+use crate::state::{Program, State};
 use jiff::Timestamp;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -108,7 +108,10 @@ fn line(buffer: &mut Buffer, view: &ViewState, area: Rect, row: &Row) {
 fn banner(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     let problems = state.problems();
     let Some(first) = problems.first() else { return Vec::new() };
-    let built = state.reload.build_failed.as_ref().is_some_and(|failed| failed.diagnostics.contains(first));
+    let of_build = |program: &&Program| {
+        program.build_failed.as_ref().is_some_and(|failed| failed.diagnostics.contains(first))
+    };
+    let built = state.programs.iter().find(of_build);
     let most = if view.screen.compact { 2 + area.height as usize / 12 } else { 9 };
     let cells = area.width as usize;
     let more = if problems.len() > 1 { format!(" (1 of {})", problems.len()) } else { String::new() };
@@ -123,10 +126,10 @@ fn banner(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     let lines = message.into_iter().enumerate().map(|(i, text)| (if i == 0 { sign } else { "   " }, text));
     rows.extend(lines.map(|(sign, text)| Row::new(Role::Banner, format!("{sign}{text}"))));
     rows.extend(excerpt(first));
-    let still = match &state.reload.live {
-        _ if built => process::goes_on(state),
-        Some(live) if live.sources > 1 => format!("sources {} keep serving", live.sources),
-        _ => "the other kinds keep serving".to_owned(),
+    let still = match (built, &state.reload.live) {
+        (Some(program), _) => process::goes_on(program),
+        (None, Some(live)) if live.sources > 1 => format!("sources {} keep serving", live.sources),
+        (None, _) => "the other kinds keep serving".to_owned(),
     };
     let hint = first
         .hint

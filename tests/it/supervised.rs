@@ -46,6 +46,7 @@ fn start(settings: &Settings, limits: Limits, prepare: impl FnOnce(&Path)) -> Wo
         cache: root.join(".opdev/inject"),
         events: events_in,
         traced: None,
+        tells: None,
         missing: mpsc::channel(16).0,
         asked,
         ready,

@@ -117,6 +117,45 @@ async fn a_program_that_tells_nothing_has_passes_all_the_same() {
     opdev.stop().await;
 }
 
+/// Lines that name an object belong to its passes, unless the settings want nothing but calls looked at.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_level_is_log_once_lines_name_objects() {
+    let line =
+        "[2026-11-23 08:00:00,000] kopf.objects         [INFO    ] [default/hello] Creation is processed";
+    for (trace, expected) in
+        [("auto", TraceLevel::Log), ("logs", TraceLevel::Log), ("wire", TraceLevel::Wire)]
+    {
+        let embedded = Choice { embedded: true, ..Choice::default() };
+        let opdev = Opdev::start_against(embedded, |root| {
+            let settings = format!("operator:\n  command: [sh, op.sh]\n  trace: {trace}\n  stopAfter: 1s\n");
+            std::fs::write(root.join("opdev.yaml"), settings).unwrap();
+            std::fs::write(root.join("op.sh"), format!("echo '{line}'\nexec sleep 1000\n")).unwrap();
+        })
+        .await;
+        let level = opdev
+            .wait("the level", 0, |event| match event {
+                Event::ProcessChanged(run) if matches!(run.state, ProcessState::Running { .. }) => {
+                    run.traced.filter(|level| *level == expected)
+                }
+                _ => None,
+            })
+            .await;
+        assert_eq!(level, expected, "{trace}");
+        opdev
+            .wait("the line", 0, |event| match event {
+                Event::Log(line) if line.message.contains("Creation is processed") => Some(()),
+                _ => None,
+            })
+            .await;
+        let levels = opdev.since(0).into_iter().filter_map(|event| match event {
+            Event::ProcessChanged(run) => run.traced,
+            _ => None,
+        });
+        assert!(trace != "wire" || levels.into_iter().all(|level| level == TraceLevel::Wire), "{trace}");
+        opdev.stop().await;
+    }
+}
+
 /// With `--as-serviceaccount` the program has the rights of that account and no more, and the rule that it lacks is told.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_runs_as_the_service_account_of_its_operator() {

@@ -114,6 +114,10 @@ async fn on_own_thread(
             Ok(runtime) => runtime,
             Err(error) => return drop(say_began.send(Err(error))),
         };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the thread is the runtime's own, no worker of another one"
+        )]
         runtime.block_on(async {
             match TcpListener::from_std(listener) {
                 Ok(listener) => {

@@ -54,9 +54,7 @@ impl Running {
         }
         self.shutdown.cancel();
         self.operator_stop.cancel();
-        if let Some(program) = self.program.take() {
-            program.end().await;
-        }
+        std::mem::take(&mut self.programs).end().await;
         self.tasks.close();
         if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
             tracing::warn!("not every task has ended {} s after it was asked to", PATIENCE.as_secs());
@@ -82,7 +80,7 @@ impl Running {
         let how = if self.handler.guard.read_only.holds() { OnExit::Leave } else { how };
         let (handler, scope) = (self.handler.clone(), self.scope.clone());
         let (operator, stop) = (&mut self.operator, self.operator_stop.clone());
-        let program = if how == OnExit::Release { self.program.take() } else { None };
+        let programs = (how == OnExit::Release).then(|| std::mem::take(&mut self.programs));
         let work = async move {
             match how {
                 OnExit::Leave => Ok(()),
@@ -90,8 +88,8 @@ impl Running {
                 OnExit::Release => {
                     // They would put the finalizers back.
                     stop.cancel();
-                    if let Some(program) = program {
-                        program.end().await;
+                    if let Some(programs) = programs {
+                        programs.end().await;
                     }
                     let _ = operator.await;
                     handler.release(scope.as_deref()).await

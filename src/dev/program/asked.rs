@@ -1,8 +1,7 @@
-//! What the user asks of the operator's own program: passes through its trace, faults and events in what it hears of the
+//! What the user asks of the operator's own programs: passes through its trace, faults and events in what it hears of the
 //! API server.
 
-use super::Handle;
-use crate::dev::faults::Faults;
+use super::{Handle, Handles};
 use crate::dev::requests::in_words;
 use crate::dev::traced::Tracing;
 use crate::event::{
@@ -27,8 +26,8 @@ type Answer = Result<String, (String, Option<String>)>;
 /// How long a pass that was asked for may take before nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-impl Handle {
-    /// Does what concerns the program of a request, and says whether that is all there is to it.
+impl Handles {
+    /// Does what concerns the programs of a request, and says whether that is all there is to it.
     pub(in crate::dev) fn takes(
         &self,
         id: RequestId,
@@ -37,33 +36,36 @@ impl Handle {
         events: &EventSink,
     ) -> bool {
         if let Request::Reload = request {
-            // One that is full of asks builds anew anyway.
-            let _ = self.ask.try_send(Ask::Restart);
+            for program in &self.0 {
+                // One that is full of asks builds anew anyway.
+                let _ = program.ask.try_send(Ask::Restart);
+            }
         }
         let Some(work) = self.work_of(request, sources) else { return false };
         tokio::spawn(answer(id, in_words(request), work, events.clone()));
         true
     }
 
-    /// The work of a request that is the program's alone.
+    /// The work of a request that is the programs' alone.
     fn work_of(&self, request: &Request, sources: &Sources) -> Option<BoxFuture<'static, Answer>> {
-        let tracing = self.tracing.clone();
+        let of =
+            |object: &ObjectRef| self.of_kind(&object.gvk, sources).map(|program| program.tracing.clone());
         match request {
-            Request::Disturb { rules } => {
-                let (rules, seed) = (rules.clone(), self.seed);
-                Some(
-                    async move { disturb(tracing.as_deref().and_then(Tracing::faults), rules, seed) }.boxed(),
-                )
+            Request::Disturb { rules } if !self.0.is_empty() => {
+                let of_each = self.0.iter().map(|program| (program.tracing.clone(), program.seed));
+                let (programs, rules): (Vec<_>, _) = (of_each.collect(), rules.clone());
+                Some(async move { disturb(&programs, &rules) }.boxed())
             }
-            Request::Reconcile { object } if is_own(&object.gvk, sources) => {
-                let object = object.clone();
+            Request::Reconcile { object } => {
+                let (tracing, object) = (of(object)?, object.clone());
                 Some(async move { ask(tracing.as_deref(), &object) }.boxed())
             }
-            Request::Check { object } if is_own(&object.gvk, sources) => {
-                let object = object.clone();
+            Request::Check { object } => {
+                let (tracing, object) = (of(object)?, object.clone());
                 Some(async move { check(tracing.as_deref(), &object).await }.boxed())
             }
-            Request::Step { object } if is_own(&object.gvk, sources) => {
+            Request::Step { object } => {
+                let tracing = of(object)?;
                 Some(async move { step(tracing.as_deref()) }.boxed())
             }
             Request::Each { requests } => {
@@ -75,11 +77,14 @@ impl Handle {
             _ => None,
         }
     }
-}
 
-fn is_own(gvk: &Gvk, sources: &Sources) -> bool {
-    let of_kind = |shown: &&crate::sources::Shown| shown.gvk.group == gvk.group && shown.gvk.kind == gvk.kind;
-    sources.shown.iter().find(of_kind).is_some_and(|shown| shown.program.is_some())
+    /// The program that reconciles a kind.
+    fn of_kind(&self, gvk: &Gvk, sources: &Sources) -> Option<&Handle> {
+        let of_kind =
+            |shown: &&crate::sources::Shown| shown.gvk.group == gvk.group && shown.gvk.kind == gvk.kind;
+        let words = sources.shown.iter().find(of_kind)?.program.as_ref()?;
+        self.0.iter().find(|program| program.words == *words)
+    }
 }
 
 fn all(answers: Vec<Answer>) -> Answer {
@@ -92,20 +97,26 @@ fn all(answers: Vec<Answer>) -> Answer {
     }
 }
 
-fn disturb(faults: Option<&Arc<Faults>>, rules: Vec<FaultRule>, seed: u64) -> Answer {
-    let Some(faults) = faults else {
+/// Disturbs the calls of all programs.
+fn disturb(programs: &[(Option<Arc<Tracing>>, u64)], rules: &[FaultRule]) -> Answer {
+    let mut disturbed = 0;
+    for (tracing, seed) in programs {
+        if let Some(faults) = tracing.as_deref().and_then(Tracing::faults) {
+            faults.set(rules.to_vec(), *seed);
+            disturbed += 1;
+        }
+    }
+    if disturbed == 0 {
         return Err((
             "only calls to the embedded control plane are disturbed".to_owned(),
             Some("start opdev with --embedded".to_owned()),
         ));
-    };
-    let summary = match rules.len() {
+    }
+    Ok(match rules.len() {
         0 => "no call is disturbed any more".to_owned(),
         1 => "one rule disturbs the program's calls".to_owned(),
         count => format!("{count} rules disturb the program's calls"),
-    };
-    faults.set(rules, seed);
-    Ok(summary)
+    })
 }
 
 fn step(tracing: Option<&Tracing>) -> Answer {

@@ -1,7 +1,7 @@
 //! What a project's files want beyond rendering charts and applying them to a local cluster: one typed list, collected here
 //! and nowhere else. Reads `watches.yaml` and looks for the operator's own program; the rest is in the project's settings already.
 
-use crate::dev::program::Program;
+use crate::dev::program::Programs;
 use crate::dev::project::Project;
 use crate::event::Permission;
 use crate::sources::load::environment_variables;
@@ -9,14 +9,14 @@ use crate::sources::load::environment_variables;
 /// Everything that the project wants and the user has to allow, each once, in the order of the kinds of permission.
 /// Another part of opdev that does more than render and apply adds its permissions here.
 pub fn wanted(project: &Project) -> Vec<Permission> {
-    wanted_beside(project, Program::of(project).permission())
+    wanted_beside(project, Programs::of(project).permissions())
 }
 
-/// The same, where the operator's own program is known: to look for it reads every Go file of the project.
-pub(in crate::dev) fn wanted_beside(project: &Project, program: Option<Permission>) -> Vec<Permission> {
+/// The same, where the operator's own programs are known: to look for them reads every Go file of the project.
+pub(in crate::dev) fn wanted_beside(project: &Project, programs: Vec<Permission>) -> Vec<Permission> {
     let mut wanted = reconcilers(project);
     wanted.extend(variables(project));
-    wanted.extend(program);
+    wanted.extend(programs);
     wanted.sort();
     wanted.dedup();
     wanted

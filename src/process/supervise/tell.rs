@@ -65,21 +65,47 @@ impl Life {
             program: self.builder.plan.words.clone(),
             starts: self.starts,
             state: self.state.clone(),
-            // Of a program that tells nothing, its calls do.
-            traced: self.rung.map(Rung::level).or(self.input.traced.as_ref().map(|_| TraceLevel::Wire)),
+            traced: self.level(),
         };
         self.input.events.emit(Event::ProcessChanged(Arc::new(changed))).await;
     }
 
+    /// How much is seen: of a program that tells nothing its calls, and its lines where they name objects.
+    fn level(&self) -> Option<TraceLevel> {
+        if self.rung.is_none() && self.tells {
+            return Some(TraceLevel::Full);
+        }
+        let told = self.rung.map(Rung::level).or(self.input.traced.as_ref().map(|_| TraceLevel::Wire))?;
+        Some(if self.names_objects { told.min(TraceLevel::Log) } else { told })
+    }
+
+    /// A program to whose build nothing was added tells of its passes itself.
+    pub(super) async fn tells_itself(&mut self) {
+        self.tells = true;
+        if self.rung.is_none() && self.running.is_some() {
+            self.tell().await;
+        }
+    }
+
+    /// The first of its lines that names an object has come.
+    pub(super) async fn names_objects(&mut self) {
+        let before = self.level();
+        self.names_objects = true;
+        if self.level() != before {
+            self.tell().await;
+        }
+    }
+
     pub(super) async fn tell_build(&self, state: BuildState) {
         let Some(build) = self.builder.plan.build_words() else { return };
-        let changed = BuildChanged { at: Timestamp::now(), build, files: self.files.clone(), state };
+        let (program, files) = (self.builder.plan.words.clone(), self.files.clone());
+        let changed = BuildChanged { at: Timestamp::now(), program, build, files, state };
         self.input.events.emit(Event::BuildChanged(Arc::new(changed))).await;
     }
 
     pub(super) async fn tell_broken(&self, diagnostics: Vec<Diagnostic>) {
-        let failed =
-            ReloadFailed { at: Timestamp::now(), files: self.files.clone(), diagnostics, build: true };
+        let (program, files) = (self.builder.plan.words.clone(), self.files.clone());
+        let failed = ReloadFailed { at: Timestamp::now(), files, diagnostics, build: true, program };
         self.input.events.emit(Event::ReloadFailed(failed)).await;
     }
 

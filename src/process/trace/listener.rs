@@ -1,15 +1,16 @@
 //! The socket on which traced processes tell what they do, one JSON object a line. Whoever else writes to it, or
 //! writes nonsense, is told of once and does no harm: lines are bounded, and so is the channel behind them.
 
-use crate::tap::traced::{ReconcileNow, Record, Traced};
+use crate::tap::traced::{Hello, ReconcileNow, Record, Traced};
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 /// Records that wait for the consumer. A process whose records find no room waits with writing and drops its own.
@@ -26,6 +27,7 @@ const PATH: usize = 100;
 pub struct Listener {
     path: PathBuf,
     processes: Arc<Mutex<BTreeMap<u64, mpsc::Sender<String>>>>,
+    tells: watch::Receiver<bool>,
     accepting: JoinHandle<()>,
 }
 
@@ -51,9 +53,15 @@ impl std::error::Error for ListenError {
 /// A place for the socket: in `folder` where the path is short enough for a socket, else below the folder for
 /// temporary files. Another process of the same number never lives at the same time.
 pub fn socket_path(folder: &Path) -> PathBuf {
-    let name = format!("trace-{}.sock", std::process::id());
-    let path = folder.join(&name);
-    if path.as_os_str().len() <= PATH { path } else { std::env::temp_dir().join(format!("opdev-{name}")) }
+    let id = std::process::id();
+    let path = folder.join(format!("trace-{id}.sock"));
+    if path.as_os_str().len() <= PATH {
+        return path;
+    }
+    // One process may listen in several folders.
+    let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
+    let name: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    std::env::temp_dir().join(format!("opdev-trace-{id}-{name}.sock"))
 }
 
 impl Listener {
@@ -72,8 +80,15 @@ impl Listener {
         private(socket).map_err(failed)?;
         let (records, receiver) = mpsc::channel(ROOM);
         let processes = Arc::new(Mutex::new(BTreeMap::new()));
-        let accepting = tokio::spawn(accept(listener, records, Arc::clone(&processes)));
-        Ok((Listener { path: socket.to_owned(), processes, accepting }, receiver))
+        let (say_tells, tells) = watch::channel(false);
+        let heard = Heard { records, processes: Arc::clone(&processes), tells: Arc::new(say_tells) };
+        let accepting = tokio::spawn(accept(listener, heard));
+        Ok((Listener { path: socket.to_owned(), processes, tells, accepting }, receiver))
+    }
+
+    /// Whether a process has said that it tells of its passes.
+    pub fn tells(&self) -> watch::Receiver<bool> {
+        self.tells.clone()
     }
 
     /// Where it listens.
@@ -105,7 +120,25 @@ fn private(socket: &Path) -> std::io::Result<()> {
 
 type Processes = Arc<Mutex<BTreeMap<u64, mpsc::Sender<String>>>>;
 
-async fn accept(listener: UnixListener, records: mpsc::Sender<Traced>, processes: Processes) {
+/// Where goes what processes say.
+#[derive(Clone)]
+struct Heard {
+    records: mpsc::Sender<Traced>,
+    processes: Processes,
+    tells: Arc<watch::Sender<bool>>,
+}
+
+impl Heard {
+    /// A process has said who it is. One in Python takes no commands.
+    fn hello(&self, process: u64, hello: &Hello) {
+        self.tells.send_if_modified(|tells| !std::mem::replace(tells, true));
+        if hello.rung == Hello::KOPF {
+            self.processes.lock().unwrap_or_else(PoisonError::into_inner).remove(&process);
+        }
+    }
+}
+
+async fn accept(listener: UnixListener, heard: Heard) {
     let mut talks = tokio::task::JoinSet::new();
     let mut process = 0;
     loop {
@@ -114,8 +147,10 @@ async fn accept(listener: UnixListener, records: mpsc::Sender<Traced>, processes
                 Ok((stream, _)) => {
                     process += 1;
                     let (commands, wanted) = mpsc::channel(COMMANDS);
-                    processes.lock().unwrap_or_else(PoisonError::into_inner).insert(process, commands);
-                    talks.spawn(talk(process, stream, records.clone(), wanted, Arc::clone(&processes)));
+                    let mut processes = heard.processes.lock().unwrap_or_else(PoisonError::into_inner);
+                    processes.insert(process, commands);
+                    drop(processes);
+                    talks.spawn(talk(process, stream, wanted, heard.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a traced process could not be accepted");
@@ -123,18 +158,12 @@ async fn accept(listener: UnixListener, records: mpsc::Sender<Traced>, processes
                 }
             },
             Some(_) = talks.join_next() => {}
-            () = records.closed() => return,
+            () = heard.records.closed() => return,
         }
     }
 }
 
-async fn talk(
-    process: u64,
-    stream: UnixStream,
-    records: mpsc::Sender<Traced>,
-    mut wanted: mpsc::Receiver<String>,
-    processes: Processes,
-) {
+async fn talk(process: u64, stream: UnixStream, mut wanted: mpsc::Receiver<String>, heard: Heard) {
     let (reading, mut writing) = stream.into_split();
     let asking = async {
         while let Some(command) = wanted.recv().await {
@@ -146,15 +175,15 @@ async fn talk(
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = hear(process, reading, &records) => {}
+        () = hear(process, reading, &heard) => {}
         () = asking => {}
     }
-    processes.lock().unwrap_or_else(PoisonError::into_inner).remove(&process);
-    _ = records.send(Traced { process, at: Timestamp::now(), record: Record::Closed }).await;
+    heard.processes.lock().unwrap_or_else(PoisonError::into_inner).remove(&process);
+    _ = heard.records.send(Traced { process, at: Timestamp::now(), record: Record::Closed }).await;
 }
 
 /// Reads until the process closes its end, or writes what is too long to be a record.
-async fn hear(process: u64, stream: impl AsyncRead + Unpin, records: &mpsc::Sender<Traced>) {
+async fn hear(process: u64, stream: impl AsyncRead + Unpin, heard: &Heard) {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
     loop {
@@ -167,7 +196,10 @@ async fn hear(process: u64, stream: impl AsyncRead + Unpin, records: &mpsc::Send
         } else {
             Record::unreadable(&line, "the line is cut or longer than 1 MiB")
         };
-        if records.send(Traced { process, at: Timestamp::now(), record }).await.is_err() || !whole {
+        if let Record::Hello(hello) = &record {
+            heard.hello(process, hello);
+        }
+        if heard.records.send(Traced { process, at: Timestamp::now(), record }).await.is_err() || !whole {
             return;
         }
     }

@@ -1,9 +1,10 @@
-//! The trace of a Go operator: files that are added to its build (`overlay`) and the socket on which the program then
-//! tells what its controllers do (`Listener`). Nothing is written into the project; without the environment variable
-//! `OPDEV_TRACE` the added files do nothing.
+//! The trace of an operator: files that are added to the build of a Go program (`overlay`) or loaded by a Python program
+//! (`python`), and the socket on which the program then tells what its controllers do (`Listener`). Nothing is written into the
+//! project; without the environment variable `OPDEV_TRACE` the added files do nothing.
 
 mod listener;
 mod overlay;
+pub mod python;
 
 pub use listener::{ListenError, Listener, socket_path};
 pub use overlay::{OverlayError, OverlayFile, Rung, overlay};

@@ -108,13 +108,23 @@ pub fn overlay(
     }
     let mut replace = BTreeMap::new();
     for Added(name, text) in files {
-        let digest = Sha256::digest(text.as_bytes());
-        let folder: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        let kept = cache.join(folder).join(name);
-        write(&kept, text).map_err(|source| OverlayError { path: kept.clone(), source })?;
-        replace.insert(main_package.join(name), kept);
+        replace.insert(main_package.join(name), kept(cache, name, text)?);
     }
     Ok(Some(OverlayFile { replace, rung }))
+}
+
+/// A file with this text below a cache folder.
+///
+/// # Errors
+/// Where it cannot be written.
+pub(super) fn kept(cache: &Path, name: &str, text: &str) -> Result<PathBuf, OverlayError> {
+    let digest = Sha256::digest(text.as_bytes());
+    let folder: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let path = cache.join(folder).join(name);
+    match write(&path, text) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(OverlayError { path, source }),
+    }
 }
 
 /// Writes a file whose folder is named by its content; one that is there is right already.

@@ -123,7 +123,7 @@ impl Attribution {
                 line.map(|line| self.masked(line)).into_iter().collect()
             }
             Seen::Line(about) => {
-                let reconcile = self.guess_of_line(&about);
+                let reconcile = self.take_line(&about);
                 vec![self.masked(LogLine { reconcile, ..about.line })]
             }
             Seen::Call(call) => self.call(call),

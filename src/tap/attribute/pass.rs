@@ -82,6 +82,11 @@ impl Open {
         Open { level, ..self }
     }
 
+    /// A line of the program's log belongs to it.
+    pub(super) fn heard(&mut self) {
+        self.level = self.level.min(TraceLevel::Log);
+    }
+
     pub(super) fn started(&self) -> ReconcileStarted {
         ReconcileStarted {
             id: self.number,

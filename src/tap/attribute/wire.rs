@@ -12,7 +12,7 @@ use crate::tap::traced::{Begin, End, TraceCause, TraceObject, Why};
 use jiff::{SignedDuration, Timestamp};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, controller, owner_references, resource_version};
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,10 @@ mod tests;
 const GAP: SignedDuration = SignedDuration::from_millis(50);
 /// Lines about an object that come so soon after its pass are the pass's.
 const AFTER: Duration = Duration::from_millis(200);
+/// A line that says why an object is reconciled belongs to a pass that begins so soon after it.
+const BEFORE: SignedDuration = SignedDuration::from_secs(1);
+/// Lines that wait for their pass.
+const REASONS: usize = 1_000;
 /// Causes of one pass.
 const CAUSES: usize = 16;
 /// Objects of whose causes and passes something is known.
@@ -45,6 +49,8 @@ pub(super) struct Wire {
     causes: HashMap<ObjectKey, Vec<TraceCause>>,
     /// Objects that had a pass since the start.
     known: HashSet<ObjectKey>,
+    /// Why objects are reconciled, as lines said before their pass began: when, what the line calls the object, and why.
+    reasons: VecDeque<(Timestamp, String, String)>,
 }
 
 /// A pass that is under way.
@@ -169,15 +175,37 @@ impl Attribution {
         }
     }
 
-    /// The pass that a line about an object belongs to: the one that is under way, or the one that has just ended.
-    pub(super) fn guess_of_line(&self, about: &ObjectLine) -> Option<u64> {
+    /// Takes in a line about an object; the answer is the pass that it belongs to: the one that is under way, or the one that
+    /// has just ended.
+    pub(super) fn take_line(&mut self, about: &ObjectLine) -> Option<u64> {
         if !self.wire.is_on() {
-            return None;
+            return self.pass_of_line(about);
         }
         let open = self.wire.open.iter().find(|(key, _)| is_called(key, &about.object));
-        if let Some(open) = open.and_then(|(_, guess)| self.open.get(&guess.id)) {
+        if let Some(open) = open.and_then(|(_, guess)| self.open.get_mut(&guess.id)) {
+            open.heard();
             return Some(open.number);
         }
+        if let Some(reason) = &about.reason {
+            if self.wire.reasons.len() == REASONS {
+                self.wire.reasons.pop_front();
+            }
+            self.wire.reasons.push_back((about.line.at, about.object.clone(), reason.clone()));
+        }
+        self.ended_before(about)
+    }
+
+    /// The same of a program that tells of its passes, but not of its lines: the only pass of the object that is under way.
+    fn pass_of_line(&self, about: &ObjectLine) -> Option<u64> {
+        let mut open = self.open.values().filter(|open| is_called(&open.object.key(), &about.object));
+        match (open.next(), open.next()) {
+            (Some(one), None) => Some(one.number),
+            (Some(_), Some(_)) => None,
+            (None, _) => self.ended_before(about),
+        }
+    }
+
+    fn ended_before(&self, about: &ObjectLine) -> Option<u64> {
         let (_, last) =
             self.ended.iter().rev().find(|(_, pass)| is_called(&pass.object.key(), &about.object))?;
         let since = about.line.at.duration_since(last.at).unsigned_abs().saturating_sub(last.took);
@@ -255,16 +283,31 @@ impl Attribution {
         }
         let begin = Begin { t: nanoseconds(call.at), id: id.clone(), causes, ..Begin::default() };
         let (mut causes, own_writes) = self.causes_of(&begin, &root);
+        let said = self.reason_of(&key, call.at);
+        let level = if said.is_some() { TraceLevel::Log } else { TraceLevel::Wire };
         if causes.is_empty() {
-            causes.push(Cause { at: call.at, kind: CauseKind::Wait { why: UNSEEN.to_owned() } });
+            let why = said.map_or_else(|| UNSEEN.to_owned(), |reason| format!("its log says: {reason}"));
+            causes.push(Cause { at: call.at, kind: CauseKind::Wait { why } });
         }
-        let open =
-            Open::new(self.numbers.next(), &begin, root, causes, own_writes).at_level(TraceLevel::Wire);
+        let open = Open::new(self.numbers.next(), &begin, root, causes, own_writes).at_level(level);
         let started = open.started();
         self.open.insert(id.clone(), open);
         let guess = Guess { id, last: call.done(), writes: BTreeSet::new(), error: String::new() };
         self.wire.open.insert(key, guess);
         Event::ReconcileStarted(started)
+    }
+
+    /// Why an object is reconciled, as its lines have said since its pass before.
+    fn reason_of(&mut self, key: &ObjectKey, at: Timestamp) -> Option<String> {
+        let mut last = None;
+        self.wire.reasons.retain(|(said, object, reason)| {
+            let is_its = is_called(key, object) && *said <= at;
+            if is_its && at.duration_since(*said) <= BEFORE {
+                last = Some(reason.clone());
+            }
+            !is_its
+        });
+        last
     }
 
     /// Whether a cause is a write of a pass.

@@ -140,8 +140,7 @@ const GUESSED: &str = "The program tells nothing of its reconciles: where this o
 fn own_program(page: &Page<'_>) -> Option<String> {
     let (key, state) = (&page.root?.key, page.state);
     let program = state.program_of(&key.group, &key.kind)?;
-    let run = state.process.run.as_ref();
-    let idle = match run {
+    let idle = match state.programs.run_of(program) {
         Some(run) => words::not_running(&run.state),
         None => Some("it is not started".to_owned()),
     };

@@ -334,6 +334,7 @@ pub(in crate::tui) fn broken() -> Event {
         files: vec!["charts/memcached/templates/deployment.yaml".to_owned()],
         diagnostics: vec![problem()],
         build: false,
+        program: String::new(),
     })
 }
 

@@ -222,3 +222,36 @@ async fn a_second_opdev_in_the_same_project_is_named() {
     next.until(&["sources", "live"]).await;
     next.stop().await;
 }
+
+/// Each has a control plane, a socket and a program of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_projects_run_at_once() {
+    let start = async || {
+        let (folder, root) = demo_project();
+        let settings = "operator: {command: [sh, op.sh], watch: [op.sh], stopAfter: 1s}\n";
+        std::fs::write(root.join("opdev.yaml"), settings).unwrap();
+        let script = "grep server: $KUBECONFIG\nexec sleep 1000\n";
+        std::fs::write(root.join("op.sh"), script).unwrap();
+        let trusted = Command::new(env!("CARGO_BIN_EXE_opdev"))
+            .arg("trust")
+            .current_dir(&root)
+            .env("HOME", &root)
+            .env_remove("XDG_STATE_HOME")
+            .output()
+            .await
+            .unwrap();
+        assert!(trusted.status.success(), "{trusted:?}");
+        let mut opdev = Process::start(&root, &["run", "--plain", "--embedded"]);
+        let server = opdev.until(&["server:", "https://127.0.0.1:"]).await;
+        let server = server.split_once("https://").unwrap().1.trim_matches('"').to_owned();
+        (folder, root, opdev, server)
+    };
+    let (_one, _, first, at) = start().await;
+    let (_two, root, mut second, beside) = start().await;
+    assert_ne!(at, beside);
+    // The end of one is nothing to the other.
+    first.stop().await;
+    std::fs::write(root.join("op.sh"), "echo another version\nexec sleep 1000\n").unwrap();
+    second.until(&["another version"]).await;
+    second.stop().await;
+}

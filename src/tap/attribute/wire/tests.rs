@@ -233,7 +233,7 @@ fn lines_that_name_an_object_are_of_its_pass() {
             message: "done".to_owned(),
             reconcile: None,
         };
-        let about = ObjectLine { object: object.to_owned(), line };
+        let about = ObjectLine { object: object.to_owned(), reason: None, line };
         match world.attribution.see(Seen::Line(about)).as_slice() {
             [Event::Log(line)] => line.reconcile,
             other => panic!("{other:?}"),
@@ -247,11 +247,51 @@ fn lines_that_name_an_object_are_of_its_pass() {
     for object in ["default/b", "other/a", "Set.v1.demo.dev/a.default", "a"] {
         assert_eq!(line(&mut world, 50_110, object), None, "{object}");
     }
-    assert_eq!(world.passes().len(), 1);
+    let passes = world.passes();
+    let [pass] = passes.as_slice() else { panic!("{passes:?}") };
+    assert_eq!(pass.process.as_ref().unwrap().traced, TraceLevel::Log);
+    assert!(pass.is_guessed());
     assert_eq!(
         (line(&mut world, 50_150, "default/a"), line(&mut world, 51_000, "default/a")),
         (Some(1), None)
     );
+}
+
+/// kube-rs says why it reconciles an object before it calls anything.
+#[test]
+fn a_line_says_why_a_pass_began_where_nothing_else_does() {
+    let mut world = World::new();
+    world.event(50_000, "ADDED", greeting("a", 11));
+    world.call(50_100, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 12));
+    let say = |world: &mut World, ms: i64, reason: &str| {
+        let line = LogLine {
+            at: at(ms),
+            level: Level::Info,
+            target: "operator".to_owned(),
+            message: "reconciling object".to_owned(),
+            reconcile: None,
+        };
+        let reason = Some(reason.to_owned());
+        world.events.extend(world.attribution.elapsed(at(ms)));
+        let about = ObjectLine { object: "Greeting.v1.demo.dev/a.default".to_owned(), reason, line };
+        world.events.extend(world.attribution.see(Seen::Line(about)));
+    };
+    say(&mut world, 51_000, "reconciler requested retry");
+    world.call(51_010, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 13));
+    // One that is too old is about another pass.
+    say(&mut world, 52_000, "error policy requested retry");
+    world.call(58_000, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 14));
+    let passes = world.passes();
+    let why = |pass: &Reconcile| match &pass.causes[0].kind {
+        CauseKind::Wait { why } => why.clone(),
+        other => panic!("{other:?}"),
+    };
+    let level = |pass: &Reconcile| pass.process.as_ref().unwrap().traced;
+    assert_eq!(
+        (why(&passes[1]).as_str(), level(&passes[1])),
+        ("its log says: reconciler requested retry", TraceLevel::Log)
+    );
+    assert_eq!((why(&passes[2]).as_str(), level(&passes[2])), (UNSEEN, TraceLevel::Wire));
 }
 
 #[test]
