@@ -12,7 +12,7 @@ use opdev_object::apply::{ApplyError, FieldManager, Versions};
 use opdev_object::facts::facts;
 use opdev_object::fieldset::FieldSet;
 use opdev_object::meta::Gvk;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The fields that a write of this part never touches and so never owns.
 fn reset(resource: &Resource, part: Part) -> Option<FieldSet> {
@@ -149,14 +149,14 @@ fn same_metadata(new: &Value, old: &Value) -> bool {
 
 fn same_managers(new: &Value, old: &Value) -> bool {
     let (Some(a), Some(b)) = (new.as_array(), old.as_array()) else { return new == old };
-    let timeless = |entry: &Value| {
-        let mut map = entry.as_object().cloned().unwrap_or_default();
-        map.remove("time");
-        map
-    };
     // Their order changes as their times are cut to seconds: that alone is no change.
-    let known: Vec<_> = b.iter().map(timeless).collect();
-    a.len() == b.len() && a.iter().all(|entry| known.contains(&timeless(entry)))
+    a.len() == b.len() && a.iter().all(|entry| b.iter().any(|known| same_but_for_time(entry, known)))
+}
+
+fn same_but_for_time(a: &Value, b: &Value) -> bool {
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };
+    let others = |map: &Map<String, Value>| map.len() - usize::from(map.contains_key("time"));
+    others(a) == others(b) && a.iter().all(|(key, value)| key == "time" || b.get(key) == Some(value))
 }
 
 #[cfg(test)]

@@ -54,6 +54,13 @@ pub(super) struct Owned {
     pub(super) fresh: bool,
 }
 
+impl Owned {
+    /// The time as text; empty where there is none.
+    fn seconds(&self) -> &str {
+        self.time.as_deref().unwrap_or_default()
+    }
+}
+
 /// All managers of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Managers(pub(super) Entries);
@@ -148,17 +155,14 @@ impl Managers {
         }
         let mut all: Vec<(&ManagerId, &Owned)> = self.0.iter().collect();
         all.sort_by(|(a, mine), (b, theirs)| {
-            let key = |id: &'_ ManagerId, owned: &'_ Owned| {
-                (!id.applied, owned.time.clone().unwrap_or_default(), owned.fresh)
-            };
-            let rest = || {
-                (&a.name, &mine.api_version, &a.subresource).cmp(&(
-                    &b.name,
-                    &theirs.api_version,
-                    &b.subresource,
-                ))
-            };
-            key(a, mine).cmp(&key(b, theirs)).then_with(rest)
+            (!a.applied, mine.seconds(), mine.fresh, &a.name, &mine.api_version, &a.subresource).cmp(&(
+                !b.applied,
+                theirs.seconds(),
+                theirs.fresh,
+                &b.name,
+                &theirs.api_version,
+                &b.subresource,
+            ))
         });
         let entries: Vec<Value> = all
             .into_iter()

@@ -4,6 +4,7 @@
 
 mod element;
 mod serialize;
+mod sorted;
 mod typed;
 
 pub use element::{Atom, Element, FieldPath};
@@ -11,13 +12,14 @@ pub(crate) use typed::{Comparison, Shape, compare, field_schema, item_element, i
 
 use crate::schema::SchemaRef;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use sorted::Sorted;
+use std::collections::BTreeSet;
 
 /// A set of field paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
-    members: BTreeSet<Element>,
-    children: BTreeMap<Element, FieldSet>,
+    members: Sorted<()>,
+    children: Sorted<FieldSet>,
 }
 
 impl FieldSet {
@@ -60,26 +62,23 @@ impl FieldSet {
     pub fn insert(&mut self, path: &[Element]) {
         match path {
             [] => {}
-            [last] => _ = self.members.insert(last.clone()),
-            [first, rest @ ..] => match self.children.get_mut(first) {
-                Some(child) => child.insert(rest),
-                None => self.children.entry(first.clone()).or_default().insert(rest),
-            },
+            [last] => _ = self.members.at(last),
+            [first, rest @ ..] => self.children.at(first).insert(rest),
         }
     }
 
     /// Adds what was found at a place: itself, and what lies below it. Without anything below, it is a field itself.
     fn put(&mut self, element: Element, own: bool, below: Option<FieldSet>) {
         match below {
-            None => _ = self.members.insert(element),
+            None => self.members.insert(element, ()),
             Some(below) if below.is_empty() => {
                 if own {
-                    self.members.insert(element);
+                    self.members.insert(element, ());
                 }
             }
             Some(below) => {
                 if own {
-                    self.members.insert(element.clone());
+                    self.members.insert(element.clone(), ());
                 }
                 self.children.insert(element, below);
             }
@@ -106,15 +105,7 @@ impl FieldSet {
     /// What is in one of both.
     #[must_use]
     pub fn union(&self, other: &FieldSet) -> FieldSet {
-        let mut result = self.clone();
-        result.members.extend(other.members.iter().cloned());
-        for (element, theirs) in &other.children {
-            match result.children.get_mut(element) {
-                Some(ours) => *ours = ours.union(theirs),
-                None => _ = result.children.insert(element.clone(), theirs.clone()),
-            }
-        }
-        result
+        self.clone().joined(other.clone())
     }
 
     /// The same, made of the two.
@@ -123,11 +114,8 @@ impl FieldSet {
         if self.members.is_empty() && self.children.is_empty() {
             return other;
         }
-        self.members.extend(other.members);
-        for (element, theirs) in other.children {
-            let ours = self.children.entry(element).or_default();
-            *ours = std::mem::take(ours).joined(theirs);
-        }
+        self.members.extend(other.members, |(), ()| ());
+        self.children.extend(other.children, |ours, theirs| *ours = std::mem::take(ours).joined(theirs));
         self
     }
 
@@ -142,13 +130,14 @@ impl FieldSet {
     }
 
     fn take_away(&mut self, other: &FieldSet, whole: bool) {
-        for member in &other.members {
-            self.members.remove(member);
-            if whole {
-                self.children.remove(member);
-            }
+        if self.members.is_empty() && self.children.is_empty() {
+            return;
         }
-        for (element, theirs) in &other.children {
+        self.members.remove_all(&other.members);
+        if whole {
+            self.children.remove_all(&other.members);
+        }
+        for (element, theirs) in other.children.iter() {
             if let Some(ours) = self.children.get_mut(element) {
                 ours.take_away(theirs, whole);
             }
@@ -158,7 +147,7 @@ impl FieldSet {
 
     /// Whether all of it is in the other set.
     pub(crate) fn is_within(&self, other: &FieldSet) -> bool {
-        self.members.is_subset(&other.members)
+        self.members.elements().all(|element| other.members.contains(element))
             && self.children.iter().all(|(element, ours)| match other.children.get(element) {
                 Some(theirs) => ours.is_within(theirs),
                 None => ours.is_empty(),
@@ -168,7 +157,8 @@ impl FieldSet {
     /// What is in both.
     #[must_use]
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {
-        let members = self.members.intersection(&other.members).cloned().collect();
+        let both = self.members.elements().filter(|element| other.members.contains(element));
+        let members = both.map(|element| (element.clone(), ())).collect();
         let children = self.children.iter().filter_map(|(element, ours)| {
             let both = ours.intersection(other.children.get(element)?);
             (!both.is_empty()).then(|| (element.clone(), both))
@@ -199,12 +189,12 @@ impl FieldSet {
     }
 
     fn walk_leaves(&self, at: &mut Vec<Element>, out: &mut Vec<FieldPath>) {
-        for element in &self.members {
+        for element in self.members.elements() {
             at.push(element.clone());
             out.push(FieldPath(at.clone()));
             at.pop();
         }
-        for (element, child) in &self.children {
+        for (element, child) in self.children.iter() {
             at.push(element.clone());
             child.walk_leaves(at, out);
             at.pop();
@@ -212,7 +202,7 @@ impl FieldSet {
     }
 
     fn walk(&self, at: &mut Vec<Element>, out: &mut Vec<FieldPath>) {
-        let elements: BTreeSet<&Element> = self.members.iter().chain(self.children.keys()).collect();
+        let elements: BTreeSet<&Element> = self.members.elements().chain(self.children.elements()).collect();
         for element in elements {
             at.push(element.clone());
             if self.members.contains(element) {
@@ -238,7 +228,7 @@ impl FieldSet {
             match inner {
                 _ if child.is_empty() => return false,
                 Some(inner) if typed::is_atomic(inner) => {
-                    members.insert(element.clone());
+                    members.insert(element.clone(), ());
                     return false;
                 }
                 Some(inner) => child.reconcile(inner),
@@ -250,13 +240,13 @@ impl FieldSet {
 
     /// Adds the declared fields that lead to something in the set.
     pub(crate) fn with_named_fields(&self, schema: Option<&SchemaRef>) -> FieldSet {
-        let mut result = FieldSet { members: self.members.clone(), children: BTreeMap::new() };
-        for (element, child) in &self.children {
+        let mut result = FieldSet { members: self.members.clone(), children: Sorted::default() };
+        for (element, child) in self.children.iter() {
             let inner = match element {
                 Element::Field(name) => {
                     let declared = schema.and_then(|schema| schema.properties.get(name));
                     if declared.is_some() {
-                        result.members.insert(element.clone());
+                        result.members.insert(element.clone(), ());
                     }
                     declared.or_else(|| schema?.field(name))
                 }

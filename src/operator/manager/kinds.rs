@@ -8,8 +8,10 @@ use crate::event::WatchEvent;
 use crate::operator::missing_right::FORBIDDEN_HINT;
 use crate::operator::queue::Kind;
 use crate::operator::reconcile::CHART_LABEL;
-use crate::operator::watch::cache::{Happened, Raw};
+use crate::operator::watch::cache::Raw;
+use crate::operator::watch::happened::Happened;
 use crate::operator::watch::hub::{Hub, Shared};
+use crate::operator::watch::interest::Interest;
 use crate::operator::watch::mapping::{Primary, primaries_of};
 use crate::operator::watch::stream::{Follow, Said, Streams};
 use crate::sources::{Reconciler, Sources, TypeReconciler, Watch};
@@ -205,11 +207,14 @@ impl Kinds {
                 self.readers.set(key, reads);
             }
         }
-        let new = self.wanted();
-        let fresh: Vec<Follow> = new.into_iter().filter(|follow| !self.open.contains_key(follow)).collect();
         // What is known is told before a new stream lists, so that its list is compared with it.
-        let caches: Vec<(Follow, Shared)> =
-            self.open.keys().chain(&fresh).map(|follow| (follow.clone(), self.hub.open(follow))).collect();
+        let wanted = self.wanted();
+        let opened = wanted.into_iter().map(|(follow, interest)| {
+            let cache = self.hub.open(&follow, &interest);
+            (follow, cache)
+        });
+        let known = self.open.iter().map(|(follow, stream)| (follow.clone(), stream.cache.clone()));
+        let caches: HashMap<Follow, Shared> = known.chain(opened).collect();
         for (object, wrote) in &seen.known {
             for (_, cache) in caches.iter().filter(|(follow, _)| holds(follow, object)) {
                 cache.write().know(object, *wrote);
@@ -242,8 +247,8 @@ impl Kinds {
         }
     }
 
-    /// Everything that somebody wants to be followed.
-    fn wanted(&self) -> HashSet<Follow> {
+    /// Everything that somebody wants to be followed, and which of its objects are kept whole.
+    fn wanted(&self) -> HashMap<Follow, Interest> {
         let primaries = self.primaries.values().map(|served| served.follow.clone());
         let charts = self.dependents.iter().map(|gvk| Follow {
             gvk: gvk.clone(),
@@ -252,28 +257,46 @@ impl Kinds {
         });
         let children =
             self.primaries.values().flat_map(|s| &s.children).map(|gvk| self.hub.follow_children(gvk));
+        let leading = Interest::Leading(self.leading());
+        let mut wanted: HashMap<Follow, Interest> =
+            children.map(|follow| (follow, leading.clone())).collect();
         let reads = self.readers.all().map(|read| self.hub.follow_of(&read.gvk, read.namespace.as_deref()));
         let scripts = self.primaries.values().filter_map(|served| served.watch.chart());
         let mapped = scripts.flat_map(|chart| chart.watched_kinds()).map(|gvk| self.hub.follow_children(gvk));
-        primaries.chain(charts).chain(children).chain(reads).chain(mapped).collect()
+        let whole = primaries.chain(charts).chain(reads).chain(mapped);
+        wanted.extend(whole.map(|follow| (follow, Interest::All)));
+        wanted
+    }
+
+    /// The kinds that an object has to lead to for a pass to ask for it.
+    fn leading(&self) -> Vec<Primary> {
+        // Whether they are namespaced says which object of them it is, not whether it is one.
+        let primary =
+            |(group, kind): &Kind| Primary { group: group.clone(), kind: kind.clone(), namespaced: true };
+        self.primaries.keys().map(primary).collect()
     }
 
     /// Starts the streams that are wanted and ends the others.
     fn sweep(&mut self) {
         let wanted = self.wanted();
-        let old: Vec<Follow> = self.open.keys().filter(|follow| !wanted.contains(*follow)).cloned().collect();
+        let old: Vec<Follow> =
+            self.open.keys().filter(|follow| !wanted.contains_key(*follow)).cloned().collect();
         for follow in old {
             if let Some(stream) = self.open.remove(&follow) {
                 self.ids.remove(&stream.id);
             }
             self.hub.close(&follow);
         }
-        for follow in wanted {
-            if !self.open.contains_key(&follow) {
-                let (id, task) = self.spawn(&follow);
-                let cache = self.hub.open(&follow);
-                self.ids.insert(id, follow.clone());
-                self.open.insert(follow, Stream { id, cache, task, problem: None });
+        for (follow, interest) in wanted {
+            let cache = self.hub.open(&follow, &interest);
+            let again = cache.write().set_interest(&interest);
+            if !again && self.open.contains_key(&follow) {
+                continue;
+            }
+            let (id, task) = self.spawn(&follow);
+            self.ids.insert(id, follow.clone());
+            if let Some(before) = self.open.insert(follow, Stream { id, cache, task, problem: None }) {
+                self.ids.remove(&before.id);
             }
         }
     }
@@ -318,7 +341,7 @@ impl Kinds {
         let Some((served, cache)) = self.primary(&key.group, &key.kind) else { return false };
         let cache = cache.read();
         let is_picked = match served.watch.has_selector() {
-            true => cache.get(key).is_some_and(|object| served.watch.picks(&object)),
+            true => cache.get(key).flatten().is_some_and(|object| served.watch.picks(&object)),
             false => cache.uid(key).is_some(),
         };
         is_picked && self.is_inside(key.namespace.as_deref())
@@ -344,7 +367,7 @@ impl Kinds {
     /// The last known state of a custom resource.
     pub(super) fn object(&self, key: &ObjectKey) -> Option<Arc<Value>> {
         let (_, cache) = self.primary(&key.group, &key.kind)?;
-        cache.read().get(key)
+        cache.read().get(key).flatten()
     }
 
     /// Whether a program reconciles an object.
@@ -372,7 +395,7 @@ impl Kinds {
             return vec![key];
         }
         let streams = self.open.iter().filter(|(follow, _)| follow.gvk == object.gvk);
-        let found = streams.filter_map(|(_, stream)| stream.cache.read().get(&key)).next();
+        let found = streams.filter_map(|(_, stream)| stream.cache.read().get(&key).flatten()).next();
         found.map_or_else(Vec::new, |object| {
             primaries_of(&object, &self.mapping()).into_iter().map(|(key, _)| key).collect()
         })
@@ -442,7 +465,7 @@ impl Kinds {
             }
         };
         if let Some(first) = happened.first() {
-            let namespaced = meta::namespace(&first.object).is_some();
+            let namespaced = meta::namespace(first.object.identity()).is_some();
             for served in self.primaries.values_mut().filter(|served| served.follow == follow) {
                 served.namespaced = namespaced;
             }
@@ -468,7 +491,7 @@ impl Kinds {
                     script: Arc::clone(script),
                     at,
                     primary: served.watch.gvk.clone(),
-                    object: Arc::clone(&happened.object),
+                    object: Arc::clone(happened.object.tree()),
                     event: happened.event,
                 }));
             }
@@ -496,7 +519,7 @@ impl Kinds {
 /// Asks for an object that a pass has made and a list does not show: the list may have been taken before.
 async fn look_again(streams: Streams, inbox: mpsc::Sender<Message>, stream: u64, object: Arc<Value>) {
     if streams.is_gone(&object).await {
-        let said = Said::Event(Raw::Missing(object));
+        let said = Said::Event(Raw::Missing(object.into()));
         // Nobody hears it any more where opdev leaves.
         let _ = inbox.send(Message { stream, said }).await;
     }

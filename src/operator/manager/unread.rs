@@ -1,7 +1,7 @@
 //! Changes that were seen while passes ran. A pass says at its end what it has read; what changed between such a read and
 //! the end has woken nobody, for nobody was known to read it. Here it is kept until then. Pure.
 
-use crate::operator::watch::cache::Happened;
+use crate::operator::watch::happened::Happened;
 use opdev_object::meta::Gvk;
 use std::collections::VecDeque;
 
@@ -75,7 +75,7 @@ mod tests {
     use std::sync::Arc;
 
     fn added(name: &str) -> Happened {
-        let object = Arc::new(json!({"metadata": {"name": name}}));
+        let object = Arc::new(json!({"metadata": {"name": name}})).into();
         Happened { event: WatchEvent::Added, old: None, object, initial: false }
     }
 

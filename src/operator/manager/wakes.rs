@@ -8,7 +8,7 @@ use crate::operator::echo::mark;
 use crate::operator::queue::{Kind, Mark, kind_of};
 use crate::operator::reconcile::CHART_LABEL;
 use crate::operator::reconcile::FINALIZER;
-use crate::operator::watch::cache::Happened;
+use crate::operator::watch::happened::Happened;
 use crate::operator::watch::mapping::{Primary, primaries_of};
 use crate::operator::watch::stream::Follow;
 use crate::tap::change::{
@@ -101,7 +101,7 @@ impl Reads {
     /// Whether what happened to an object concerns a read.
     fn concern(&self, gvk: &Gvk, happened: &Happened) -> bool {
         let is_read = |state: &Value| self.0.iter().any(|read| is_read(read, gvk, state));
-        is_read(&happened.object) || happened.moved_from().is_some_and(is_read)
+        is_read(happened.object.identity()) || happened.moved_from().is_some_and(is_read)
     }
 
     /// Whether something was read that was not read before.
@@ -118,8 +118,8 @@ impl Reads {
         gvk: &Gvk,
         happened: &Happened,
     ) -> Option<Wake> {
-        let news = counts(happened).1 && self.concern(gvk, happened) && !before.concern(gvk, happened);
-        let mut object = ObjectRef::of(&happened.object).filter(|_| news)?;
+        let news = self.concern(gvk, happened) && !before.concern(gvk, happened) && counts(happened).1;
+        let mut object = ObjectRef::of(happened.object.identity()).filter(|_| news)?;
         object.gvk = gvk.clone();
         Some(other_wake(happened, object, key.clone(), Relation::Related))
     }
@@ -150,7 +150,7 @@ impl View<'_> {
         for served in self.primaries.values().filter(|served| served.follow == *follow) {
             wakes.extend(primary_wake(happened, served));
         }
-        let Some(mut object) = ObjectRef::of(&happened.object) else { return wakes };
+        let Some(mut object) = ObjectRef::of(happened.object.identity()) else { return wakes };
         object.gvk = follow.gvk.clone();
         let owners = self.owners(happened, follow);
         let readers = self.readers(happened, follow);
@@ -180,7 +180,7 @@ impl View<'_> {
             return Vec::new();
         }
         let before = happened.moved_from().into_iter().flat_map(|old| self.readers.of(&follow.gvk, old));
-        before.chain(self.readers.of(&follow.gvk, &happened.object)).collect()
+        before.chain(self.readers.of(&follow.gvk, happened.object.identity())).collect()
     }
 
     /// The custom resources that the object belongs to, now or before.
@@ -188,7 +188,8 @@ impl View<'_> {
         let by_chart = follow.selector == CHART_LABEL;
         let before = happened.moved_from().into_iter().flat_map(|old| primaries_of(old, self.mapping));
         let mut found: Vec<(ObjectKey, Relation)> = Vec::new();
-        for (key, relation) in primaries_of(&happened.object, self.mapping).into_iter().chain(before) {
+        let now = primaries_of(happened.object.identity(), self.mapping);
+        for (key, relation) in now.into_iter().chain(before) {
             let watched = by_chart
                 || self.primaries.get(&kind_of(&key)).is_some_and(|served| {
                     follow.selector.is_empty() && served.children.contains(&follow.gvk)
@@ -203,7 +204,7 @@ impl View<'_> {
 
 /// Whether what happened to an object asks for a pass of the chart, or of the program, that it belongs to.
 fn counts(happened: &Happened) -> (bool, bool) {
-    match (&happened.event, &happened.old) {
+    match (&happened.event, happened.before()) {
         (WatchEvent::Added, _) => (false, true),
         (WatchEvent::Modified, None) => (false, true),
         (WatchEvent::Deleted, _) => (true, true),
@@ -214,7 +215,7 @@ fn counts(happened: &Happened) -> (bool, bool) {
 }
 
 fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
-    let mut object = ObjectRef::of(&happened.object)?;
+    let mut object = ObjectRef::of(happened.object.identity())?;
     object.gvk = served.follow.gvk.clone();
     let key = object.key();
     let gone = happened.event == WatchEvent::Deleted;
@@ -225,14 +226,14 @@ fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
     // A program is asked again when what it is asked for has changed, not when its answer was written.
     if served.is_typed()
         && happened.event == WatchEvent::Modified
-        && happened.old.as_deref().is_some_and(|old| !dependent_update_counts(old, &happened.object))
+        && happened.before().is_some_and(|old| !dependent_update_counts(old, &happened.object))
     {
         return None;
     }
     let kind =
         if happened.initial { CauseKind::Start } else { watch_cause(happened, object, Relation::Primary) };
     let leaving = meta::deletion_timestamp(&happened.object).is_some();
-    let echo = match (happened.event, happened.old.as_deref()) {
+    let echo = match (happened.event, happened.before()) {
         (WatchEvent::Modified, Some(old)) => is_own_part(old, &happened.object),
         (WatchEvent::Modified, None) | (WatchEvent::Deleted, _) => true,
         (WatchEvent::Added, _) => false,
@@ -263,7 +264,7 @@ fn other_wake(happened: &Happened, object: ObjectRef, key: ObjectKey, relation: 
 }
 
 fn watch_cause(happened: &Happened, object: ObjectRef, relation: Relation) -> CauseKind {
-    let old = happened.old.as_deref().filter(|_| happened.event == WatchEvent::Modified);
+    let old = happened.before().filter(|_| happened.event == WatchEvent::Modified);
     // The status of an object is shown where it can be the cause.
     let without_status = match (relation, old) {
         (Relation::Primary, _) => false,
@@ -314,7 +315,7 @@ mod tests {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"namespace": "a", "name": "size", "uid": "1", "resourceVersion": "7", "labels": {"x": "y"}}});
         let happened =
-            Happened { event: WatchEvent::Added, old: None, object: Arc::new(object), initial: false };
+            Happened { event: WatchEvent::Added, old: None, object: Arc::new(object).into(), initial: false };
         let (gvk, key, none) = (Gvk::new("", "v1", "ConfigMap"), ObjectKey::default(), Reads::default());
         let wake = |reads: &Reads, before: &Reads| reads.wake(before, &key, &gvk, &happened);
         let (named, picked) = (readers(Some("size"), ""), readers(None, "x=y"));

@@ -5,8 +5,6 @@ use opdev_object::meta;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Names the uid of the custom resource on what an owner reference cannot lead to it.
-pub(super) const OWNER_LABEL: &str = "opdev.dev/owner-uid";
 const PREFIX: &str = "helm.sdk.operatorframework.io/";
 
 /// Replace objects instead of applying them. Default false.

@@ -1,12 +1,12 @@
 //! The revisions of a release in their Secrets: read, written and kept short the way Helm does, so that the real
 //! `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
 
-use super::annotations::OWNER_LABEL;
 use super::desired_release::DesiredRelease;
 use super::inject::{Owner, put_owner_note};
 use super::records::Records;
 use super::render::Rendered;
 use crate::operator::api::Api;
+use crate::operator::watch::mapping::OWNER_LABEL;
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 use opdev_helm::release::{self, Release, Status, StoredChart, StoredHook, chunked};

@@ -1,16 +1,17 @@
-//! The last known state of the objects of one stream, as texts: few of many objects are asked for at any moment. Turns raw
-//! watch events, lists after a break included, into what happened: added, modified with both states, deleted. Pure.
+//! The last known state of the objects of one stream, as texts: few of many objects are asked for at any moment. Of objects
+//! that nobody is interested in, only the metadata is kept. Turns raw watch events, lists after a break included, into what
+//! happened: added, modified with both states, deleted. Pure.
 
-use super::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
+use super::happened::{Before, Happened, State};
+use super::interest::Interest;
+use super::watched_object::WatchedObject;
 use crate::event::WatchEvent;
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
-use opdev_object::pack::{Dictionaries, Kept};
+use opdev_object::pack::Dictionaries;
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A raw event of a stream.
 #[derive(Clone, Debug)]
@@ -18,79 +19,21 @@ pub(crate) enum Raw {
     /// A list begins.
     Init,
     /// An object of that list.
-    Listed(Arc<Value>),
+    Listed(WatchedObject),
     /// The list is complete.
     Listing,
     /// An object was added or changed.
-    Applied(Arc<Value>),
+    Applied(WatchedObject),
     /// An object is gone.
-    Deleted(Arc<Value>),
+    Deleted(WatchedObject),
     /// An object that a list did not show is gone indeed: somebody has asked for it.
-    Missing(Arc<Value>),
-}
-
-/// What happened to one object.
-#[derive(Clone, Debug)]
-pub(crate) struct Happened {
-    pub(crate) event: WatchEvent,
-    pub(crate) old: Option<Before>,
-    /// The newest state; for a deletion the last one.
-    pub(crate) object: Arc<Value>,
-    /// Whether the object was in the stream's first list.
-    pub(crate) initial: bool,
-}
-
-impl Happened {
-    /// The state before, where the object may have led to others than it does now.
-    pub(crate) fn moved_from(&self) -> Option<&Value> {
-        self.old.as_ref().filter(|old| old.leads_elsewhere()).map(|old| &**old)
-    }
-}
-
-/// The state of an object before a change. It is read when it is asked for: nearly all changes concern nobody.
-#[derive(Clone, Debug)]
-pub(crate) struct Before {
-    state: Arc<State>,
-    tree: OnceLock<Arc<Value>>,
-    leads_elsewhere: bool,
-}
-
-impl Before {
-    fn new(state: State, now: &Value) -> Before {
-        let leads_elsewhere = state.leads != leads(now);
-        Before { state: Arc::new(state), tree: OnceLock::new(), leads_elsewhere }
-    }
-
-    /// Whether the change may have moved the object from one owner to another, or from one label to another. Told without
-    /// reading the state.
-    pub(crate) fn leads_elsewhere(&self) -> bool {
-        self.leads_elsewhere
-    }
-}
-
-impl Deref for Before {
-    type Target = Value;
-
-    fn deref(&self) -> &Value {
-        self.tree.get_or_init(|| self.state.object())
-    }
-}
-
-/// A number for all by which an object leads to others: its owners, its labels, its annotations for dependents.
-fn leads(object: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for field in ["ownerReferences", "labels"] {
-        meta::field(object, field).hash(&mut hasher);
-    }
-    for annotation in [PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE] {
-        meta::annotation(object, annotation).hash(&mut hasher);
-    }
-    hasher.finish()
+    Missing(WatchedObject),
 }
 
 /// The objects of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
+    interest: Interest,
     objects: HashMap<ObjectKey, Known>,
     dictionaries: Dictionaries,
     listed: Option<HashSet<ObjectKey>>,
@@ -116,48 +59,16 @@ struct Known {
     told: Option<Option<State>>,
 }
 
-/// An object, and what is compared without reading it.
-#[derive(Debug)]
-struct State {
-    text: Kept,
-    uid: Option<Box<str>>,
-    version: Option<Box<str>>,
-    leads: u64,
-}
-
-impl State {
-    fn object(&self) -> Arc<Value> {
-        // The text was made of a value, in this process.
-        serde_json::from_slice(&self.text.text()).map_or_else(
-            |error| {
-                tracing::error!(%error, "an object that was watched cannot be read");
-                Arc::default()
-            },
-            Arc::new,
-        )
-    }
-
-    fn is_of(&self, object: &Value) -> bool {
-        self.uid.as_deref() == meta::uid(object)
-    }
-
-    /// How old this state is beside another one. Resource versions are numbers that grow; where they are none, a different one is
-    /// taken as newer.
-    fn order(&self, new: &Value) -> Ordering {
-        let (old, new) = (self.version.as_deref(), meta::resource_version(new));
-        let number = |version: Option<&str>| version?.parse::<u64>().ok();
-        match (number(old), number(new)) {
-            (Some(old), Some(new)) => old.cmp(&new),
-            _ if old == new => Ordering::Equal,
-            _ => Ordering::Less,
-        }
-    }
-}
-
 impl Cache {
+    /// Of a stream; `by_namespace`: it is made of one for each of several namespaces.
+    pub(crate) fn new(by_namespace: bool, interest: Interest) -> Cache {
+        Cache { by_namespace, interest, ..Cache::default() }
+    }
+
     /// For a stream that is made of one for each of several namespaces.
+    #[cfg(test)]
     pub(crate) fn by_namespace() -> Cache {
-        Cache { by_namespace: true, ..Cache::default() }
+        Cache::new(true, Interest::All)
     }
 
     /// Takes one raw event in and says what it means.
@@ -166,7 +77,7 @@ impl Cache {
             self.broken = false;
         }
         if let Raw::Listed(object) | Raw::Applied(object) | Raw::Deleted(object) = &raw {
-            self.reached(object);
+            self.reached(object.identity());
         }
         match raw {
             Raw::Init => {
@@ -174,7 +85,7 @@ impl Cache {
                 Vec::new()
             }
             Raw::Listed(object) => {
-                if let (Some(listed), Some(key)) = (&mut self.listed, key(&object)) {
+                if let (Some(listed), Some(key)) = (&mut self.listed, key(object.identity())) {
                     listed.insert(key);
                 }
                 self.put(&object, !self.complete).into_iter().collect()
@@ -189,27 +100,28 @@ impl Cache {
                 let gone: Vec<ObjectKey> = gone.into_iter().map(|(key, _)| key.clone()).collect();
                 gone.into_iter()
                     .filter_map(|key| self.objects.remove(&key))
-                    .map(|known| deleted(known.state.object()))
+                    .map(|known| Happened::deleted(known.state.object().into()))
                     .collect()
             }
             Raw::Applied(object) => self.put(&object, false).into_iter().collect(),
             Raw::Deleted(object) => {
-                if let Some(uid) = meta::uid(&object) {
+                let identity = object.identity();
+                if let Some(uid) = meta::uid(identity) {
                     self.dead.remove(uid);
                 }
-                let known = key(&object).and_then(|key| self.objects.remove(&key));
-                let old = known.map(|known| Before::new(known.state, &object));
-                vec![Happened { old, ..deleted(object) }]
+                let known = key(identity).and_then(|key| self.objects.remove(&key));
+                let old = known.map(|known| Before::new(known.state, identity));
+                vec![Happened { old, ..Happened::deleted(object) }]
             }
             Raw::Missing(object) => {
-                let Some(key) = key(&object) else { return Vec::new() };
+                let Some(key) = key(object.identity()) else { return Vec::new() };
                 // Made again meanwhile, or shown by the stream: that is newer than the answer.
-                let same = |known: &Known| known.state.is_of(&object) && known.told.is_some();
+                let same = |known: &Known| known.state.is_of(object.identity()) && known.told.is_some();
                 if !self.objects.get(&key).is_some_and(same) {
                     return Vec::new();
                 }
                 self.objects.remove(&key);
-                vec![deleted(object)]
+                vec![Happened::deleted(object)]
             }
         }
     }
@@ -220,16 +132,21 @@ impl Cache {
         let Some(key) = key(object) else { return };
         let before = self.objects.remove(&key);
         let known = match before {
-            Some(before) if before.state.order(object).is_ge() => before,
+            Some(before) if before.state.order(object).is_gt() => before,
+            // A pass may have read what the stream has shown, and nobody was interested in.
+            Some(before) if before.state.order(object).is_eq() => match before.state.is_whole {
+                true => before,
+                false => Known { state: self.whole(object), told: before.told },
+            },
             Some(before) => {
                 // What a pass has only read shows once more, too: it may have decided before it read, and others
                 // that follow the object have not heard of it.
                 let told = before.told.unwrap_or(Some(before.state));
-                Known { told: Some(told), state: self.state(object) }
+                Known { told: Some(told), state: self.whole(object) }
             }
             // Made and gone again before its pass had ended: the stream is ahead of what the pass tells.
             None if self.is_past(object) => return,
-            None => Known { state: self.state(object), told: wrote.then_some(None) },
+            None => Known { state: self.whole(object), told: wrote.then_some(None) },
         };
         self.objects.insert(key, known);
     }
@@ -287,14 +204,32 @@ impl Cache {
         self.objects.keys()
     }
 
-    /// All objects.
+    /// The objects that are known whole: all in which somebody is interested.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Arc<Value>> {
-        self.objects.values().map(|known| known.state.object())
+        self.objects.values().filter(|known| known.state.is_whole).map(|known| known.state.object())
     }
 
-    /// One object.
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<Value>> {
-        self.objects.get(key).map(|known| known.state.object())
+    /// Whether the metadata is all that is known of some object.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.objects.values().any(|known| !known.state.is_whole)
+    }
+
+    /// One object; the outer `None` where only its metadata is known.
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Option<Arc<Value>>> {
+        match self.objects.get(key) {
+            None => Some(None),
+            Some(known) => known.state.is_whole.then(|| Some(known.state.object())),
+        }
+    }
+
+    /// Sets whose objects are kept whole from now on. True where all objects have to be listed again, for somebody is interested
+    /// in those of which only the metadata was kept; until then the cache is not read.
+    pub(crate) fn set_interest(&mut self, interest: &Interest) -> bool {
+        let more = self.interest.widen(interest);
+        // A list that is under way has kept less than is wanted now.
+        let again = more && (self.is_partial() || self.listed.is_some());
+        self.broken |= again;
+        again
     }
 
     /// The uid of one object; the outer `None` where it is not known.
@@ -302,18 +237,22 @@ impl Cache {
         self.objects.get(key).map(|known| known.state.uid.as_deref())
     }
 
-    fn state(&self, object: &Value) -> State {
-        State {
-            text: self.dictionaries.keep(object.to_string().as_bytes()),
-            uid: meta::uid(object).map(Box::from),
-            version: meta::resource_version(object).map(Box::from),
-            leads: leads(object),
+    /// What is kept of an object that the stream shows.
+    fn state(&self, object: &WatchedObject) -> State {
+        match self.interest.is_in(object.identity()) {
+            true => self.whole(object),
+            false => State::of(object.identity(), false, &self.dictionaries),
         }
     }
 
-    fn put(&mut self, object: &Arc<Value>, initial: bool) -> Option<Happened> {
-        let key = key(object)?;
-        if meta::uid(object).is_some_and(|uid| self.dead.contains(uid)) {
+    fn whole(&self, object: &Value) -> State {
+        State::of(object, true, &self.dictionaries)
+    }
+
+    fn put(&mut self, object: &WatchedObject, initial: bool) -> Option<Happened> {
+        let identity = object.identity();
+        let key = key(identity)?;
+        if meta::uid(identity).is_some_and(|uid| self.dead.contains(uid)) {
             return None;
         }
         let known = self.objects.remove(&key);
@@ -321,12 +260,12 @@ impl Cache {
         let initial = initial && known.is_none();
         let happened = |event, old: Option<State>| {
             let initial = initial && event == WatchEvent::Added;
-            let old = old.map(|old| Before::new(old, object));
-            Some(Happened { event, old, object: Arc::clone(object), initial })
+            let old = old.map(|old| Before::new(old, identity));
+            Some(Happened { event, old, object: object.clone(), initial })
         };
-        let (state, told, happened) = match known.filter(|known| known.state.is_of(object)) {
+        let (state, told, happened) = match known.filter(|known| known.state.is_of(identity)) {
             None => (self.state(object), None, happened(WatchEvent::Added, None)),
-            Some(Known { state, told }) => match (state.order(object), told) {
+            Some(Known { state, told }) => match (state.order(identity), told) {
                 (Ordering::Less, _) => {
                     (self.state(object), None, happened(WatchEvent::Modified, Some(state)))
                 }
@@ -334,6 +273,8 @@ impl Cache {
                     (state, None, happened(WatchEvent::Modified, Some(before)))
                 }
                 (Ordering::Equal, Some(None)) => (state, None, happened(WatchEvent::Added, None)),
+                // Listed again because somebody is interested in it now.
+                (Ordering::Equal, None) if !state.is_whole => (self.state(object), None, None),
                 (Ordering::Equal, None) => (state, None, None),
                 (Ordering::Greater, told) => (state, told, None),
             },
@@ -341,10 +282,6 @@ impl Cache {
         self.objects.insert(key, Known { state, told });
         happened
     }
-}
-
-fn deleted(object: Arc<Value>) -> Happened {
-    Happened { event: WatchEvent::Deleted, old: None, object, initial: false }
 }
 
 fn key(object: &Value) -> Option<ObjectKey> {
@@ -358,11 +295,13 @@ fn number(object: &Value) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operator::watch::mapping::{PRIMARY_RESOURCE, Primary};
     use serde_json::json;
 
-    fn object(name: &str, uid: &str, version: u32) -> Arc<Value> {
+    fn object(name: &str, uid: &str, version: u32) -> WatchedObject {
         Arc::new(json!({"apiVersion": "v1", "kind": "Service", "metadata": {
             "namespace": "default", "name": name, "uid": uid, "resourceVersion": version.to_string()}}))
+        .into()
     }
 
     fn run(cache: &mut Cache, raw: Vec<Raw>) -> Vec<String> {
@@ -409,7 +348,7 @@ mod tests {
             version += 1;
             let mut new = Value::clone(&object("a", "1", version));
             new.pointer_mut("/metadata").unwrap()[field] = value;
-            let happened = cache.take(Raw::Applied(Arc::new(new)));
+            let happened = cache.take(Raw::Applied(Arc::new(new).into()));
             let old = happened[0].old.clone().unwrap();
             assert_eq!(
                 old["metadata"]["resourceVersion"],
@@ -449,7 +388,7 @@ mod tests {
         let mut cache = Cache::default();
         run(&mut cache, vec![Raw::Init, Raw::Listing]);
         let made = object("a", "1", 5);
-        let events = vec![Raw::Applied(Arc::clone(&made)), Raw::Deleted(object("a", "1", 6))];
+        let events = vec![Raw::Applied(made.clone()), Raw::Deleted(object("a", "1", 6))];
         assert_eq!(run(&mut cache, events), ["Added a", "Deleted a"]);
         cache.know(&made, true);
         assert_eq!(cache.objects().count(), 0);
@@ -463,7 +402,7 @@ mod tests {
         elsewhere["metadata"]["namespace"] = json!("other");
         let (mut one, mut several) = (Cache::default(), Cache::by_namespace());
         for cache in [&mut one, &mut several] {
-            let shown = vec![Raw::Init, Raw::Listed(Arc::new(elsewhere.clone())), Raw::Listing];
+            let shown = vec![Raw::Init, Raw::Listed(Arc::new(elsewhere.clone()).into()), Raw::Listing];
             run(cache, shown);
             // Made and gone before the list, as its pass tells late.
             cache.know(&object("a", "1", 5), true);
@@ -479,9 +418,9 @@ mod tests {
         run(&mut cache, vec![Raw::Init]);
         cache.know(&made, true);
         assert!(run(&mut cache, vec![Raw::Listing]).is_empty());
-        assert_eq!(cache.take_doubtful(), [Arc::clone(&made)]);
+        assert_eq!(cache.take_doubtful(), [made.tree().clone()]);
         assert!(cache.take_doubtful().is_empty(), "asked once");
-        assert_eq!(run(&mut cache, vec![Raw::Applied(Arc::clone(&made))]), ["Added a"]);
+        assert_eq!(run(&mut cache, vec![Raw::Applied(made.clone())]), ["Added a"]);
         assert!(run(&mut cache, vec![Raw::Missing(made)]).is_empty(), "the stream has shown it");
 
         let other = object("b", "2", 6);
@@ -516,5 +455,60 @@ mod tests {
         cache.know(&object("a", "other", 9), true);
         assert_eq!(run(&mut cache, vec![Raw::Applied(object("a", "other", 9))]), ["Modified a"], "our echo");
         assert_eq!(run(&mut cache, vec![Raw::Deleted(object("a", "other", 10))]), ["Deleted a"]);
+    }
+
+    fn leading_to_fleets() -> Cache {
+        let fleet = Primary { group: "g".to_owned(), kind: "Fleet".to_owned(), namespaced: true };
+        Cache::new(false, Interest::Leading(vec![fleet]))
+    }
+
+    fn owned(version: u32) -> WatchedObject {
+        let mut object = Value::clone(&object("a", "1", version));
+        object["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "g/v1", "kind": "Fleet", "name": "f", "uid": "f", "controller": true}]);
+        Arc::new(object).into()
+    }
+
+    #[test]
+    fn of_an_object_that_leads_to_nobody_only_the_metadata_is_kept() {
+        let mut cache = leading_to_fleets();
+        let mut stranger = Value::clone(&object("a", "1", 1));
+        stranger["metadata"]["labels"] = json!({"app": "a"});
+        let listed = Arc::new(stranger).into();
+        run(&mut cache, vec![Raw::Init, Raw::Listed(listed), Raw::Listing]);
+        let key = cache.keys().next().cloned().unwrap();
+        assert!(cache.is_partial() && cache.objects().count() == 0);
+        assert_eq!(cache.get(&key), None, "the API server has to be asked");
+        let happened = cache.take(Raw::Applied(owned(2)));
+        assert!(happened[0].before().is_none(), "what it was before is not known");
+        assert_eq!(happened[0].moved_from().unwrap()["metadata"]["labels"]["app"], "a");
+        assert!(!cache.is_partial());
+        assert_eq!(cache.get(&key).flatten().unwrap(), *owned(2).tree());
+        // It is let go, and what was known of it is there once more.
+        let happened = cache.take(Raw::Applied(object("a", "1", 3)));
+        assert!(happened[0].before().is_some() && happened[0].moved_from().is_some());
+        assert!(cache.is_partial());
+    }
+
+    #[test]
+    fn who_becomes_interested_in_all_objects_has_them_after_the_next_list() {
+        let mut cache = leading_to_fleets();
+        let list = || vec![Raw::Init, Raw::Listed(object("b", "2", 1)), Raw::Listing];
+        run(&mut cache, list());
+        assert!(cache.is_fresh() && cache.is_partial());
+        assert!(cache.set_interest(&Interest::All), "it has to be listed again");
+        assert!(!cache.is_fresh());
+        assert!(run(&mut cache, list()).is_empty(), "nothing has happened");
+        assert!(cache.is_fresh() && !cache.is_partial());
+        assert!(!cache.set_interest(&leading_to_fleets().interest), "it does not go back");
+        assert!(!cache.is_partial());
+    }
+
+    #[test]
+    fn what_a_pass_has_read_is_known_whole() {
+        let mut cache = leading_to_fleets();
+        run(&mut cache, vec![Raw::Init, Raw::Listed(object("b", "2", 1)), Raw::Listing]);
+        cache.know(&object("b", "2", 1), false);
+        assert!(!cache.is_partial());
     }
 }

@@ -2,6 +2,7 @@
 //! Holds no stream and starts none: `manager` does. No lock is held while anything waits.
 
 use super::cache::Cache;
+use super::interest::Interest;
 use super::stream::Follow;
 use opdev_object::meta::{Gvk, ObjectKey};
 use serde_json::Value;
@@ -13,8 +14,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) struct Shared(Arc<RwLock<Cache>>);
 
 impl Shared {
-    fn of(follow: &Follow) -> Shared {
-        let cache = if follow.namespaces.len() > 1 { Cache::by_namespace() } else { Cache::default() };
+    fn of(follow: &Follow, interest: &Interest) -> Shared {
+        let cache = Cache::new(follow.namespaces.len() > 1, interest.clone());
         Shared(Arc::new(RwLock::new(cache)))
     }
 
@@ -58,10 +59,10 @@ impl Hub {
         Follow { gvk: gvk.clone(), namespaces: self.namespaces.clone(), selector: String::new() }
     }
 
-    /// The cache of a stream, made where there is none.
-    pub(crate) fn open(&self, follow: &Follow) -> Shared {
+    /// The cache of a stream, made with this interest where there is none.
+    pub(crate) fn open(&self, follow: &Follow, interest: &Interest) -> Shared {
         let mut caches = self.caches.write().unwrap_or_else(PoisonError::into_inner);
-        caches.entry(follow.clone()).or_insert_with(|| Shared::of(follow)).clone()
+        caches.entry(follow.clone()).or_insert_with(|| Shared::of(follow, interest)).clone()
     }
 
     /// Forgets the cache of a stream that has ended.
@@ -76,11 +77,18 @@ impl Hub {
 
     /// An object as a stream last showed it; the outer `None` where no stream knows.
     pub(crate) fn get(&self, follow: &Follow, key: &ObjectKey) -> Option<Option<Arc<Value>>> {
-        Some(self.fresh(follow)?.read().get(key))
+        self.fresh(follow)?.read().get(key)
     }
 
-    /// The objects of a stream; `None` where no stream knows.
+    /// The objects of a stream; `None` where no stream knows all of them whole.
     pub(crate) fn list(&self, follow: &Follow) -> Option<Vec<Arc<Value>>> {
+        let cache = self.fresh(follow)?;
+        let cache = cache.read();
+        (!cache.is_partial()).then(|| cache.objects().collect())
+    }
+
+    /// The objects of a stream that may lead to a custom resource; `None` where no stream knows. Others may be among them.
+    pub(crate) fn list_leading(&self, follow: &Follow) -> Option<Vec<Arc<Value>>> {
         Some(self.fresh(follow)?.read().objects().collect())
     }
 }

@@ -10,6 +10,9 @@ pub(crate) const PRIMARY_RESOURCE: &str = "operator-sdk/primary-resource";
 /// Names the kind of that object, as `Kind.group`.
 pub(crate) const PRIMARY_RESOURCE_TYPE: &str = "operator-sdk/primary-resource-type";
 
+/// The label of children that no owner reference can lead to their owner: its uid.
+pub(crate) const OWNER_LABEL: &str = "opdev.dev/owner-uid";
+
 /// A reconciled kind, as far as dependents need to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Primary {

@@ -2,10 +2,10 @@
 //! namespaces is needed; whoever listens hears one list of all of them, and then what changes. Pure.
 
 use super::cache::Raw;
+use super::watched_object::WatchedObject;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// What the streams have shown, by the place of their namespace.
 pub(super) struct Merged(Vec<Part>);
@@ -13,9 +13,9 @@ pub(super) struct Merged(Vec<Part>);
 #[derive(Default)]
 struct Part {
     /// The objects of the list that is under way.
-    listing: Option<HashMap<ObjectKey, Arc<Value>>>,
+    listing: Option<HashMap<ObjectKey, WatchedObject>>,
     /// The objects as they were shown last; `None` until the first list is complete.
-    objects: Option<HashMap<ObjectKey, Arc<Value>>>,
+    objects: Option<HashMap<ObjectKey, WatchedObject>>,
 }
 
 impl Merged {
@@ -31,8 +31,8 @@ impl Merged {
         match &raw {
             Raw::Init => part.listing = Some(HashMap::new()),
             Raw::Listed(object) => {
-                if let (Some(listing), Some(key)) = (&mut part.listing, key(object)) {
-                    listing.insert(key, Arc::clone(object));
+                if let (Some(listing), Some(key)) = (&mut part.listing, key(object.identity())) {
+                    listing.insert(key, object.clone());
                 }
             }
             Raw::Listing => {
@@ -40,13 +40,13 @@ impl Merged {
                 return self.list();
             }
             Raw::Applied(object) => {
-                if let (Some(objects), Some(key)) = (&mut part.objects, key(object)) {
-                    objects.insert(key, Arc::clone(object));
+                if let (Some(objects), Some(key)) = (&mut part.objects, key(object.identity())) {
+                    objects.insert(key, object.clone());
                 }
                 return self.once_listed(raw);
             }
             Raw::Deleted(object) => {
-                if let (Some(objects), Some(key)) = (&mut part.objects, key(object)) {
+                if let (Some(objects), Some(key)) = (&mut part.objects, key(object.identity())) {
                     objects.remove(&key);
                 }
                 return self.once_listed(raw);
@@ -70,7 +70,7 @@ impl Merged {
             return Vec::new();
         }
         let objects = self.0.iter().filter_map(|part| part.objects.as_ref()).flat_map(HashMap::values);
-        let listed = objects.map(|object| Raw::Listed(Arc::clone(object)));
+        let listed = objects.map(|object| Raw::Listed(object.clone()));
         std::iter::once(Raw::Init).chain(listed).chain([Raw::Listing]).collect()
     }
 }
@@ -85,12 +85,12 @@ mod tests {
     use crate::operator::watch::cache::Cache;
     use opdev_object::meta;
     use serde_json::json;
+    use std::sync::Arc;
 
-    fn object(namespace: &str, name: &str, version: u32) -> Arc<Value> {
-        Arc::new(
-            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": namespace, "name": name,
-            "uid": format!("{namespace}-{name}"), "resourceVersion": version.to_string()}}),
-        )
+    fn object(namespace: &str, name: &str, version: u32) -> WatchedObject {
+        let object = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": namespace, "name": name,
+            "uid": format!("{namespace}-{name}"), "resourceVersion": version.to_string()}});
+        Arc::new(object).into()
     }
 
     /// What a cache makes of it.

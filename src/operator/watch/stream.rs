@@ -4,7 +4,7 @@
 use super::cache::Raw;
 use super::merged::Merged;
 use super::pauses::Pauses;
-use super::whole::Whole;
+use super::watched_object::Sent;
 use crate::operator::api::ApiError;
 use crate::operator::discovery::{Discovery, Resource};
 use crate::operator::missing_right::FORBIDDEN_PAUSE;
@@ -202,7 +202,7 @@ impl Streams {
     }
 }
 
-fn api(client: &kube::Client, resource: &Resource, namespace: Option<&str>) -> Api<Whole> {
+fn api(client: &kube::Client, resource: &Resource, namespace: Option<&str>) -> Api<Sent> {
     let described = resource.api_resource();
     match namespace.filter(|_| resource.namespaced) {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &described),
@@ -288,14 +288,13 @@ fn describe(error: &watcher::Error) -> String {
     }
 }
 
-fn raw(event: watcher::Event<Whole>, resource: &Resource) -> Raw {
-    let json = |object: Whole| Arc::new(resource.complete(object.value));
+fn raw(event: watcher::Event<Sent>, resource: &Resource) -> Raw {
     match event {
         watcher::Event::Init => Raw::Init,
-        watcher::Event::InitApply(object) => Raw::Listed(json(object)),
+        watcher::Event::InitApply(object) => Raw::Listed(object.of(resource)),
         watcher::Event::InitDone => Raw::Listing,
-        watcher::Event::Apply(object) => Raw::Applied(json(object)),
-        watcher::Event::Delete(object) => Raw::Deleted(json(object)),
+        watcher::Event::Apply(object) => Raw::Applied(object.of(resource)),
+        watcher::Event::Delete(object) => Raw::Deleted(object.of(resource)),
     }
 }
 

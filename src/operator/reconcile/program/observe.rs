@@ -4,10 +4,10 @@
 use super::pass::{FINALIZER, Pass};
 use crate::operator::api::ApiError;
 use crate::operator::discovery::Resource;
-use crate::operator::reconcile::annotations::OWNER_LABEL;
 use crate::operator::reconcile::host::note_cached;
 use crate::operator::reconcile::inject::CHART_LABEL;
 use crate::operator::reconcile::records::is_record;
+use crate::operator::watch::mapping::OWNER_LABEL;
 use anyhow::Context;
 use opdev_object::meta::{self, Gvk};
 use serde_json::Value;
@@ -58,7 +58,7 @@ impl Pass {
     ) -> anyhow::Result<Vec<Arc<Value>>> {
         let follow = self.hub.follow_children(&resource.gvk);
         if source == Source::Cache
-            && let Some(found) = self.hub.list(&follow)
+            && let Some(found) = self.hub.list_leading(&follow)
         {
             let one = match follow.namespaces.as_slice() {
                 [one] => Some(one.as_str()),

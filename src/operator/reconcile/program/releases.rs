@@ -4,7 +4,6 @@
 use super::pass::{FINALIZER, Pass};
 use crate::event::Outcome;
 use crate::operator::reconcile::LONGEST_NAME;
-use crate::operator::reconcile::annotations::OWNER_LABEL;
 use crate::operator::reconcile::desired_release::DesiredRelease;
 use crate::operator::reconcile::engine::{Clock, Engine};
 use crate::operator::reconcile::hook_calls::Doing;
@@ -15,6 +14,7 @@ use crate::operator::reconcile::records::{Kept, Records};
 use crate::operator::reconcile::release::History;
 use crate::operator::reconcile::status::DEPLOYED;
 use crate::operator::reconcile::verdict::Fault;
+use crate::operator::watch::mapping::OWNER_LABEL;
 use crate::sources::ChartReconciler;
 use crate::sources::chart_options::{ChartOptions, Storage};
 use anyhow::{Context, anyhow};
