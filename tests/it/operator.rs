@@ -9,6 +9,7 @@ mod hybrid;
 mod install;
 mod loops;
 mod options;
+mod others;
 mod paused;
 mod planned;
 mod revisions;
