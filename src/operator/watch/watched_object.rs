@@ -16,7 +16,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// See the module. Reads as the whole object; `identity` is what costs nothing.
+/// See the module. It dereferences to the whole object, which is made at the first look; `identity` is there already.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchedObject(Arc<Parts>);
 
@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for Sent {
     }
 }
 
-/// As what serde_json knows its raw values. Under another name they would be read as trees first.
+/// The name by which serde_json knows that a value is wanted as text. By another name it would be read as a tree first.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// Reads the text of a value. A server may send the object of a change before it says what has happened: then serde has read
@@ -130,8 +130,9 @@ impl<'de> Visitor<'de> for Text {
 /// Which fields of an object are read.
 #[derive(Clone, Copy)]
 enum Fields {
-    /// These, and of `metadata` all but the named one.
+    /// These; of `metadata` all but `managedFields`.
     Only(&'static [&'static str]),
+    /// All but this one.
     AllBut(&'static str),
 }
 
