@@ -81,6 +81,14 @@ impl Outcome {
         };
         self.events.iter().find_map(of).unwrap_or_default()
     }
+
+    /// The kinds whose CRDs were changed.
+    pub(super) fn changed_types(&self) -> Vec<Gvk> {
+        let kind = |event: &Event| {
+            if let Event::TypeChanged(changed) = event { Some(changed.kind.clone()) } else { None }
+        };
+        self.events.iter().filter_map(kind).collect()
+    }
 }
 
 const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

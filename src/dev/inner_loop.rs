@@ -30,7 +30,7 @@ use crate::event::{
     Asker, Event, Level, OnExit, Permission, Protection, Request, RequestId, RequestOutcome, Started,
 };
 use crate::event::{FaultRule, words};
-use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
+use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings, UnfitWrite};
 use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
@@ -227,10 +227,15 @@ fn look_for_copies(handler: &Requests, tasks: &TaskTracker, shutdown: &Cancellat
     }
 }
 
-/// The operator's settings on this cluster.
-fn settings_here(input: &Input, namespace: &Option<String>, read_only: ReadOnly) -> Settings {
-    let roles_kept = input.cluster.service_account.is_some();
-    Settings { namespace: namespace.clone(), read_only, roles_kept, ..input.operator.clone() }
+/// The operator's settings on this cluster. Programs whose writes do not fit are reported to `unfit`.
+fn settings_here(
+    input: &Input,
+    namespace: &Option<String>,
+    read_only: ReadOnly,
+    unfit: mpsc::Sender<UnfitWrite>,
+) -> Settings {
+    let (namespace, roles_kept) = (namespace.clone(), input.cluster.service_account.is_some());
+    Settings { namespace, read_only, roles_kept, unfit: Some(unfit), ..input.operator.clone() }
 }
 
 impl Running {
@@ -255,6 +260,7 @@ impl Running {
         let (to_reloader, asked) = mpsc::channel(16);
         let (to_manager, from_user) = mpsc::channel(64);
         let (die, fatal) = mpsc::channel(1);
+        let (to_go_back, unfit) = mpsc::channel(16);
         let (tasks, numbers) = (TaskTracker::new(), PassNumbers::default());
         let reloader = Reloader {
             project: project.clone(),
@@ -269,6 +275,7 @@ impl Running {
             publish: publish.clone(),
             awaited,
             asked,
+            unfit,
             poll: input.poll || project.settings.reload.poll,
             hold: input.hold,
         };
@@ -277,7 +284,7 @@ impl Running {
         let operator_stop = CancellationToken::new();
         let (identity, roles) = acting.unzip();
         let rules = roles.as_ref().map(RoleSync::rules);
-        let settings = settings_here(input, &namespace, read_only);
+        let settings = settings_here(input, &namespace, read_only, to_go_back);
         let watched = settings.watched();
         let manager = ManagerInput {
             client: connection.client_of(identity.as_ref()),

@@ -14,10 +14,10 @@ use crate::event::{
     Severity, ShadowDecision, SourcesChanged, Verdict,
 };
 use crate::operator::deadline;
-use crate::operator::manager::ManagerRequest;
+use crate::operator::manager::{ManagerRequest, UnfitWrite};
 use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
-use crate::sources::load::{Loaded, Options};
+use crate::sources::load::{Loaded, Options, Trial};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
@@ -28,9 +28,12 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+
+/// How long an API server may judge by the older type of a kind once the newer one is established.
+const TYPE_TAKES_HOLD: Duration = Duration::from_secs(1);
 
 /// Everything a reload needs.
 pub(super) struct Reloader {
@@ -55,6 +58,8 @@ pub(super) struct Reloader {
     pub(super) operator: mpsc::Sender<ManagerRequest>,
     /// What the user asks for.
     pub(super) asked: mpsc::Receiver<Ask>,
+    /// Programs that have just taken over and whose writes the API server refuses.
+    pub(super) unfit: mpsc::Receiver<UnfitWrite>,
     /// Whether to poll rather than listen.
     pub(super) poll: bool,
     /// Whether saved charts wait for the user's word from the start.
@@ -103,6 +108,10 @@ impl Reloader {
                 batch = watcher.next(&self.project.root) => (Some(batch), false),
                 () = memory.retry.due() => {
                     self.retry_crds(&mut memory).await;
+                    continue;
+                }
+                Some(found) = self.unfit.recv() => {
+                    self.go_back(&mut memory, &found).await;
                     continue;
                 }
                 // What was withheld until the answer is read now. The sender lives as long as `self`.
@@ -258,8 +267,21 @@ impl Reloader {
         if let Some(loaded) = memory.files.loader.renew(&affected) {
             self.publish_set(memory, loaded, files, told.stale).await;
         }
+        if apply && memory.files.loader.try_refused_again(&kind) {
+            self.reload(memory, None, false).await;
+        }
         let what = if apply { "changed" } else { "stays as it was" };
         Ok(format!("the type of {} {what}", kind.kind))
+    }
+
+    /// A program that has just taken over writes what the API server refuses: the one before it serves again.
+    async fn go_back(&self, memory: &mut Memory, found: &UnfitWrite) {
+        let kind = &found.object.gvk;
+        let Some(loaded) = memory.files.loader.go_back(kind, found.sources, &found.problem) else { return };
+        let files = self.publish.borrow().files.clone();
+        let run = shadow::refused_live(&found.object, &found.problem, &files);
+        self.events.emit(Event::ShadowRun(Arc::new(run))).await;
+        self.publish_set(memory, loaded, files, Vec::new()).await;
     }
 
     /// The user's word about a held reconciler or chart.
@@ -296,8 +318,9 @@ impl Reloader {
         Ok(format!("{named} of {} {what}", kind.kind))
     }
 
-    /// New programs, and charts where saved ones are held, are tried on every object before they take over.
-    async fn try_out(&self, memory: &mut Memory, loaded: &mut Loaded, files: &[String]) {
+    /// New programs, and charts where saved ones are held, are tried on every object before they take over. The types of
+    /// `retyped` changed just now.
+    async fn try_out(&self, memory: &mut Memory, loaded: &mut Loaded, files: &[String], retyped: &[Gvk]) {
         // Whatever waited has been replaced, or undone, by this load.
         let still = |kind: &Gvk| memory.files.loader.waits(kind);
         let (waiting, answered): (Vec<_>, Vec<_>) =
@@ -315,7 +338,10 @@ impl Reloader {
             let verdict = match (trial.watch.chart().is_some(), memory.hold, trial.is_program()) {
                 (true, false, false) => None,
                 (true, true, _) => Some(shadow::hold(&self.operator, &trial, files, number).await),
-                (_, _, true) | (false, _, false) => shadow::run(&self.operator, &trial, files, number).await,
+                (_, _, true) | (false, _, false) => {
+                    let retyped = retyped.contains(&trial.watch.gvk);
+                    self.shadow_run(&trial, files, number, retyped).await
+                }
             };
             let Some(verdict) = verdict else { continue };
             let refused = verdict.run.decision == ShadowDecision::Refused;
@@ -332,20 +358,38 @@ impl Reloader {
         }
     }
 
-    /// CRDs first, then the sources, so that the kinds exist when the operator begins to watch them.
+    /// Tries a program. An API server may judge by the older type for a moment after that has changed.
+    async fn shadow_run(
+        &self,
+        trial: &Trial,
+        files: &[String],
+        number: u64,
+        retyped: bool,
+    ) -> Option<shadow::Verdict> {
+        let verdict = shadow::run(&self.operator, trial, files, number).await?;
+        if !retyped || verdict.run.decision != ShadowDecision::Refused {
+            return Some(verdict);
+        }
+        tokio::time::sleep(TYPE_TAKES_HOLD).await;
+        shadow::run(&self.operator, trial, files, number).await
+    }
+
+    /// CRDs first, so that the kinds exist when the operator begins to watch them, and new programs are tried with the types
+    /// that they were written for; then the sources.
     async fn bring_live(&self, memory: &mut Memory, mut loaded: Loaded, files: Vec<String>) {
         self.write_declarations(&loaded.sources).await;
-        self.try_out(memory, &mut loaded, &files).await;
-        let mut stale = Vec::new();
+        let (mut stale, mut retyped) = (Vec::new(), Vec::new());
         if !self.read_only.holds() {
             let since = loaded.sources.saved_at.unwrap_or_else(Instant::now);
             let origin = Origin { sources: loaded.sources.number, files: &files, since };
             let outcome = memory.crds.apply(&self.client, &loaded.sources.definitions, origin).await;
+            retyped = outcome.changed_types();
             let told = self.tell(outcome).await;
             self.retry_after(memory, told.again);
             loaded.errors.extend(told.errors);
             stale = told.stale;
         }
+        self.try_out(memory, &mut loaded, &files, &retyped).await;
         self.publish_set(memory, loaded, files, stale).await;
     }
 
@@ -364,11 +408,7 @@ impl Reloader {
         let sources = Arc::clone(&self.publish.borrow());
         let origin = Origin { sources: sources.number, files: &sources.files, since: Instant::now() };
         let outcome = memory.crds.apply(&self.client, &sources.definitions, origin).await;
-        let came = outcome.events.iter().filter_map(|event| match event {
-            Event::TypeChanged(changed) => Some(changed.kind.clone()),
-            _ => None,
-        });
-        let came: Vec<Gvk> = came.collect();
+        let came = outcome.changed_types();
         let told = self.tell(outcome).await;
         self.retry_after(memory, told.again);
         if came.is_empty() && told.errors.is_empty() {
@@ -378,6 +418,13 @@ impl Reloader {
             loaded.errors.extend(told.errors);
             let files = sources.files.clone();
             self.publish_set(memory, loaded, files, told.stale).await;
+        }
+        let mut refused = false;
+        for kind in &came {
+            refused |= memory.files.loader.try_refused_again(kind);
+        }
+        if refused {
+            self.reload(memory, None, false).await;
         }
     }
 

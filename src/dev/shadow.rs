@@ -121,6 +121,23 @@ pub(super) async fn hold(
     Verdict { run, problem: Some(problem), held: Some(held) }
 }
 
+/// What the first reconciles of a program have shown, which its shadow run did not: the API server refuses its writes.
+pub(super) fn refused_live(object: &ObjectRef, problem: &Diagnostic, files: &[String]) -> ShadowRun {
+    ShadowRun {
+        at: Timestamp::now(),
+        kind: object.gvk.clone(),
+        files: files.to_vec(),
+        objects: vec![ShadowObject {
+            object: object.clone(),
+            problem: Some(problem.clone()),
+            ..ShadowObject::default()
+        }],
+        ran: 1,
+        decision: ShadowDecision::Refused,
+        took: Duration::ZERO,
+    }
+}
+
 fn note_skipped(found: &Shadowed) {
     for Skipped { object, why } in &found.skipped {
         tracing::info!("the shadow run says nothing about {object}: {why}");

@@ -161,6 +161,6 @@ pub enum ShadowDecision {
     Switched,
     /// It waits for the user's word: it would delete something, or saved charts are held.
     Held,
-    /// It threw; the older one keeps running.
+    /// It threw, or the API server would refuse what it writes; the older one keeps running.
     Refused,
 }

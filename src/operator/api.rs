@@ -191,14 +191,15 @@ impl Api {
         Ok(self.wrote(at.resource, live.and_then(meta::resource_version), applied))
     }
 
-    /// What applying would make of an object, in a dry run: nothing is written.
+    /// What applying would make of an object, or of one of its subresources, in a dry run: nothing is written.
     pub(crate) async fn try_apply(
         &self,
         at: &At<'_>,
+        subresource: &str,
         object: &Value,
         manager: &str,
     ) -> Result<Value, ApiError> {
-        let path = format!("{}?fieldManager={}&force=true&dryRun=All", at.path(""), escape(manager));
+        let path = format!("{}?fieldManager={}&force=true&dryRun=All", at.path(subresource), escape(manager));
         let applied = self.send(Method::PATCH, path, Some(object), APPLY).await?;
         Ok(at.resource.complete(applied))
     }

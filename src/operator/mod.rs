@@ -14,6 +14,7 @@ pub mod read_only;
 mod reconcile;
 mod settings;
 mod shadowed;
+mod unfit;
 pub use foresight::foresee;
 pub use reconcile::end_programs;
 mod watch;

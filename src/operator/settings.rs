@@ -1,7 +1,9 @@
 //! How the operator runs: what the command line and the project's files choose.
 
 use super::read_only::ReadOnly;
+use super::unfit::UnfitWrite;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// How the manager runs.
 #[derive(Clone, Debug)]
@@ -38,6 +40,8 @@ pub struct Settings {
     pub fresh_randomness: Option<u64>,
     /// Calls are made as a ServiceAccount whose roles somebody keeps, who tells what they lack.
     pub roles_kept: bool,
+    /// Where refused writes of programs that have just taken over are reported.
+    pub unfit: Option<mpsc::Sender<UnfitWrite>>,
 }
 
 /// Whose rendering the charts get.
@@ -88,6 +92,7 @@ impl Default for Settings {
             leave: Duration::from_secs(5),
             fresh_randomness: None,
             roles_kept: false,
+            unfit: None,
         }
     }
 }

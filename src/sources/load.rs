@@ -199,6 +199,12 @@ impl Loader {
         let charts: Vec<(Gvk, Place)> =
             self.entries.iter().map(|entry| (entry.gvk.clone(), entry.place.clone())).collect();
         let defined = definitions::defined(definitions);
+        let then = self.before.as_ref().map(|before| before.definitions.as_slice()).unwrap_or_default();
+        let crd = |all: &[Arc<Definition>], kind: &Gvk| {
+            let found = all.iter().find(|one| one.gvk().is_some_and(|gvk| same_kind(&gvk, kind)));
+            found.map(|one| one.crd.clone())
+        };
+        self.reconcilers.try_refused_again(|kind| crd(then, kind) != crd(definitions, kind));
         let loaded = self.reconcilers.load(files, &defined, &charts, forced, diagnostics);
         let fresh = self.charts.load_named(&files.named_charts, &new.named, forced, diagnostics);
         Programs { loaded, fresh, named: self.charts.named() }

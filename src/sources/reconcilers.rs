@@ -31,6 +31,8 @@ struct Loading {
     previous: Option<(Arc<dyn Program>, Texts)>,
     /// One that waits for the user's word.
     waiting: Option<(Arc<dyn Program>, Texts)>,
+    /// The kind whose objects the newest one was refused on; its files are read again once the type of that kind is another.
+    refused: Option<Gvk>,
     broken: Option<Diagnostic>,
 }
 
@@ -153,6 +155,7 @@ impl Reconcilers {
         }
         loading.content = content;
         loading.waiting = None;
+        loading.refused = None;
         if loading.good.is_some() && loading.files == *texts && !forced {
             // The edit was undone: what serves is what the files say.
             loading.broken = None;
@@ -190,7 +193,26 @@ impl Reconcilers {
         let newest = loading.good.replace(good);
         let texts = std::mem::replace(&mut loading.files, files);
         loading.waiting = newest.map(|newest| (newest, texts)).filter(|_| waits);
+        loading.refused = problem.kind.clone().filter(|_| !waits);
         loading.broken = Some(problem.clone());
+    }
+
+    /// The program that served before the newest one of a file serves again, where it is still known.
+    pub(super) fn go_back(&mut self, path: &str, problem: &Diagnostic) -> Option<(Arc<dyn Program>, Texts)> {
+        self.loading.get(path)?.previous.as_ref()?;
+        self.hold_back(path, problem, false);
+        let loading = self.loading.get(path)?;
+        Some((loading.good.clone()?, loading.files.clone()))
+    }
+
+    /// Reads refused programs of kinds again at the next load; whether there are any.
+    pub(super) fn try_refused_again(&mut self, is_it: impl Fn(&Gvk) -> bool) -> bool {
+        let mut any = false;
+        for loading in self.loading.values_mut().filter(|one| one.refused.as_ref().is_some_and(&is_it)) {
+            loading.content = 0;
+            any = true;
+        }
+        any
     }
 
     /// Whether one waits.

@@ -4,7 +4,7 @@
 use crate::gadget::{GADGET, RECONCILER, SAMPLE, TYPES, is_gadget, start};
 use crate::inner_loop::Opdev;
 use opdev::event::{
-    CauseKind, Event, Held, HeldChange, KindHealth, Level, Reconcile, Request, RequestOutcome,
+    CauseKind, Event, Held, HeldChange, KindHealth, Level, Outcome, Reconcile, Request, RequestOutcome,
     ShadowDecision, SourcesChanged, TypeChanged, Verdict, Weight,
 };
 use std::fs;
@@ -278,6 +278,83 @@ async fn shadow_run(opdev: &Opdev, mark: usize) -> Arc<opdev::event::ShadowRun> 
             _ => None,
         })
         .await
+}
+
+fn failed_gadgets(opdev: &Opdev, mark: usize) -> usize {
+    let failed = |event: &Event| matches!(event, Event::Reconciled(pass) if is_gadget(pass) && pass.outcome == Outcome::Failed);
+    opdev.since(mark).iter().filter(|event| failed(event)).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_field_that_the_type_lacks_is_refused_before_it_serves_and_serves_once_it_is_declared() {
+    let opdev = start().await;
+    let mark = opdev.mark();
+    opdev.edit(RECONCILER, |text| {
+        text.replace("seen: self.spec.size }", "seen: self.spec.size, colour: \"red\" }")
+    });
+    let run = shadow_run(&opdev, mark).await;
+    assert_eq!(run.decision, ShadowDecision::Refused, "{run:?}");
+    let live = sources(&opdev, mark).await;
+    let KindHealth::Stale { problem } = health(&live) else { panic!("{:?}", health(&live)) };
+    assert!(problem.message.contains(".status.colour: field not declared in schema"), "{problem:?}");
+    assert!(problem.hint.as_ref().is_some_and(|hint| hint.contains("declare the field")), "{problem:?}");
+    assert_eq!(failed_gadgets(&opdev, mark), 0, "the older program serves on");
+
+    let mark = opdev.mark();
+    opdev.edit(TYPES, |text| {
+        text.replace(
+            "\tSeen int32 `json:\"seen,omitempty\"`",
+            "\tSeen int32 `json:\"seen,omitempty\"`\n\t// +optional\n\tColour string `json:\"colour,omitempty\"`",
+        )
+    });
+    let run = shadow_run(&opdev, mark).await;
+    assert_eq!(run.decision, ShadowDecision::Switched, "{run:?}");
+    opdev
+        .reconcile("the status", mark, |pass| {
+            is_gadget(pass) && pass.status.iter().any(|change| change.path.to_string() == ".status.colour")
+        })
+        .await;
+    assert_eq!(failed_gadgets(&opdev, mark), 0);
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_whose_first_write_is_refused_gives_way_to_the_one_before_it() {
+    let opdev = start().await;
+    let mark = opdev.mark();
+    // Each dry run has the port to itself.
+    opdev.edit(RECONCILER, |text| {
+        text.replace("export const owns = [", "export const owns = [\"v1/Service\", ").replace(
+            "map(\"two\", 2)]",
+            "map(\"two\", 2), ...[\"a\", \"b\"].map((name) => ({ apiVersion: \"v1\", kind: \"Service\", \
+             metadata: { name }, spec: { type: \"NodePort\", ports: [{ port: 80, nodePort: 30123 }] } }))]",
+        )
+    });
+    assert_eq!(shadow_run(&opdev, mark).await.decision, ShadowDecision::Switched);
+    let pass = opdev
+        .reconcile("the refused pass", mark, |pass| is_gadget(pass) && pass.outcome == Outcome::Failed)
+        .await;
+    let back = opdev
+        .wait("the program before it", mark, |event| match event {
+            Event::SourcesChanged(live) if matches!(health(live), KindHealth::Stale { .. }) => {
+                Some(Arc::clone(live))
+            }
+            _ => None,
+        })
+        .await;
+    let KindHealth::Stale { problem } = health(&back) else { panic!("{:?}", health(&back)) };
+    assert!(
+        problem.message.contains("30123") && problem.message.contains("Gadget default/top"),
+        "{problem:?}"
+    );
+    let after = opdev
+        .reconcile("the pass of the older one", mark, |pass| {
+            is_gadget(pass) && pass.sources == back.sources && pass.outcome != Outcome::Failed
+        })
+        .await;
+    assert!(after.id > pass.id);
+    assert!(failed_gadgets(&opdev, mark) <= 2, "it is not tried again and again");
+    opdev.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

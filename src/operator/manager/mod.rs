@@ -19,6 +19,7 @@ use super::queue::{Ended, Kind, Origin, Queue, Trace, Urgency, kind_of};
 use super::reconcile;
 pub use super::settings::{HelmCompat, OnSave, Settings};
 pub use super::shadowed::Shadowed;
+pub use super::unfit::UnfitWrite;
 use super::watch::stream::Streams;
 use crate::event::{
     Cause, CauseKind, Event, Level, Notice, PauseScope, Paused, QueueChanged, ReconcileStarted, Relation,

@@ -1,9 +1,12 @@
 //! The end of a worker: its report, or its panic, becomes the `Reconciled` event and the object's next turn.
 
-use super::Manager;
 use super::kinds::Seen;
 use super::wakes::Wake;
-use crate::event::{Cause, CauseKind, Event, Failure, Level, LogLine, Outcome, Reconcile, Requeue, mask};
+use super::{Manager, UnfitWrite};
+use crate::event::{
+    Cause, CauseKind, Diagnostic, Event, Failure, Level, LogLine, Outcome, Place, Reconcile, Requeue,
+    Severity, mask, words,
+};
 use crate::operator::echo::mark;
 use crate::operator::missing_right::FORBIDDEN_HINT;
 use crate::operator::queue::{Ended, Mark, Origin, Retry, Taken, Urgency};
@@ -52,6 +55,7 @@ impl Manager {
         let failed = report.failure.is_some();
         self.say_warnings(&running, &report, &known).await;
         self.say_missing_right(&running, &report).await;
+        self.report_unfit(&running, &report);
         let (ended, requeue) = next_turn(&report, running.taken.failures, self.settings.roles_kept);
         let echo = Arc::clone(&self.api.echo);
         let read = report.known.iter().filter(|(_, wrote)| !wrote);
@@ -141,6 +145,33 @@ impl Manager {
         for (message, hint) in &report.notices {
             self.notice(Level::Warn, message.clone(), hint.clone(), object.clone()).await;
         }
+    }
+
+    /// A program whose first reconciles after a save write what does not fit its kind is reported: another try writes the same.
+    fn report_unfit(&self, running: &Running, report: &Report) {
+        let Some(failure) = report.failure.as_ref().filter(|failure| failure.unfit) else { return };
+        let (Some(unfit), kind) = (&self.settings.unfit, &running.object.gvk) else { return };
+        let saved = running.taken.causes.iter().find_map(|cause| match cause.kind {
+            CauseKind::Reload { sources, .. } => Some(sources),
+            _ => None,
+        });
+        let watch = self.sources.watch(&kind.group, &kind.kind);
+        let (Some(sources), Some(program)) = (saved, watch.and_then(|watch| watch.program())) else { return };
+        let problem = Diagnostic {
+            severity: Severity::Error,
+            message: format!(
+                "the API server refuses what the saved reconciler of {} writes (on {}): {}",
+                kind.kind,
+                running.object,
+                words::one_line(&failure.chain.join(": "))
+            ),
+            place: Some(Place { file: program.path.clone(), line: 0, column: 0 }),
+            excerpt: None,
+            hint: Some("the older reconciler runs again; correct the file and save it".to_owned()),
+            kind: Some(kind.clone()),
+        };
+        // Where many objects fail at once, the first report is enough.
+        let _ = unfit.try_send(UnfitWrite { object: running.object.clone(), sources, problem });
     }
 
     /// A right that the kubeconfig's user lacks is told once, until the object that it was missing for is reconciled again.

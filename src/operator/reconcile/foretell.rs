@@ -6,7 +6,7 @@ use super::compare::changes;
 use super::objects::{PARALLEL, Wanted};
 use super::overlay::overlay;
 use crate::event::{Action, ObjectChange, mask};
-use crate::operator::api::{Api, ApiError};
+use crate::operator::api::{Api, ApiError, At};
 use crate::operator::read_only::REFUSAL;
 use crate::tap::change::managers_of;
 use futures::stream::{self, StreamExt};
@@ -42,9 +42,12 @@ pub(super) struct Foretold {
 }
 
 /// What one dry run has said.
-enum Answer {
+pub(super) enum Answer {
+    /// The object after the write.
     After(Value),
+    /// The API server would refuse the write, in its words.
     Refused(String),
+    /// It could not be asked, and why.
     Unknown(String),
 }
 
@@ -90,16 +93,44 @@ async fn try_out(api: &Api, intent: &Intent<'_>, ask: Ask) -> Option<Answer> {
     let Intent { wanted, live, manager, force } = intent;
     let applied = match (live, force) {
         (Some(live), Force::Replace) => replaced(api, wanted, live).await,
-        (Some(live), Force::Fallback) => match api.try_apply(&wanted.at(), &wanted.object, manager).await {
+        (Some(live), Force::Fallback) => match api.try_apply(&wanted.at(), "", &wanted.object, manager).await
+        {
             Err(ApiError::Refused { code: 422, .. }) => replaced(api, wanted, live).await,
             other => other,
         },
-        (Some(_), Force::No) | (None, _) => api.try_apply(&wanted.at(), &wanted.object, manager).await,
+        (Some(_), Force::No) | (None, _) => api.try_apply(&wanted.at(), "", &wanted.object, manager).await,
     };
-    Some(match applied {
+    Some(answer(applied))
+}
+
+fn answer(applied: Result<Value, ApiError>) -> Answer {
+    match applied {
         Ok(after) => Answer::After(after),
         Err(error) => judge(&error),
-    })
+    }
+}
+
+/// What the write of a status would do. `object` is applied to the `subresource`.
+pub(super) async fn foretell_status(
+    api: &Api,
+    at: &At<'_>,
+    (object, subresource): (&Value, &str),
+    manager: &str,
+    ask: Ask,
+) -> Answer {
+    match ask {
+        Ask::Server => answer(api.try_apply(at, subresource, object, manager).await),
+        Ask::Nobody => Answer::After(object.clone()),
+    }
+}
+
+/// Whether the API server refused what was to be written because it does not fit its kind: the same text is refused again.
+pub(super) fn is_unfit(error: &ApiError) -> bool {
+    match error {
+        ApiError::Refused { code: 400 | 422, .. } => matches!(judge(error), Answer::Refused(_)),
+        ApiError::Refused { message, .. } => UNFIT.iter().any(|begin| message.starts_with(begin)),
+        ApiError::Unreachable(_) | ApiError::NotServed(_) | ApiError::ReadOnly => false,
+    }
 }
 
 async fn replaced(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, ApiError> {
@@ -195,6 +226,15 @@ mod tests {
             "failed to convert new object (default/web; apps/v1, Kind=Deployment) …"
         )));
         assert!(!is_refused(ApiError::Unreachable("gone".to_owned())));
+    }
+
+    #[test]
+    fn only_a_text_that_does_not_fit_its_kind_is_refused_again_for_sure() {
+        assert!(is_unfit(&refused(422, "spec.selector: field is immutable")));
+        assert!(is_unfit(&refused(500, "failed to create typed patch object (default/top): .status.x")));
+        assert!(!is_unfit(&refused(409, "the object has been modified")));
+        assert!(!is_unfit(&refused(403, "exceeded quota: pods")));
+        assert!(!is_unfit(&refused(404, "namespaces \"a\" not found")));
     }
 
     #[test]

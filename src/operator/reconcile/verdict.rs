@@ -1,5 +1,6 @@
 //! How a pass ends: well, with an outcome, or with a fault that keeps its whole chain of causes. Pure.
 
+use super::foretell::is_unfit;
 use super::memory::Memory;
 use super::status::{IRRECONCILABLE, RELEASE_FAILED};
 use crate::event::{Diagnostic, Level, ObjectChange, Outcome, ReleaseChange, Requeue, Step, mask};
@@ -50,6 +51,8 @@ pub(in crate::operator) struct Failed {
     pub(in crate::operator) retry: bool,
     /// The right that was missing, where that is why.
     pub(in crate::operator) missing: Option<MissingRight>,
+    /// Whether the API server refused a write because it does not fit its kind.
+    pub(in crate::operator) unfit: bool,
 }
 
 impl Report {
@@ -83,7 +86,8 @@ impl Report {
 
     /// A pass that could not even begin, or that broke off.
     pub(in crate::operator) fn failed(chain: Vec<String>) -> Report {
-        let failure = Some(Failed { missing: missing_right(&chain), chain, diagnostic: None, retry: true });
+        let missing = missing_right(&chain);
+        let failure = Some(Failed { missing, chain, diagnostic: None, retry: true, unfit: false });
         Report { failure, ..Report::of(Outcome::Failed) }
     }
 
@@ -190,7 +194,8 @@ impl Fault {
         }
         let blamed = || self.error.downcast_ref::<Blamed>().map(|blamed| blamed.0.clone());
         let diagnostic = self.diagnostic.map(|diagnostic| *diagnostic).or_else(blamed);
-        Failed { missing: missing_right(&chain), chain, diagnostic, retry: self.retry }
+        let unfit = self.error.chain().filter_map(|cause| cause.downcast_ref()).any(is_unfit);
+        Failed { missing: missing_right(&chain), chain, diagnostic, retry: self.retry, unfit }
     }
 }
 

@@ -85,6 +85,36 @@ impl Loader {
         Some(self.publish(sources, vec![gvk.clone()]))
     }
 
+    /// The program that came with a set does not fit: the one before it serves again, and its objects are reconciled. `None`
+    /// where another one serves by now, or none came before it.
+    pub fn go_back(&mut self, gvk: &Gvk, number: u64, problem: &Diagnostic) -> Option<Loaded> {
+        let (watch, mut sources) = self.next(gvk)?;
+        let program = watch.program().filter(|_| watch.changed_in == number)?;
+        let (older, files) = self.reconcilers.go_back(&program.path, problem)?;
+        let reconciler = TypeReconciler { program: Some(older), files, ..TypeReconciler::clone(program) };
+        let watch = Watch {
+            reconciler: Reconciler::Type(Arc::new(reconciler)),
+            broken: Some(problem.clone()),
+            changed_in: sources.number,
+            ..Watch::clone(&watch)
+        };
+        replace(&mut sources, watch);
+        sources.diagnostics.push(problem.clone());
+        let loaded = self.publish(sources, vec![gvk.clone()]);
+        Some(Loaded { errors: vec![problem.clone()], ..loaded })
+    }
+
+    /// A program of a kind that was refused is tried again at the next load: its type is another one now. False where there is
+    /// none.
+    pub fn try_refused_again(&mut self, gvk: &Gvk) -> bool {
+        let same = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
+        let any = self.reconcilers.try_refused_again(same);
+        if any {
+            self.content = 0;
+        }
+        any
+    }
+
     /// What waits for a kind is dropped; a new set that says why it does not serve.
     pub fn discard(&mut self, gvk: &Gvk, problem: &Diagnostic) -> Option<Loaded> {
         let (watch, mut sources) = self.next(gvk)?;

@@ -159,6 +159,29 @@ fn a_broken_edit_keeps_the_last_good_program_and_mending_it_serves() {
 }
 
 #[test]
+fn a_program_gives_way_to_the_one_before_it_once_and_only_where_it_still_serves() {
+    let mut loader = Loader::default();
+    let gvk = Gvk::new("a.b", "v1", "PodSet");
+    let problem = problem("config/reconcilers/podset.ts", "refused".to_owned());
+    let program = |loaded: &Loaded| {
+        let watch = loaded.sources.watch("a.b", "PodSet").unwrap();
+        (watch.broken.is_some(), Arc::clone(watch.program().unwrap().program.as_ref().unwrap()))
+    };
+    let first = loader.load(&files(&[("podset.ts", GOOD)]), &[], None, false).unwrap();
+    assert!(loader.go_back(&gvk, first.sources.number, &problem).is_none(), "nothing came before it");
+    let other = files(&[("podset.ts", &GOOD.replace("[]", "[ ]"))]);
+    let second = loader.load(&other, &[], None, false).unwrap();
+    assert!(loader.go_back(&gvk, first.sources.number, &problem).is_none(), "a newer one serves");
+    let back = loader.go_back(&gvk, second.sources.number, &problem).unwrap();
+    assert_eq!(back.affected, std::slice::from_ref(&gvk));
+    assert!(Arc::ptr_eq(&program(&first).1, &program(&back).1) && program(&back).0);
+    assert!(loader.go_back(&gvk, back.sources.number, &problem).is_none(), "there is none before that");
+    assert!(loader.load(&other, &[], None, false).is_none(), "the same file is not tried again");
+    assert!(!loader.try_refused_again(&Gvk::new("a.b", "v1", "One")));
+    assert!(!loader.try_refused_again(&gvk), "its problem names no kind");
+}
+
+#[test]
 fn only_those_that_import_a_saved_module_are_loaded_again() {
     let uses = "import { n } from \"./lib/shared.ts\";\nexport function reconcile(self) { return { status: { n } }; }\n";
     let with =

@@ -5,13 +5,15 @@ use super::memory::Memory;
 use super::observe::Source;
 use super::pass::{Done, Pass};
 use super::plan::Plan;
-use super::status::merged;
+use super::status::{merged, same};
 use crate::event::{Action, ObjectChange, ShadowObject, mask};
 use crate::operator::discovery::Resource;
 use crate::operator::reconcile::apply::Force;
 use crate::operator::reconcile::engine::Clock;
 use crate::operator::reconcile::foresee;
-use crate::operator::reconcile::foretell::{Ask, Foretold, Intent, foretell, removal};
+use crate::operator::reconcile::foretell::{
+    Answer, Ask, Foretold, Intent, foretell, foretell_status, removal,
+};
 use crate::operator::reconcile::host::Outside;
 use crate::operator::reconcile::inject::Owner;
 use crate::operator::reconcile::memory::Job;
@@ -97,20 +99,17 @@ impl Pass {
                 return Ok(self.failed(&Diagnostic::error(text, None)));
             }
         };
-        let foretold = self.foretell(&plan, &desired, ask).await;
+        let mut foretold = self.foretell(&plan, &desired, ask).await;
+        let status = self.status_ahead(&desired, &observed.now, ask, &mut foretold).await;
         let mut found = match foretold.refused.first() {
             // The program is to blame for what it wants.
-            Some((object, why)) => {
-                self.failed(&Diagnostic::error(format!("the API server would refuse {object}: {why}"), None))
-            }
+            Some((object, why)) => self.failed(&refusal(object, why)),
             None => ShadowObject { object: self.parent.reference.clone(), ..ShadowObject::default() },
         };
         found.children = foretold.changes;
         found.unsure = foretold.unsure;
         found.children.extend(release_changes(&observed.releases, &desired));
-        let now = observed.now.clone();
-        let generation = meta::generation(&self.parent.object);
-        if let Some(status) = merged(&self.status_before, &desired, generation, &now) {
+        if let Some(status) = status {
             found.status = mask::changes(
                 &self.parent.reference.gvk.kind,
                 status_changes(&self.status_before, Some(&status)),
@@ -121,6 +120,32 @@ impl Pass {
         found.children.iter_mut().for_each(|child| mask::values_of(&mut child.changes, &secrets));
         found.unsure.iter_mut().for_each(|why| *why = mask::text(why, &secrets));
         Ok(found)
+    }
+
+    /// The status after the pass; `None` where it stays as it is.
+    async fn status_ahead(
+        &self,
+        desired: &Desired,
+        now: &str,
+        ask: Ask,
+        foretold: &mut Foretold,
+    ) -> Option<Value> {
+        let status = merged(&self.status_before, desired, meta::generation(&self.parent.object), now)?;
+        if same(&status, &self.status_before) {
+            return None;
+        }
+        let (object, subresource) = self.status_write(&status);
+        let parent = &self.parent;
+        let answer =
+            foretell_status(&self.api, &parent.at(), (&object, subresource), &self.manager, ask).await;
+        match answer {
+            Answer::After(after) => return after.get("status").cloned(),
+            Answer::Refused(why) => foretold.refused.push((parent.reference.clone(), why)),
+            Answer::Unknown(why) => {
+                foretold.unsure.push(format!("the status of {}: {why}", parent.reference))
+            }
+        }
+        Some(status)
     }
 
     /// Calls the program. The outer error says why nothing is known.
@@ -183,6 +208,16 @@ impl Pass {
         found.changes.extend(plan.remove.iter().map(|(wanted, _)| removal(wanted.reference())));
         found
     }
+}
+
+/// What the API server would refuse, and what helps.
+fn refusal(object: &ObjectRef, why: &str) -> Diagnostic {
+    let mut found = Diagnostic::error(format!("the API server would refuse {object}: {why}"), None);
+    if why.contains(".status.") && why.contains("field not declared in schema") {
+        let hint = "declare the field in the status of the type, or leave it out of the script";
+        found.hint = Some(hint.to_owned());
+    }
+    found
 }
 
 fn change(object: ObjectRef, action: Action) -> ObjectChange {

@@ -22,13 +22,7 @@ impl Pass {
         if self.own.status.as_ref().is_some_and(|(w, after)| same(w, &wanted) && same(after, &before)) {
             return Ok(());
         }
-        let mut object = json!({
-            "apiVersion": self.parent.reference.gvk.api_version(), "kind": self.parent.reference.gvk.kind,
-            "metadata": {"name": self.parent.reference.name, "uid": self.owner.uid}, "status": wanted});
-        if let Some(namespace) = &self.parent.reference.namespace {
-            object["metadata"]["namespace"] = Value::from(namespace.as_str());
-        }
-        let subresource = if self.parent.resource.has_status { "status" } else { "" };
+        let (object, subresource) = self.status_write(&wanted);
         for _ in 0..CONFLICT_TRIES {
             let answer = self.api.apply(&self.parent.at(), subresource, &object, None, &self.manager).await;
             match answer {
@@ -55,6 +49,17 @@ impl Pass {
             }
         }
         Err(anyhow!("the object keeps changing")).context("could not write the status")
+    }
+
+    /// The object that is applied to write a status, and the subresource that takes it.
+    pub(super) fn status_write(&self, wanted: &Value) -> (Value, &'static str) {
+        let mut object = json!({
+            "apiVersion": self.parent.reference.gvk.api_version(), "kind": self.parent.reference.gvk.kind,
+            "metadata": {"name": self.parent.reference.name, "uid": self.owner.uid}, "status": wanted});
+        if let Some(namespace) = &self.parent.reference.namespace {
+            object["metadata"]["namespace"] = Value::from(namespace.as_str());
+        }
+        (object, if self.parent.resource.has_status { "status" } else { "" })
     }
 }
 
@@ -122,7 +127,7 @@ fn drop_nulls(value: &mut Value) {
 }
 
 /// Equal by meaning: an integer and a float of the same value, nothing and an empty map.
-fn same(a: &Value, b: &Value) -> bool {
+pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
