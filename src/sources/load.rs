@@ -12,6 +12,7 @@ use super::chart_settings::ChartSettings;
 use super::charts::Charts;
 use super::definitions::{self, Definition, Definitions};
 use super::files::{Prints, hash, problem};
+use super::installs::may_install;
 use super::reconcilers::{LoadedReconciler, Reconcilers};
 use super::time_limit::TimeLimit;
 use super::watches::{self, Entry};
@@ -283,14 +284,16 @@ impl Loader {
         let Programs { loaded, fresh, named } = programs;
         for program in loaded.into_iter().filter(|program| !program.beside) {
             let reconciler = program.to_reconciler(files, named.clone());
-            let LoadedReconciler { gvk, path, broken, fresh: is_fresh, .. } = program;
+            let LoadedReconciler { gvk, path, files: texts, broken, fresh: is_fresh, .. } = program;
             diagnostics.extend(broken.clone());
             let before = self.before(&gvk).and_then(|before| before.program());
             let affected = before.is_none_or(|before| {
                 is_fresh
                     || before.path != path
                     || before.allow != files.options.allow
-                    || fresh.iter().any(|chart| before.charts.contains_key(chart))
+                    || fresh
+                        .iter()
+                        .any(|chart| before.charts.contains_key(chart) && may_install(&texts, chart))
             });
             let watch = Watch {
                 gvk,

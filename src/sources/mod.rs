@@ -9,6 +9,7 @@ pub mod created;
 pub mod definitions;
 mod files;
 mod go_duration;
+mod installs;
 pub mod load;
 mod overrides;
 mod reconcilers;
