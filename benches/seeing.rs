@@ -124,6 +124,7 @@ fn memory() {
         at: Timestamp::UNIX_EPOCH,
         sources: 1,
         files: vec![],
+        removed: false,
         kinds: vec![kind],
         diagnostics: vec![],
         samples: vec![],

@@ -96,6 +96,7 @@ fn start() -> Vec<Event> {
         at,
         sources: 1,
         files: vec![],
+        removed: false,
         kinds,
         diagnostics: vec![],
         samples: vec![],

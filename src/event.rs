@@ -340,6 +340,9 @@ pub struct SourcesChanged {
     pub sources: u64,
     /// The files that led to it, relative to the project's root; empty at start.
     pub files: Vec<String>,
+    /// Whether these files were removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
     /// Every kind with its health.
     pub kinds: Vec<KindStatus>,
     /// Warnings of the whole set.

@@ -463,12 +463,14 @@ impl Reloader {
             }
         }
         let kinds = self.with_plurals(memory, loaded.kinds).await;
+        let removed = !files.is_empty() && !files.iter().any(|file| self.project.root.join(file).exists());
         let at = Timestamp::now();
         let sources = loaded.sources;
         let changed = SourcesChanged {
             at,
             sources: sources.number,
             files: files.clone(),
+            removed,
             kinds,
             diagnostics: sources.diagnostics.clone(),
             samples: sources.samples.clone(),

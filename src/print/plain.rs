@@ -172,7 +172,8 @@ fn sources(sources: &SourcesChanged) -> String {
     let kinds = if kinds.is_empty() { "no kinds".to_owned() } else { kinds };
     let mut text = format!("sources    {} live: {kinds}", sources.sources);
     if !sources.files.is_empty() {
-        text.push_str(&format!("; saved: {}", sources.files.join(", ")));
+        let what = if sources.removed { "removed" } else { "saved" };
+        text.push_str(&format!("; {what}: {}", sources.files.join(", ")));
     }
     for diagnostic in &sources.diagnostics {
         text.push_str(&format!("; {}", words::diagnostic(diagnostic)));

@@ -128,6 +128,7 @@ fn sources() -> SourcesChanged {
         at: at(),
         sources: 2,
         files: vec!["charts/m/values.yaml".to_owned()],
+        removed: false,
         kinds: vec![
             kind("A", KindHealth::Serving),
             kind("B", KindHealth::Stale { problem: problem() }),

@@ -173,6 +173,8 @@ pub struct State {
 pub struct Reload {
     /// The set that serves.
     pub live: Option<Arc<SourcesChanged>>,
+    /// Kinds that something of the set before reconciled, and nothing of this one does.
+    pub unserved: Arc<[String]>,
     /// That set has reached the cluster.
     pub settled: Option<Arc<ReloadSettled>>,
     /// Files changed since and could not be used.

@@ -2,7 +2,7 @@
 
 use super::{Seen, State};
 use crate::event::{
-    ConnectionChanged, Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Protection, Reconcile,
+    ConnectionChanged, Event, KindHealth, KindStatus, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Protection, Reconcile,
     SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
 };
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
@@ -172,6 +172,8 @@ impl State {
         self.objects.set_kinds(&sources.kinds);
         self.reload.failed = None;
         self.reload.settled = None;
+        self.reload.unserved =
+            self.reload.live.as_deref().map_or_else(Arc::default, |before| unserved(before, &sources));
         self.impact.sources_changed(&sources);
         self.reload.live = Some(sources);
     }
@@ -197,4 +199,15 @@ impl State {
             notices.pop_front();
         }
     }
+}
+
+/// Kinds that something of the set before reconciled, and nothing of this one does.
+fn unserved(before: &SourcesChanged, now: &SourcesChanged) -> Arc<[String]> {
+    let serves = |kind: &KindStatus| matches!(kind.health, KindHealth::Serving | KindHealth::Stale { .. });
+    let stays = |kind: &KindStatus| {
+        let same = |other: &&KindStatus| other.gvk.group == kind.gvk.group && other.gvk.kind == kind.gvk.kind;
+        now.kinds.iter().find(same).is_some_and(|other| !matches!(other.health, KindHealth::Shown { .. }))
+    };
+    let lost = before.kinds.iter().filter(|kind| serves(kind) && !stays(kind));
+    lost.map(|kind| kind.gvk.kind.clone()).collect()
 }

@@ -65,6 +65,7 @@ pub(super) fn sources(number: u64, kinds: &[(&str, KindHealth)]) -> Event {
         at: Timestamp::UNIX_EPOCH,
         sources: number,
         files: vec!["a.yaml".to_owned()],
+        removed: false,
         kinds: kinds.collect(),
         diagnostics: vec![],
         samples: vec![],

@@ -87,6 +87,7 @@ fn first_state() -> State {
         at,
         sources: 1,
         files: vec![],
+        removed: false,
         kinds: vec![KindStatus {
             gvk: reference().gvk,
             plural: "memcacheds".to_owned(),

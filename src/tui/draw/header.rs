@@ -6,9 +6,10 @@ use super::super::text::{Row, cut, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::process;
-use crate::event::{Protection, TroubleKind, words};
+use crate::event::{Diagnostic, Protection, ShadowRun, TroubleKind, words};
 use crate::state::State;
 use jiff::Timestamp;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A part of the left side.
@@ -143,6 +144,9 @@ fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Save {
     }
     let live = state.reload.live.as_ref();
     let sources = live.map_or_else(String::new, |live| format!("sources {} ◂ ", live.sources));
+    if let Some(files) = refused(state) {
+        return Save { role: Role::Bad, sources, text: format!("{} saved → refused", words::files(files)) };
+    }
     if let Some(failed) = &state.reload.failed {
         let place = failed.diagnostics.iter().find_map(|diagnostic| diagnostic.place.as_ref());
         let what = place
@@ -155,14 +159,6 @@ fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Save {
         let what = if held.files.is_empty() { held.kind.kind.clone() } else { words::files(&held.files) };
         return Save { role: Role::Busy, sources, text: format!("{what} saved → held, {key} answers") };
     }
-    let refused = state.impact.refused().filter(|run| live.is_none_or(|live| run.at >= live.at));
-    if let Some(run) = refused {
-        return Save {
-            role: Role::Bad,
-            sources,
-            text: format!("{} saved → refused", words::files(&run.files)),
-        };
-    }
     if let Some(save) = process::newest_save(state, view, now) {
         return told(save);
     }
@@ -174,6 +170,23 @@ fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Save {
     self::live(state)
 }
 
+/// The files of the newest save, where all that keeps them from serving is that they were tried and refused: by the API server
+/// in a dry run, or by what a program did in its shadow run.
+fn refused(state: &State) -> Option<&[String]> {
+    let run = state.impact.refused();
+    let Some(failed) = &state.reload.failed else {
+        let newest = |run: &&Arc<ShadowRun>| state.reload.live.as_ref().is_none_or(|live| run.at >= live.at);
+        return run.filter(newest).map(|run| run.files.as_slice());
+    };
+    let in_run = |problem: &Diagnostic| {
+        let told = run.into_iter().flat_map(|run| &run.objects).filter_map(|object| object.problem.as_ref());
+        told.map(|told| words::one_line(&told.message)).any(|told| problem.message.starts_with(&told))
+    };
+    let by_server = |problem: &Diagnostic| problem.message.starts_with("the API server would refuse ");
+    let all = failed.diagnostics.iter().all(|problem| by_server(problem) || in_run(problem));
+    all.then_some(failed.files.as_slice()).filter(|files| !files.is_empty())
+}
+
 fn live(state: &State) -> Save {
     let reload = &state.reload;
     let Some(now) = &reload.live else {
@@ -182,6 +195,11 @@ fn live(state: &State) -> Save {
     let sources = format!("sources {} ◂ ", now.sources);
     let save = |role, text: String| Save { role, sources: sources.clone(), text };
     let files = words::files(&now.files);
+    let saved = if now.removed { "removed" } else { "saved" };
+    if !reload.unserved.is_empty() && !files.is_empty() {
+        let kinds = reload.unserved.join(", ");
+        return save(Role::Changed, format!("{files} {saved} → nothing reconciles {kinds}"));
+    }
     let fresh = state.impact.fresh.iter().filter(|changed| !changed.files.is_empty());
     if let Some(took) = fresh.map(|changed| changed.took).max().filter(|_| !files.is_empty()) {
         let (role, then) = match &reload.settled {
@@ -193,7 +211,7 @@ fn live(state: &State) -> Save {
             }
             Some(_) | None => (Role::Good, String::new()),
         };
-        return save(role, format!("{files} saved → CRD live in {}{then}", words::took(took)));
+        return save(role, format!("{files} {saved} → CRD live in {}{then}", words::took(took)));
     }
     match &reload.settled {
         Some(settled) if !settled.files.is_empty() || !files.is_empty() => {
@@ -202,17 +220,17 @@ fn live(state: &State) -> Save {
                 0 => (Role::Good, String::new()),
                 n => (Role::Bad, format!(", {n} of {} failed", settled.objects)),
             };
-            save(role, format!("{files} saved → live in {}{failed}", words::took(settled.took)))
+            save(role, format!("{files} {saved} → live in {}{failed}", words::took(settled.took)))
         }
         None if !files.is_empty() && now.affected.is_empty() => {
-            save(Role::Good, format!("{files} saved → live, no object to reconcile"))
+            save(Role::Good, format!("{files} {saved} → live, no object to reconcile"))
         }
         None if !files.is_empty() => {
             let far = match state.live_objects() {
                 (_, 0 | 1) => "reconciling".to_owned(),
                 (live, all) => format!("{live} of {all} live"),
             };
-            save(Role::Busy, format!("{files} saved → {far}"))
+            save(Role::Busy, format!("{files} {saved} → {far}"))
         }
         Some(_) | None => {
             Save { role: Role::Dim, sources: String::new(), text: format!("sources {}", now.sources) }

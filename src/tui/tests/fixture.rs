@@ -132,6 +132,7 @@ pub(in crate::tui) fn sources(number: u64, files: &[&str]) -> Event {
         at: at("17:02:11"),
         sources: number,
         files: files.iter().map(|file| (*file).to_owned()).collect(),
+        removed: false,
         kinds: vec![kind("Memcached", "charts/memcached"), kind("MemcachedBackup", "charts/backup")],
         diagnostics: Vec::new(),
         samples: vec![

@@ -5,7 +5,9 @@ use super::fixture::{
     broken, busy, events, finished, held_type, in_theme, logged, now, of, shadow_run, sources, started,
     trust_asked, type_changed,
 };
-use crate::event::{Event, Level, RequestOutcome};
+use crate::event::{
+    Diagnostic, Event, KindHealth, Level, Place, ReloadFailed, RequestOutcome, Severity, SourcesChanged,
+};
 use crate::state::State;
 use crate::tui::view::ViewState;
 use crate::tui::{Input, Key, draw, update};
@@ -201,8 +203,60 @@ fn a_save_is_live_held_refused_or_discarded_and_nothing_is_green_beside_trouble(
     let Event::ShadowRun(run) = shadow_run().remove(0) else { panic!("no shadow run") };
     let mut run = crate::event::ShadowRun::clone(&run);
     run.decision = ShadowDecision::Refused;
-    let (line, green) = first(vec![Event::ShadowRun(run.into())]);
+    let files = run.files.clone();
+    run.objects[0].problem = Some(problem("boom"));
+    let run = Event::ShadowRun(run.into());
+    let (line, green) = first(vec![run.clone()]);
     assert!(line.contains("memcached.ts saved → refused") && !green, "{line}");
+    // As opdev tells it: the set that serves comes after the trial, then what keeps the newest files out.
+    let failed = |message: &str| {
+        let diagnostics = vec![problem(message)];
+        Event::ReloadFailed(ReloadFailed { at: now(), files: files.clone(), diagnostics, build: false })
+    };
+    let served = sources(8, &["config/reconcilers/memcached.ts"]);
+    for (message, word) in [
+        ("boom (on Memcached default/a)", "memcached.ts saved → refused"),
+        ("the API server would refuse memcacheds.cache.my.domain: x", "memcached.ts saved → refused"),
+        ("unexpected token", "memcached.ts:3:1 broken"),
+    ] {
+        let (line, green) = first(vec![run.clone(), served.clone(), failed(message)]);
+        assert!(line.contains(word) && !green, "{message}: {line}");
+    }
+}
+
+fn problem(message: &str) -> Diagnostic {
+    let place = Place { file: "config/reconcilers/memcached.ts".to_owned(), line: 3, column: 1 };
+    Diagnostic {
+        severity: Severity::Error,
+        message: message.to_owned(),
+        place: Some(place),
+        excerpt: None,
+        hint: None,
+        kind: None,
+    }
+}
+
+#[test]
+fn a_removed_file_is_not_called_saved_and_the_header_says_what_nothing_reconciles_any_more() {
+    let Event::SourcesChanged(set) = sources(8, &["config/reconcilers/memcached.ts"]) else {
+        panic!("no sources")
+    };
+    let mut set = SourcesChanged::clone(&set);
+    set.removed = true;
+    set.affected = Vec::new();
+    let line = |set: SourcesChanged| {
+        let state = of(events().into_iter().chain([Event::SourcesChanged(set.into())]).collect());
+        text(&screen(&state, &mut ViewState::default(), "", HOME))
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let same = line(set.clone());
+    assert!(same.contains("memcached.ts removed → live, no object to reconcile"), "{same}");
+    set.kinds[0].health = KindHealth::Shown { why: "it has no reconciler".to_owned() };
+    let lost = line(set);
+    assert!(lost.contains("memcached.ts removed → nothing reconciles Memcached"), "{lost}");
 }
 
 #[test]
