@@ -105,6 +105,8 @@ pub struct ManifestError {
     pub message: String,
     /// The place in the rendered document.
     pub place: Place,
+    /// How many lines of the rendered file stand before the document.
+    pub start: u32,
     /// The line of the rendered document that is meant.
     pub excerpt: String,
 }
@@ -296,11 +298,14 @@ pub(crate) fn parts_of(
         return Ok(Vec::new());
     }
     let known: HashMap<&str, &Arc<Part>> = before.iter().map(|part| (&*part.content, part)).collect();
-    let read = |content: &str| match known.get(content) {
+    let read = |start: u32, content: &str| match known.get(content) {
         Some(part) => Ok(Arc::clone(part)),
-        None => parse(path, content, compat).map(Arc::new),
+        None => match parse(path, content, compat) {
+            Ok(part) => Ok(Arc::new(part)),
+            Err(error) => Err(ManifestError { start, ..error }),
+        },
     };
-    split(text).into_iter().map(|(_, content)| read(content)).collect()
+    split(text).into_iter().map(|(start, content)| read(start, content)).collect()
 }
 
 /// The documents of files, sorted by path, in install order.
@@ -363,6 +368,7 @@ fn parse(path: &str, content: &str, compat: Compat) -> Result<Part, ManifestErro
         message: format!("YAML parse error on {path}: {message}"),
         excerpt: content.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().to_owned(),
         place: Place { file: path.to_owned(), line, column },
+        start: 0,
     };
     let node = yaml::parse_head(content, &["apiVersion", "kind", "metadata"])
         .map_err(|e| wrong(e.line, e.column, e.to_string()))?;

@@ -30,8 +30,9 @@ pub fn chart(folder: &str, files: &FileSet, error: &ChartError) -> Diagnostic {
 
 /// A chart that does not render.
 pub fn render(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
-    let hint = Some(error.hints.join("; ")).filter(|hints| !hints.is_empty());
-    let found = Diagnostic { hint, ..place(folder, chart, error) };
+    let found = place(folder, chart, error);
+    let hints: Vec<String> = error.hints.iter().cloned().chain(found.hint.clone()).collect();
+    let found = Diagnostic { hint: Some(hints.join("; ")).filter(|hints| !hints.is_empty()), ..found };
     // What a template says may quote the chart's own values.
     let mut secrets = Vec::new();
     chart_secrets(chart, &mut secrets);
@@ -59,13 +60,37 @@ fn place(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
             None,
         );
     };
+    if error.rendered.is_some() {
+        return unreadable(folder, chart, error, &at.file);
+    }
+    in_template(folder, chart, error, at)
+}
+
+fn in_template(
+    folder: &str,
+    chart: &Chart,
+    error: &RenderError,
+    at: &opdev_helm::chart::Place,
+) -> Diagnostic {
     let file = project_path(folder, chart.name(), &at.file);
-    // A document that is no YAML is placed by its lines, which are not those of the template.
-    let excerpt = match &error.rendered {
-        Some(_) => Some(mask::manifest(&error.excerpt)).filter(|text| !text.is_empty()),
-        None => source(chart, &at.file).and_then(|text| excerpt(&text, at.line, at.column)),
-    };
+    let excerpt = template_text(chart, &at.file).and_then(|text| excerpt(&text, at.line, at.column));
     diagnostic(error.message.clone(), Place { file, line: at.line, column: at.column }, excerpt)
+}
+
+/// A rendered document that is no YAML. The line that counts for people is the one of the template that wrote it; Helm's words
+/// name a line of the document.
+fn unreadable(folder: &str, chart: &Chart, error: &RenderError, template: &str) -> Diagnostic {
+    let rendered = Some(mask::manifest(&error.excerpt)).filter(|text| !text.trim().is_empty());
+    match &error.origin {
+        Some(origin) => {
+            let hint = rendered.map(|line| format!("it renders as `{}`", line.trim()));
+            Diagnostic { hint, ..in_template(folder, chart, error, origin) }
+        }
+        None => {
+            let file = project_path(folder, chart.name(), template);
+            diagnostic(error.message.clone(), Place { file, line: 0, column: 0 }, rendered)
+        }
+    }
 }
 
 /// What is wrong with a type file or a program, with the lines around the place. `files` holds the texts by the paths
@@ -106,12 +131,12 @@ fn diagnostic(message: String, place: Place, excerpt: Option<String>) -> Diagnos
 }
 
 /// The text of a template, also of a subchart's.
-fn source(chart: &Chart, path: &str) -> Option<String> {
+pub fn template_text(chart: &Chart, path: &str) -> Option<String> {
     if let Some(file) = chart.templates.iter().find(|file| file.name == path) {
         return Some(String::from_utf8_lossy(&file.data).into_owned());
     }
     let (name, rest) = path.strip_prefix("charts/")?.split_once('/')?;
-    chart.subcharts.iter().find(|one| one.name() == name).and_then(|one| source(one, rest))
+    chart.subcharts.iter().find(|one| one.name() == name).and_then(|one| template_text(one, rest))
 }
 
 /// Whether the chart's templates are sound as far as that can be told without an object: a text that does not
@@ -261,6 +286,48 @@ mod tests {
         let shown = program(&files, &found);
         assert_eq!(shown.excerpt.as_deref(), Some("1 | one\n2 |   two\n  |   ^"));
         assert_eq!((shown.severity, shown.hint.as_deref()), (Severity::Error, Some("do")));
+    }
+
+    #[test]
+    fn a_document_that_is_no_yaml_is_placed_where_its_template_wrote_it() {
+        let told = |template: &str| {
+            let files: FileSet = [
+                ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+                ("values.yaml", "image: \"nginx: latest\"\nlabels: {a: 1, b: 2}\n"),
+                ("templates/_names.tpl", "{{ define \"web.name\" }}\nname: a: b\n{{ end }}"),
+                ("templates/a.yaml", template),
+            ]
+            .into_iter()
+            .map(|(path, text)| (path, text.as_bytes()))
+            .collect();
+            let chart = Chart::load(&files).unwrap();
+            let error =
+                with_values(&chart, &Value::Object(serde_json::Map::new()), &Trials::default()).unwrap_err();
+            let found = render("charts/web", &chart, &error);
+            (
+                found.place.unwrap().to_string(),
+                found.excerpt.unwrap_or_default(),
+                found.hint.unwrap_or_default(),
+            )
+        };
+        // Five lines of the template are not in the document.
+        let (place, excerpt, hint) = told(
+            "{{/* a\nlong\ncomment */}}\n{{- if .Values.image }}\n---\nkind: A\nimage: {{ .Values.image }}\n{{- end }}\n",
+        );
+        assert!(place.starts_with("charts/web/templates/a.yaml:7:"), "{place}");
+        assert!(excerpt.contains("7 | image: {{ .Values.image }}\n  |          "), "{excerpt}");
+        assert_eq!(hint, "it renders as `image: nginx: latest`");
+        // What a loop wrote before moves the document's lines, too.
+        let (place, ..) = told("kind: A\n{{ range $k, $v := .Values.labels }}{{ $k }}: 1\n{{ end }}\nx: [\n");
+        assert!(place.starts_with("charts/web/templates/a.yaml:4"), "{place}");
+        // A template that is called writes what is wrong; what is included comes from the line that includes it.
+        let (place, ..) = told("kind: A\n{{ template \"web.name\" . }}\n");
+        assert!(place.starts_with("charts/web/templates/_names.tpl:2:"), "{place}");
+        let (place, ..) = told("kind: A\n\n{{ include \"web.name\" . | trim }}\n");
+        assert!(place.starts_with("charts/web/templates/a.yaml:3:"), "{place}");
+        // The second document of a file.
+        let (place, ..) = told("kind: A\n---\nkind: B\nb: c: d\n");
+        assert!(place.starts_with("charts/web/templates/a.yaml:4:"), "{place}");
     }
 
     #[test]

@@ -113,8 +113,10 @@ pub struct RenderError {
     pub place: Option<Place>,
     /// The line of text at that place.
     pub excerpt: String,
-    /// What was rendered before documents could not be read, file by file.
+    /// What was rendered before documents could not be read, file by file. Then `place` is one in the rendered document.
     pub rendered: Option<Box<str>>,
+    /// The place of a template that wrote what cannot be read, where that is known.
+    pub origin: Option<Place>,
     /// What may help, a sentence each: the value that was nil and who could set it, a near name, the way that led there.
     pub hints: Vec<String>,
 }
@@ -126,6 +128,7 @@ impl RenderError {
             place: None,
             excerpt: String::new(),
             rendered: None,
+            origin: None,
             hints: Vec::new(),
         }
     }

@@ -12,6 +12,7 @@ mod hints;
 mod input;
 mod memory;
 mod objects;
+mod origin;
 mod places;
 mod release_read;
 mod render;

@@ -3,7 +3,8 @@
 use super::ahead::Ahead;
 use super::input::{RenderError, RenderInput, Rendered};
 use super::memory::{Output, Outputs, Prepared, State};
-use super::{Compat, facts, run};
+use super::origin::Made;
+use super::{facts, run};
 use crate::chart::Chart;
 use crate::dependencies;
 use crate::manifest::{self, Document, ManifestError};
@@ -31,7 +32,8 @@ fn render_with(
     let ((chart, values, mut warnings), ahead) = Ahead::beside(chart, input, prepare, |(chart, ..)| chart)?;
     check_kube_version(&chart, input)?;
     let (mut outputs, before) = run::execute(&chart, &values, input, &ahead, state)?;
-    read_documents(&outputs, &before, input.compat)?;
+    let made = Made { chart: &chart, values: &values, input, ahead: &ahead };
+    read_documents(&outputs, &before, &made)?;
     let impure = outputs.values().any(|output| output.impure);
     let kept = |(path, output): &(&String, &Arc<Output>)| {
         before.get(*path).is_some_and(|old| Arc::ptr_eq(old, output))
@@ -94,10 +96,14 @@ pub(super) fn prepared(
 }
 
 /// Reads the documents of every output that has not been read, but not those that stood in the output before.
-fn read_documents(outputs: &Outputs, before: &Outputs, compat: Compat) -> Result<(), RenderError> {
+fn read_documents(outputs: &Outputs, before: &Outputs, made: &Made<'_>) -> Result<(), RenderError> {
     for (path, output) in outputs.iter().filter(|(path, _)| !manifest::is_notes(path)) {
-        let documents = output.documents(path, before.get(path), compat);
-        documents.map_err(|error| broken_document(error, outputs))?;
+        let documents = output.documents(path, before.get(path), made.input.compat);
+        documents.map_err(|error| {
+            let ManifestError { place, start, .. } = &error;
+            let origin = made.origin(path, &output.text, start + place.line.max(1), place.column);
+            RenderError { origin, ..broken_document(error, outputs) }
+        })?;
     }
     Ok(())
 }
@@ -135,6 +141,7 @@ fn broken_document(error: ManifestError, outputs: &Outputs) -> RenderError {
         place: Some(error.place),
         excerpt: error.excerpt,
         rendered: Some(rendered.into()),
+        origin: None,
         hints: Vec::new(),
     }
 }

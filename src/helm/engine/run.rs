@@ -12,8 +12,8 @@ use crate::chart::Chart;
 use crate::chart::Place;
 use crate::spread;
 use crate::template::{
-    Context, ExecError, Inputs, Map, ParseError, ParsedText, Paths, Reads, TemplateSet, Value, on_deep_stack,
-    without_no_value,
+    Context, ExecError, Inputs, Map, Mark, ParseError, ParsedText, Paths, Reads, TemplateSet, Value,
+    on_deep_stack, without_no_value,
 };
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -197,6 +197,22 @@ impl<'r> Run<'r> {
         Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
 
+    /// Runs a template after those before it, and notes where its output comes from. `None` where it is not reached.
+    pub(super) fn traced(&self, path: &str) -> Option<(Vec<u8>, Vec<Mark>)> {
+        let data = scope::data(&self.scopes, self.values, self.input, Inputs { watch: None });
+        let mut context = Context::new(self.input.env, self.input.compat);
+        for other in self.paths().into_iter().take_while(|other| *other != path) {
+            self.one(other, &data, &mut context).ok()?;
+        }
+        if !self.templates.contains_key(path) {
+            return None;
+        }
+        let scope = self.place(path, &data);
+        let mut context = Context::new(self.input.env, self.input.compat).marked();
+        let output = self.set.execute(path, Value::Map(data[scope].clone()), &mut context).ok()?;
+        Some((output, context.take_marks()))
+    }
+
     fn failed(&self, error: &ExecError) -> RenderError {
         let templates = &self.templates;
         RenderError {
@@ -211,6 +227,7 @@ impl<'r> Run<'r> {
                 column: number(frame.column + 1),
             }),
             rendered: None,
+            origin: None,
             hints: hints::failed(error, &self.scopes, templates, self.values, &self.set),
         }
     }
@@ -237,6 +254,7 @@ fn unparsed(error: &ParseError, templates: &Templates<'_>, compat: Compat) -> Re
             column: number(error.column.unwrap_or(0)),
         }),
         rendered: None,
+        origin: None,
         hints: hints::unparsed(error, compat),
     }
 }
