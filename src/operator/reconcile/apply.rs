@@ -3,6 +3,7 @@
 
 use super::compare::{changes, covers};
 use super::foretell::{Ask, Foretold, Intent, foretell, removal};
+use super::from_template::AtObject;
 use super::inject::{ReleaseNames, is_kept, ownership_conflict};
 use super::objects::{PARALLEL, Wanted, live};
 use crate::event::{Action, ObjectChange, mask};
@@ -175,20 +176,20 @@ async fn write(api: &Api, planned: &Planned, force: Force) -> anyhow::Result<Val
     let Planned { wanted, live } = planned;
     let name = wanted.at().name.to_owned();
     let kind = &wanted.resource.gvk.kind;
+    let failed = |words: String| AtObject::new(words, wanted.reference());
+    let not_replaced = || failed(format!("failed to replace object: {kind} {name:?}"));
     let Some(live) = live else {
         let created = api.apply(&wanted.at(), "", &wanted.object, None, HELM_MANAGER).await;
-        return created.with_context(|| format!("failed to create resource: {kind} {name:?}"));
+        return created.with_context(|| failed(format!("failed to create resource: {kind} {name:?}")));
     };
     if force == Force::Replace {
-        return replace(api, wanted, live)
-            .await
-            .with_context(|| format!("failed to replace object: {kind} {name:?}"));
+        return replace(api, wanted, live).await.with_context(not_replaced);
     }
     match api.apply(&wanted.at(), "", &wanted.object, Some(live), HELM_MANAGER).await {
-        Err(ApiError::Refused { code: 422, .. }) if force == Force::Fallback => replace(api, wanted, live)
-            .await
-            .with_context(|| format!("failed to replace object: {kind} {name:?}")),
-        patched => patched.with_context(|| format!("cannot patch {name:?} with kind {kind}")),
+        Err(ApiError::Refused { code: 422, .. }) if force == Force::Fallback => {
+            replace(api, wanted, live).await.with_context(not_replaced)
+        }
+        patched => patched.with_context(|| failed(format!("cannot patch {name:?} with kind {kind}"))),
     }
 }
 

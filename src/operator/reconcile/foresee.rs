@@ -6,6 +6,7 @@ use super::decide::Decision;
 use super::desired_release::DesiredRelease;
 use super::engine::Engine;
 use super::foretell::{Ask, Foretold, removal};
+use super::from_template::{below, template_of};
 use super::hook_calls::Doing;
 use super::hooks;
 use super::inject::is_kept;
@@ -401,23 +402,6 @@ fn creation(object: ObjectRef) -> ObjectChange {
     ObjectChange { object, action: Action::Created, changes: Vec::new(), taken_from: Vec::new() }
 }
 
-/// A template's path below its chart's folder.
-fn below(source: &str) -> &str {
-    source.split_once('/').map_or(source, |(_, file)| file)
-}
-
-/// The template whose output holds an object.
-fn template_of(manifest: &str, wanted: &ObjectRef) -> Option<String> {
-    objects::sources(manifest).find_map(|(source, document)| {
-        let found = objects::parse(document).unwrap_or_default();
-        let same = |object: &Value| {
-            Gvk::of(object).is_some_and(|gvk| gvk.group == wanted.gvk.group && gvk.kind == wanted.gvk.kind)
-                && meta::name(object) == Some(wanted.name.as_str())
-        };
-        found.iter().any(same).then(|| below(source).to_owned())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -440,18 +424,5 @@ mod tests {
         assert!(one.starts_with("read-only: it would create Deployment") && one.ends_with("web"), "{one}");
         let many: Vec<_> = (0..9).map(|n| change(&n.to_string(), Action::Deleted)).collect();
         assert!(words(&many).ends_with(", and 4 more"));
-    }
-
-    #[test]
-    fn a_refused_object_leads_to_its_template() {
-        let manifest = "---\n# Source: web/templates/a.yaml\nkind: Service\napiVersion: v1\nmetadata: {name: a}\n---\n\
-                        # Source: web/charts/db/templates/b.yaml\nkind: Service\napiVersion: v1\nmetadata: {name: b}\n";
-        let object = |name: &str| ObjectRef {
-            gvk: Gvk::new("", "v1", "Service"),
-            name: name.to_owned(),
-            ..ObjectRef::default()
-        };
-        assert_eq!(template_of(manifest, &object("b")).unwrap(), "charts/db/templates/b.yaml");
-        assert_eq!(template_of(manifest, &object("c")), None);
     }
 }

@@ -14,6 +14,7 @@ mod engine;
 mod explain;
 mod foresee;
 pub(super) mod foretell;
+mod from_template;
 mod hook_calls;
 mod hooks;
 mod host;
@@ -364,7 +365,11 @@ impl Pass {
         let status = verdict::status_changes(&self.status_before, self.parent.object.get("status"));
         let (outcome, requeue, waiting, failure) = match verdict {
             Ok(verdict) => (verdict.outcome, verdict.requeue, verdict.waiting, None),
-            Err(fault) => (Outcome::Failed, None, None, Some(fault.into_failed())),
+            Err(mut fault) => {
+                let place = self.engine.place_of(&fault).map(Box::new);
+                fault.diagnostic = fault.diagnostic.or(place);
+                (Outcome::Failed, None, None, Some(fault.into_failed()))
+            }
         };
         let told = self.engine.script.as_ref().map(|script| script.take_told());
         let (mut logs, mut reads) = (Vec::new(), None);

@@ -2,6 +2,7 @@
 //! Also finds the live objects. Writes nothing; read `apply` next.
 
 use super::compare;
+use super::from_template::AtObject;
 use super::inject::{Owner, ReleaseNames, inject};
 use crate::operator::api::{Api, ApiError, At};
 use crate::operator::discovery::Resource;
@@ -89,6 +90,9 @@ pub(super) fn kinds(manifest: &str) -> Vec<Gvk> {
     kinds
 }
 
+/// Helm's words for a manifest whose objects cannot be made.
+const CANNOT_BUILD: &str = "unable to build kubernetes objects from release manifest";
+
 /// Completes one rendered object.
 pub(super) async fn want(
     api: &Api,
@@ -97,23 +101,24 @@ pub(super) async fn want(
     release: ReleaseNames<'_>,
 ) -> anyhow::Result<Wanted> {
     let gvk = Gvk::of(&object).ok_or_else(|| {
-        anyhow!("unable to build kubernetes objects from release manifest: Object 'Kind' is missing in {}", {
-            object.to_string().chars().take(120).collect::<String>()
-        })
+        let text: String = object.to_string().chars().take(120).collect();
+        let words = format!("{CANNOT_BUILD}: Object 'Kind' is missing in {text}");
+        anyhow::Error::new(AtObject::rendered(words, &object))
     })?;
     let name = meta::name(&object).unwrap_or_default().to_owned();
     let resource = api.resource(&gvk).await.map_err(|error| match error {
-        ApiError::NotServed(_) => anyhow!(
-            "unable to build kubernetes objects from release manifest: resource mapping not found for name: \
-             {name:?} namespace: {:?} from \"\": {error}",
-            meta::namespace(&object).unwrap_or_default()
-        ),
-        other => {
-            anyhow::Error::new(other).context("unable to build kubernetes objects from release manifest")
+        ApiError::NotServed(_) => {
+            let namespace = meta::namespace(&object).unwrap_or_default();
+            let words = format!(
+                "{CANNOT_BUILD}: resource mapping not found for name: {name:?} namespace: {namespace:?} from \"\": {error}"
+            );
+            anyhow::Error::new(AtObject::rendered(words, &object))
         }
+        other => anyhow::Error::new(other).context(AtObject::rendered(CANNOT_BUILD, &object)),
     })?;
     if name.is_empty() {
-        return Err(anyhow!("error when creating: {gvk}: resource name may not be empty"));
+        let words = format!("error when creating: {gvk}: resource name may not be empty");
+        return Err(anyhow::Error::new(AtObject::rendered(words, &object)));
     }
     compare::normalize(&mut object);
     inject(&mut object, owner, release, resource.namespaced);

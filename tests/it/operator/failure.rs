@@ -61,6 +61,12 @@ async fn a_failed_install_is_taken_back_and_retried_until_it_is_mended() {
         "the API server's own words: {:?}",
         failure.chain
     );
+    let place = failure.diagnostic.as_ref().and_then(|found| found.place.as_ref()).unwrap();
+    assert_eq!(
+        (place.file.as_str(), place.line),
+        ("charts/web/templates/all.yaml", 16),
+        "the Service's template"
+    );
     assert_eq!(failure.attempt, 1);
     assert_eq!(pass.requeue.as_ref().unwrap().after, Duration::from_millis(5));
     let actions: Vec<Action> = pass.objects.iter().map(|change| change.action).collect();
@@ -80,6 +86,29 @@ async fn a_failed_install_is_taken_back_and_retried_until_it_is_mended() {
     assert_eq!(condition(&object, "ReleaseFailed"), None);
     assert_eq!(world.revisions("site").await, ["1 deployed"]);
     world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_without_a_name_or_of_an_unknown_kind_leads_to_its_template() {
+    let good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\n";
+    for (bad, says) in [
+        (
+            "apiVersion: v1\nkind: Service\nmetadata: {name: {{ .Values.none }} }\n",
+            "resource name may not be empty",
+        ),
+        ("apiVersion: a.b/v1\nkind: Nothing\nmetadata: {name: x}\n", "no matches for kind \"Nothing\""),
+        ("metadata: {name: x}\n", "Object 'Kind' is missing"),
+    ] {
+        let chart = chart("web", &[("templates/a.yaml", good), ("templates/sub/bad.yaml", bad)]);
+        let mut world = World::start(vec![web(chart)]).await;
+        world.create_web("site", json!({})).await;
+        let failure = world.outcome("site", Outcome::Failed).await.failure.clone().unwrap();
+        let found = failure.diagnostic.unwrap_or_else(|| panic!("{says}: {:?}", failure.chain));
+        assert_eq!(found.place.as_ref().unwrap().file, "charts/web/templates/sub/bad.yaml");
+        assert!(found.message.contains(says), "{found:?}");
+        assert!(failure.chain.contains(&found.message), "it is said once: {:?}", failure.chain);
+        world.stop().await;
+    }
 }
 
 /// The good revision, the newest one that failed, and the rollback from it.
