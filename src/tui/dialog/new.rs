@@ -7,25 +7,24 @@ use crate::tui::draw::boxes::boxed;
 use crate::tui::filter::passes;
 use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::text::Row;
+use crate::tui::text::{Row, cut_front, width};
 use crate::tui::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 
-/// The rows that pass what was typed: kinds by their schema first, then samples.
-fn beginnings(state: &State, typed: &str) -> Vec<(NewFrom, String)> {
+/// The rows that pass what was typed: kinds by their schema first, then samples, each with its words and its path.
+fn beginnings(state: &State, typed: &str) -> Vec<(NewFrom, String, String)> {
     let kinds = state.kinds().iter().map(|kind| {
         let from = NewFrom::Kind { gvk: kind.gvk.clone() };
-        (from, format!("{}  from its schema", kind.gvk.kind))
+        (from, format!(" {}  from its schema ", kind.gvk.kind), String::new())
     });
     let samples = state.samples().iter().map(|sample| {
         let from = NewFrom::Sample { path: sample.path.clone() };
-        (
-            from,
-            format!("{}  like {} of {}", sample.kind_among(state.samples()), sample.object.name, sample.path),
-        )
+        let kind = sample.kind_among(state.samples());
+        (from, format!(" {kind}  like {} of ", sample.object.name), sample.path.clone())
     });
-    kinds.chain(samples).filter(|(_, text)| passes(typed, text)).collect()
+    let shown = |(_, text, path): &(NewFrom, String, String)| passes(typed, &format!("{text}{path}"));
+    kinds.chain(samples).filter(shown).collect()
 }
 
 /// The dialog.
@@ -46,7 +45,7 @@ impl Layer for New {
             (KeyCode::Esc, _) => return Answer::Close,
             (KeyCode::Enter, _) => {
                 let chosen = all.into_iter().nth(self.index);
-                return chosen.map_or(Answer::Stay, |(from, _)| Answer::Ask(Request::New { from }));
+                return chosen.map_or(Answer::Stay, |(from, ..)| Answer::Ask(Request::New { from }));
             }
             (KeyCode::Down | KeyCode::Tab, _) => self.index = (self.index + 1).min(last),
             (KeyCode::Up | KeyCode::BackTab, _) => self.index = self.index.saturating_sub(1),
@@ -72,9 +71,11 @@ impl Layer for New {
             vec![Row::new(Role::Key, " ▸ ").and(Role::Text, format!("{}▏", self.typed)).and(Role::Dim, hint)];
         let height = (canvas.body.height as usize).saturating_sub(5).max(1);
         let skip = (index + 1).saturating_sub(height);
-        rows.extend(
-            all.iter().skip(skip).take(height).map(|(_, text)| Row::new(Role::Text, format!(" {text} "))),
-        );
+        let cells = (canvas.body.width as usize).saturating_sub(5);
+        rows.extend(all.iter().skip(skip).take(height).map(|(_, text, path)| {
+            let path = cut_front(path, cells.saturating_sub(width(text)));
+            Row::new(Role::Text, format!("{text}{path} "))
+        }));
         if all.is_empty() {
             rows.push(Row::new(Role::Dim, " Neither a kind nor a sample matches. "));
         }

@@ -7,7 +7,7 @@ use crate::tui::draw::boxes::boxed;
 use crate::tui::filter::passes;
 use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::text::{Row, left};
+use crate::tui::text::{Row, cut_front, left, width};
 use crate::tui::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
@@ -129,13 +129,20 @@ impl Layer for Samples {
         ];
         let height = (canvas.body.height as usize).saturating_sub(5).max(1);
         let skip = (index + 1).saturating_sub(height);
+        let cells = (canvas.body.width as usize).saturating_sub(4);
+        let kinds = choices.iter().filter_map(|choice| match choice {
+            Choice::Sample(sample) => Some(width(&sample.kind_among(state.samples()))),
+            Choice::Path(_) => None,
+        });
+        let kind_cells = kinds.max().unwrap_or_default().min(cells / 2);
         for choice in choices.iter().skip(skip).take(height) {
             rows.push(match choice {
-                Choice::Sample(sample) => Row::new(
-                    Role::Text,
-                    format!(" {} {}", left(&sample.kind_among(state.samples()), 18), sample.object.name),
-                )
-                .and(Role::Dim, format!("  {} ", sample.path)),
+                Choice::Sample(sample) => {
+                    let kind = left(&sample.kind_among(state.samples()), kind_cells);
+                    let what = format!(" {kind} {}", sample.object.name);
+                    let path = cut_front(&sample.path, cells.saturating_sub(width(&what) + 3));
+                    Row::new(Role::Text, what).and(Role::Dim, format!("  {path} "))
+                }
                 Choice::Path(path) if path.ends_with('/') => {
                     Row::new(Role::Text, format!(" the folder {path} "))
                 }

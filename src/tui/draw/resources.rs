@@ -3,7 +3,7 @@
 
 use super::super::action::Do;
 use super::super::table::Column;
-use super::super::text::{Row, cut, cut_apart, left, right, width};
+use super::super::text::{Row, cut, cut_apart, cut_front, left, right, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::lists::{mark, put, sign, star, words_of};
@@ -295,8 +295,10 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
         let key = key(Do::Apply);
         rows.push(Row::new(Role::Text, " Press ").and(Role::Key, key).and(Role::Text, " to apply a sample:"));
         for sample in samples {
-            let what = format!("{} {}", sample.kind_among(samples), sample.object.name);
-            rows.push(Row::new(Role::Text, format!("   {what}  ")).and(Role::Dim, sample.path.clone()));
+            let what = format!("   {} {}  ", sample.kind_among(samples), sample.object.name);
+            // The end of a path says which file it is.
+            let path = cut_front(&sample.path, (area.width as usize).saturating_sub(width(&what)));
+            rows.push(Row::new(Role::Text, what).and(Role::Dim, path));
         }
     }
     for kind in state.kinds() {
