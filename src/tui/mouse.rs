@@ -81,8 +81,8 @@ pub(super) fn take(view: &mut ViewState, mouse: Mouse, state: &State) -> Vec<Com
                 return Vec::new();
             }
             if let Some(does) = footer_at(view, x, y) {
-                let key = view.keys.map.keys(does).first().and_then(|chord| chord.0.first().copied());
-                return key.map(|key| update(view, Input::Key(key), state)).unwrap_or_default();
+                let keys = view.keys.map.keys(does).first().map(|chord| chord.0.clone()).unwrap_or_default();
+                return keys.into_iter().flat_map(|key| update(view, Input::Key(key), state)).collect();
             }
             if view.screen.dragged.is_some() {
                 return Vec::new();
