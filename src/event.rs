@@ -138,6 +138,11 @@ pub enum Event {
     Leaving(Leaving),
     /// The files and folders that a typed path may lead to.
     PathsListed(Paths),
+    /// The files of the project that an editor may open: charts, types, scripts, samples and whatever else there is.
+    FilesListed {
+        /// Relative to the project's root, by name.
+        files: Arc<[String]>,
+    },
     /// The effective values of the custom resource whose values are looked at.
     ValuesExplained(Arc<ValuesExplained>),
     /// The kinds that the API server serves and whose objects can be listed, all of them.

@@ -276,7 +276,7 @@ pub(super) fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
 }
 
 /// What is not the user's own: packages and hidden files.
-fn is_foreign(path: &Path) -> bool {
+pub(super) fn is_foreign(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     name.starts_with('.') || matches!(&*name, "node_modules" | "vendor" | "target" | "testdata")
 }

@@ -387,6 +387,11 @@ impl Running {
                         let listing = async move { handler.list_paths(typed).await };
                         self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(listing));
                     }
+                    Some((_, Request::ListFiles)) => {
+                        let handler = self.handler.clone();
+                        let listing = async move { handler.list_files().await };
+                        self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(listing));
+                    }
                     Some((_, Request::ExplainValues { object })) => {
                         let handler = self.handler.clone();
                         let explaining = async move { handler.explain_values(object).await };

@@ -47,7 +47,8 @@ impl Journal {
     /// Appends an event, which is made a line where it is written: what waits shares its objects with the state.
     /// A table that the user looks at is left out: it comes whole at each change, and would push all else out of the file.
     pub fn record(&mut self, event: &Event) {
-        if matches!(event, Event::TableChanged { .. } | Event::KindsServed { .. }) {
+        if matches!(event, Event::TableChanged { .. } | Event::KindsServed { .. } | Event::FilesListed { .. })
+        {
             return;
         }
         let Some(lines) = &self.lines else { return };

@@ -50,7 +50,7 @@ fn remembered(folder: &Path) -> Option<Borders> {
 }
 
 /// The sections of `config.yaml`.
-const SECTIONS: [&str; 5] = ["allowContexts", "commands", "keys", "mouse", "theme"];
+const SECTIONS: [&str; 6] = ["allowContexts", "commands", "keys", "links", "mouse", "theme"];
 /// The places of the project's file, first match wins.
 const PROJECT: [&str; 2] = ["opdev.yaml", "config/opdev.yaml"];
 
@@ -172,14 +172,8 @@ impl File<'_> {
             match key.as_str() {
                 Some("keys") => self.keys(value, all),
                 Some("theme") => self.theme(value, all),
-                Some("mouse") => {
-                    if let Kind::Bool(on) = value.kind {
-                        all.mouse = Some(on);
-                    } else {
-                        let message = "mouse is true or false".to_owned();
-                        all.problems.push(problem(self.place(value), message, None));
-                    }
-                }
+                Some("mouse") => all.mouse = self.flag("mouse", value, all).or(all.mouse),
+                Some("links") if self.own => all.links = self.flag("links", value, all),
                 Some("commands") if self.own => self.commands(value, all),
                 // A cloned repository must not make a key run something.
                 Some("commands") => {
@@ -203,6 +197,14 @@ impl File<'_> {
 
     fn place(&self, node: &Node) -> Place {
         Place { file: self.name.to_owned(), line: node.line, column: node.column }
+    }
+
+    fn flag(&self, name: &str, value: &Node, all: &mut Preferences) -> Option<bool> {
+        if let Kind::Bool(on) = value.kind {
+            return Some(on);
+        }
+        all.problems.push(problem(self.place(value), format!("{name} is true or false"), None));
+        None
     }
 
     fn theme(&self, value: &Node, all: &mut Preferences) {

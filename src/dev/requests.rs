@@ -208,6 +208,7 @@ impl Requests {
                 | Request::ReadRow { .. }
                 | Request::ListKinds
                 | Request::ListPaths { .. }
+                | Request::ListFiles
                 | Request::Remember { .. }
                 | Request::ExplainValues { .. }
                 | Request::Leave { .. }

@@ -19,6 +19,10 @@ pub struct Preferences {
     /// Whether the mouse selects and scrolls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mouse: Option<bool>,
+    /// Whether places in files are links of the terminal; where nobody says so, they are on terminals that are known to
+    /// understand links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<bool>,
     /// Where the borders between the panes stood last, as far as the user has moved them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub borders: Option<Borders>,

@@ -253,6 +253,8 @@ pub enum Request {
         /// What was typed.
         typed: String,
     },
+    /// Tell which files the project has. It is not announced, and answered by `FilesListed`.
+    ListFiles,
     /// Tell the effective values of a custom resource that a chart feeds, and where each comes from.
     ExplainValues {
         /// Which object.

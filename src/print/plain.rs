@@ -71,6 +71,7 @@ pub fn plain(event: &Event) -> Option<String> {
         // A notice tells of each, and the answer of a request what became of it.
         | Event::CopiesChanged(_)
         | Event::PathsListed(_)
+        | Event::FilesListed { .. }
         | Event::ValuesExplained(_)
         | Event::KindsServed { .. }
         | Event::TableChanged { .. }

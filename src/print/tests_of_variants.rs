@@ -45,6 +45,7 @@ fn variant(event: &Event) -> usize {
         Event::ValuesExplained(_) => 31,
         Event::KindsServed { .. } => 39,
         Event::TableChanged { .. } => 40,
+        Event::FilesListed { .. } => 42,
         Event::RowRead(_) => 41,
         Event::TrustAsked(_) => 32,
         Event::TrustAnswered(_) => 33,
@@ -54,5 +55,5 @@ fn variant(event: &Event) -> usize {
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..42).collect());
+    assert_eq!(seen, (0..43).collect());
 }

@@ -141,6 +141,8 @@ pub struct State {
     pub leaving: Option<Arc<Leaving>>,
     /// What the path typed last may lead to.
     pub paths: Arc<Paths>,
+    /// The files of the project; `None` until somebody has asked.
+    pub files: Option<Arc<[String]>>,
     /// The effective values that were looked at last.
     pub values: Option<Arc<ValuesExplained>>,
     /// The kinds that the API server serves and whose objects can be listed; `None` until somebody has asked.

@@ -52,6 +52,12 @@ impl State {
             Event::DraftChanged(draft) => self.drafts.take(draft),
             Event::Leaving(leaving) => self.leaving = Some(Arc::new(leaving)),
             Event::PathsListed(paths) => self.paths = Arc::new(paths),
+            Event::FilesListed { files } => {
+                // Who has looked at the same list need not look again.
+                if self.files.as_deref() != Some(&*files) {
+                    self.files = Some(files);
+                }
+            }
             Event::ValuesExplained(explained) => self.values = Some(explained),
             Event::KindsServed { kinds } => self.served = Some(kinds.into()),
             Event::TableChanged { table } => {

@@ -220,7 +220,10 @@ static AFTER_TABS: &[Action] = &[
         .also(&["commands"])
         .footer(ALL),
     action("jump", Do::Seek(Seek::Jump), &["ctrl-p", "g j"], Section::Move)
-        .about("jump", "Go to any object, kind, file, reconcile or action by a few letters.")
+        .about(
+            "jump",
+            "Go to any object, kind, reconcile or action, or open any file of the project, by a few letters.",
+        )
         .also(&["go"]),
     action("namespace", Do::Seek(Seek::Namespace), &["g n"], Section::Move)
         .about("namespace", "Show one namespace, or all.")

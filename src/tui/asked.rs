@@ -20,6 +20,8 @@ pub(super) struct Asked {
     pub(super) row: Option<ObjectRef>,
     /// Whether the kinds that the API server lists were asked for.
     pub(super) kinds: bool,
+    /// Whether the files of the project were asked for, while something needs them.
+    pub(super) files: bool,
 }
 
 /// What values were asked for: an object as it was seen, under a set of sources.

@@ -66,7 +66,7 @@ fn order(a: &TableRow, b: &TableRow, column: Option<usize>, name: &str) -> Order
     }
 }
 
-/// What to ask for so that the table, its selected object and the kinds of the palette are there, where that has changed.
+/// What to ask for so that the table, its selected object, the kinds of the palette and the files of the jump are there, where that has changed.
 pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<Request> {
     if state.started.is_none() || view.leaving {
         return Vec::new();
@@ -95,6 +95,11 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<Request> {
         requests.push(Request::ListKinds);
     }
     view.asked.kinds = palette;
+    let jump = view.needs(Need::Files);
+    if jump && !view.asked.files {
+        requests.push(Request::ListFiles);
+    }
+    view.asked.files = jump;
     requests
 }
 

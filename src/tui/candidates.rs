@@ -44,7 +44,9 @@ pub(super) enum Item {
         group: String,
         kind: String,
     },
-    /// A sample's path.
+    /// A sample to apply, by its path.
+    Sample(String),
+    /// A file of the project to open in the editor.
     File(String),
     /// A chart or reconciler, and the kind it feeds.
     Source {
@@ -92,19 +94,22 @@ pub(super) struct Remembered {
     pub(super) changes: Changes,
     pub(super) passes: u64,
     pub(super) sources: Option<u64>,
+    pub(super) files: Option<Arc<[String]>>,
 }
 
 impl Remembered {
     pub(super) fn of(index: &Arc<Index>, state: &State) -> Self {
         let sources = state.reload.live.as_ref().map(|live| live.sources);
         let changes = state.objects.changes().clone();
-        Remembered { index: Arc::clone(index), changes, passes: state.history.total, sources }
+        let files = state.files.clone();
+        Remembered { index: Arc::clone(index), changes, passes: state.history.total, sources, files }
     }
 
     pub(super) fn fits(&self, state: &State) -> bool {
         state.objects.changes().same(&self.changes)
             && state.history.total == self.passes
             && state.reload.live.as_ref().map(|live| live.sources) == self.sources
+            && state.files == self.files
     }
 }
 
@@ -164,6 +169,8 @@ pub(super) struct Picker {
     pub(super) recalled: Option<usize>,
     /// Whether the kinds of the API server are among what can be chosen.
     pub(super) has_kinds: bool,
+    /// The files that are.
+    pub(super) files: Option<Arc<[String]>>,
     /// The theme to go back to, while another one is tried.
     pub(super) before: Option<Theme>,
     pub(super) of: Arc<Index>,
@@ -277,7 +284,7 @@ impl Picker {
     /// Takes another list in, and keeps what is typed.
     pub(super) fn fill(&mut self, other: Picker) {
         let index = self.index;
-        (self.of, self.has_kinds) = (other.of, other.has_kinds);
+        (self.of, self.has_kinds, self.files) = (other.of, other.has_kinds, other.files);
         self.search(false);
         self.index = index.min(self.best.len().saturating_sub(1));
     }

@@ -21,6 +21,7 @@ use super::actions;
 use super::dialog::progress;
 use super::layer::Canvas;
 use super::layout::{self, Shape};
+use super::opening;
 use super::pane::Pane;
 use super::spots::{Shown, Spot, Spots};
 use super::text::{Row, cut_front, width, wrap};
@@ -116,10 +117,14 @@ fn banner(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     let cells = area.width as usize;
     let more = if problems.len() > 1 { format!(" (1 of {})", problems.len()) } else { String::new() };
     let mut rows = Vec::new();
-    let place = first.place.as_ref().map(ToString::to_string).unwrap_or_default();
-    rows.push(Row::new(Role::Banner, format!(" ✗ {}{more}", cut_front(&place, cells.saturating_sub(14)))));
-    if place.is_empty() {
-        rows.clear();
+    if let Some(place) = &first.place {
+        let place = place.to_string();
+        let room = |opens: &str| cells.saturating_sub(4 + width(&more) + width(opens));
+        let said = opens(first, state, view);
+        let opens = said.iter().find(|opens| width(&place) <= room(opens)).or(said.last());
+        let opens = opens.cloned().unwrap_or_default();
+        let place = cut_front(&place, room(&opens));
+        rows.push(Row::new(Role::Banner, format!(" ✗ {place}{more}")).and(Role::Dim, opens));
     }
     let sign = if rows.is_empty() { " ✗ " } else { "   " };
     let message = wrap(&first.message, cells.saturating_sub(4));
@@ -138,6 +143,14 @@ fn banner(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     rows.truncate(most.saturating_sub(1));
     rows.push(Row::new(Role::Dim, format!("   {still}; {hint}")));
     rows
+}
+
+/// Which key opens the editor at the place of a problem, in many words and in few; nothing where the key means another place.
+fn opens(of: &Diagnostic, state: &State, view: &ViewState) -> Vec<String> {
+    let key = view.keys.map.keys(Do::OpenFile).first().map(ToString::to_string);
+    let key = key.filter(|_| opening::place(view, state) == of.place);
+    let words = ["opens it in your editor", "opens it"];
+    key.map(|key| words.map(|words| format!("  {key} {words}")).to_vec()).unwrap_or_default()
 }
 
 fn excerpt(of: &Diagnostic) -> Vec<Row> {

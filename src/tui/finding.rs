@@ -151,7 +151,8 @@ impl ViewState {
             },
             Item::Table(name) => self.open_table(&name, ""),
             Item::Source { kind, .. } => self.show_kind(&kind),
-            Item::File(path) => return Answer::Open(Box::new(Samples::like(path))),
+            Item::Sample(path) => return Answer::Open(Box::new(Samples::like(path))),
+            Item::File(path) => return Answer::OpenFile(path),
             Item::Reconcile { id, object } => {
                 self.go_to(&object, state);
                 self.go_to_pass(id, state);

@@ -35,7 +35,7 @@ pub(super) fn gather(what: What, census: &Census, view: &ViewState, state: &Stat
         }
         What::Jump => {
             kinds(&mut index, census, state, false);
-            files(&mut index, state);
+            samples(&mut index, state);
             actions(&mut index);
             objects(&mut index, view, state);
             for pass in state.history.all().iter().rev() {
@@ -43,6 +43,9 @@ pub(super) fn gather(what: What, census: &Census, view: &ViewState, state: &Stat
                 let outcome = words::outcome(pass.outcome);
                 let text = format!("#{} {} {outcome}  {causes}", pass.id, words::short_ref(&pass.object));
                 index.push(Item::Reconcile { id: pass.id, object: pass.object.key() }, &text, "reconcile");
+            }
+            for path in state.files.iter().flat_map(|files| files.iter()) {
+                index.push(Item::File(path.clone()), &format!("file {path}"), "open edit");
             }
         }
         What::Namespace => {
@@ -227,13 +230,13 @@ fn short_names(kind: &str) -> &'static [&'static str] {
     }
 }
 
-fn files(index: &mut Index, state: &State) {
+fn samples(index: &mut Index, state: &State) {
     for sample in state.samples() {
-        index.push(Item::File(sample.path.clone()), &format!("file {}", sample.path), "sample apply");
+        index.push(Item::Sample(sample.path.clone()), &format!("apply {}", sample.path), "sample file");
     }
     for kind in state.kinds().iter().filter(|kind| !kind.source.is_empty()) {
         let (group, name) = (kind.gvk.group.clone(), kind.gvk.kind.clone());
-        let text = format!("file {}  feeds {}", kind.source, kind.gvk.kind);
+        let text = format!("kind {}  is fed by {}", kind.gvk.kind, kind.source);
         index.push(Item::Source { group, kind: name }, &text, "chart reconciler source");
     }
 }

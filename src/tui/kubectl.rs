@@ -64,6 +64,7 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::SaveText { .. }
         | Request::ReadRow { .. }
         | Request::ListPaths { .. }
+        | Request::ListFiles
         | Request::Remember { .. }
         | Request::ExplainValues { .. }
         | Request::Reload

@@ -26,6 +26,8 @@ pub(super) struct Canvas<'a> {
 pub(super) enum Need {
     /// The kinds that the API server lists.
     Kinds,
+    /// The files of the project.
+    Files,
     /// The selected object, with more than its metadata.
     WholeObject,
 }

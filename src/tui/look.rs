@@ -9,6 +9,10 @@ pub(super) struct Look {
     pub(super) theme: Theme,
     /// Whether the mouse selects and scrolls.
     pub(super) mouse: bool,
+    /// Whether the terminal is known to understand links.
+    pub(super) knows_links: bool,
+    /// Whether places in files are links, where the settings say so.
+    pub(super) links: Option<bool>,
     /// For times of day.
     pub(super) zone: TimeZone,
     /// What came of the settings.
@@ -17,13 +21,25 @@ pub(super) struct Look {
 
 impl Default for Look {
     fn default() -> Self {
-        Look { theme: Theme::default(), mouse: false, zone: TimeZone::UTC, following: Following::default() }
+        Look {
+            theme: Theme::default(),
+            mouse: false,
+            knows_links: false,
+            links: None,
+            zone: TimeZone::UTC,
+            following: Following::default(),
+        }
     }
 }
 
 impl Look {
     /// As a terminal asks for it.
     pub(super) fn on(terminal: Theme, zone: TimeZone) -> Self {
-        Look { theme: terminal, mouse: false, zone, following: Following::on(terminal) }
+        Look { theme: terminal, zone, following: Following::on(terminal), ..Look::default() }
+    }
+
+    /// Whether places in files are links.
+    pub(super) fn shows_links(&self) -> bool {
+        self.links.unwrap_or(self.knows_links)
     }
 }

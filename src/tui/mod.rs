@@ -32,6 +32,7 @@ mod kubectl;
 mod layer;
 mod layout;
 mod leaving;
+mod links;
 mod look;
 mod looks;
 mod marking;

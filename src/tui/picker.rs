@@ -60,6 +60,7 @@ impl Picker {
             index: 0,
             before: None,
             has_kinds: state.served.is_some(),
+            files: state.files.clone(),
             recalled: None,
             of,
             matched: Arc::default(),
@@ -273,11 +274,24 @@ impl Layer for Picker {
     }
 
     fn need(&self) -> Option<Need> {
-        (self.what == What::Palette).then_some(Need::Kinds)
+        match self.what {
+            What::Palette => Some(Need::Kinds),
+            What::Jump => Some(Need::Files),
+            What::Namespace
+            | What::Context
+            | What::Theme
+            | What::Failure
+            | What::Disturbance
+            | What::Commands
+            | What::Ports => None,
+        }
     }
 
-    /// The kinds of the API server may come while the palette is open.
+    /// The kinds of the API server may come while the palette is open, the files of the project while the jump is.
     fn catch_up(&mut self, view: &mut ViewState, state: &State) {
+        if self.what == What::Jump && self.files != state.files {
+            self.fill(Picker::open(What::Jump, view, state));
+        }
         if self.what == What::Palette && !self.has_kinds && state.served.is_some() {
             self.fill(Picker::open(What::Palette, view, state));
         }
@@ -357,6 +371,9 @@ fn line(picker: &Picker, at: u32, state: &State, view: &ViewState, room: usize) 
         } else if by(*does).is_none() {
             role = Role::Dim;
         }
+    }
+    if let Item::File(_) = picker.of.item(at) {
+        tail = "opens in your editor".to_owned();
     }
     if let Item::Own(own) = picker.of.item(at)
         && let Some(own) = view.keys.own.get(*own)

@@ -33,6 +33,7 @@ impl ViewState {
             self.keys.map = keymap;
             self.look.theme = theme;
             self.look.mouse = new.mouse.unwrap_or(false);
+            self.look.links = new.links;
             self.keys.typed.clear();
         }
         self.look.following.problems = problems;

@@ -8,6 +8,7 @@ use super::drafts::editor_due;
 use super::draw::draw;
 use super::editor::{Editor, interrupt_is_the_editors};
 use super::keys::Key;
+use super::links::{self, Link};
 use super::look::Look;
 use super::terminal::Guard;
 use super::theme::Theme;
@@ -24,7 +25,7 @@ use futures::StreamExt;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
+use ratatui::backend::{self, CrosstermBackend};
 use std::future::poll_fn;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -116,6 +117,8 @@ struct Loop {
     state: Arc<State>,
     requests: mpsc::Sender<(RequestId, Request)>,
     screen: Screen,
+    /// The links that are on the screen.
+    links: Vec<Link>,
     guard: Guard,
     dirty: bool,
     /// How far the next frame is from the one before: further where frames take long, unless a key waits for one.
@@ -138,7 +141,8 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let guard = Guard::take()?;
     let screen = new_screen()?;
     let var = |name: &str| std::env::var(name).ok();
-    let look = Look::on(Theme::detect(var), TimeZone::system());
+    let look =
+        Look { knows_links: links::are_known(var), ..Look::on(Theme::detect(var), TimeZone::system()) };
     let view = ViewState { look, ..ViewState::default() };
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let state = Arc::clone(&input.snapshots.borrow_and_update());
@@ -148,6 +152,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         state,
         requests,
         screen,
+        links: Vec::new(),
         guard,
         dirty: true,
         gap: GAP,
@@ -299,7 +304,16 @@ impl Loop {
         let begun = Instant::now();
         let (state, view) = (&self.state, &mut self.view);
         queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
-        self.screen.draw(|frame| draw(state, view, frame, Timestamp::now()))?;
+        let drawn = self.screen.draw(|frame| draw(state, view, frame, Timestamp::now()))?;
+        let links = links::of_frame(drawn.buffer, view, state);
+        // Those that were there are still: nothing has been drawn over them.
+        for link in links.iter().filter(|link| !self.links.contains(link)) {
+            let out = self.screen.backend_mut();
+            write!(out, "{}", link.begin)?;
+            backend::Backend::draw(out, link.cells.iter().map(|(x, y, cell)| (*x, *y, cell)))?;
+            write!(out, "{}", links::END)?;
+        }
+        self.links = links;
         execute!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
         // The settings and a key may change it, and after a pause it is to be taken again.
         self.guard.mouse(self.view.look.mouse)?;
@@ -500,6 +514,7 @@ impl Loop {
     /// terminal where its cursor is, and the answer would come in as keys.
     fn repaint(&mut self) -> anyhow::Result<()> {
         self.screen = new_screen()?;
+        self.links.clear();
         queue!(self.screen.backend_mut(), Clear(ClearType::All))?;
         self.dirty = true;
         Ok(())

@@ -18,7 +18,7 @@ use super::programs;
 use super::seeing;
 use super::toast;
 use super::view::ViewState;
-use crate::event::{Asker, Request};
+use crate::event::{Asker, Place, Request};
 use crate::state::State;
 use crossterm::event::KeyCode;
 
@@ -161,6 +161,7 @@ fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: 
             ask(view, request)
         }
         Answer::Save(path) => acting::save(Some(path), view, state),
+        Answer::OpenFile(file) => vec![super::opening::command(Place { file, line: 0, column: 0 }, state)],
         Answer::Act(does) => perform(view, does, state),
         Answer::Open(opening) => {
             view.layers.push(opening);

@@ -54,6 +54,7 @@ pub(in crate::dev) fn of(request: &Request) -> String {
         Request::Run { program } => program.title.clone(),
         Request::SaveText { name, .. } => format!("save {name}"),
         Request::ListPaths { typed } => format!("list {typed}"),
+        Request::ListFiles => "list the files".to_owned(),
         Request::Remember { .. } => "remember the borders of panes".to_owned(),
         Request::ExplainValues { object } => format!("explain the values of {object}"),
         Request::Switch { to, .. } => format!("switch to {to}"),
@@ -121,7 +122,7 @@ fn verb(request: &Request) -> &'static str {
         Request::Look { .. } => "read",
         Request::ShowTable { .. } => "show",
         Request::ReadRow { .. } => "read",
-        Request::ListKinds | Request::ListPaths { .. } => "list",
+        Request::ListKinds | Request::ListPaths { .. } | Request::ListFiles => "list",
         Request::Run { .. } => "run",
         Request::SaveText { .. } => "save",
         Request::Remember { .. } => "remember",
@@ -148,6 +149,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::ListKinds
         | Request::SaveText { .. }
         | Request::ListPaths { .. }
+        | Request::ListFiles
         | Request::Remember { .. }
         | Request::ExplainValues { .. }
         | Request::Leave { .. }
@@ -227,6 +229,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::ListKinds
         | Request::SaveText { .. }
         | Request::ListPaths { .. }
+        | Request::ListFiles
         | Request::Remember { .. }
         | Request::ExplainValues { .. }
         | Request::Leave { .. }
@@ -276,6 +279,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::Run { .. }
         | Request::SaveText { .. }
         | Request::ListPaths { .. }
+        | Request::ListFiles
         | Request::Remember { .. }
         | Request::ExplainValues { .. }
         | Request::Leave { .. }

@@ -20,6 +20,8 @@ pub(in crate::tui) enum Answer {
     Save(String),
     /// The dialog closes and a text goes to the clipboard: what it is, and itself.
     Copy(&'static str, String),
+    /// The dialog closes and a file of the project opens in the editor.
+    OpenFile(String),
     /// The dialog closes and an action is done.
     Act(Do),
     /// Another dialog takes its place.

@@ -187,6 +187,17 @@ fn one_jumps_to_objects_kinds_files_and_reconciles() {
     type_in(&mut view, &state, "ctrl-p", "file backup.yaml");
     commands(&mut view, &state, "enter");
     assert!(view.top::<Samples>().is_some_and(|samples| samples.typed.ends_with("backup.yaml")));
+    // Any file of the project opens in the editor, also where it comes once the list is open.
+    type_in(&mut view, &state, "esc ctrl-p", "templates deploy");
+    let mut state = state;
+    let files = ["charts/memcached/templates/deployment.yaml".to_owned(), "main.go".to_owned()];
+    state.reduce(Event::FilesListed { files: files.into() });
+    let shown = text(&screen(&state, &mut view, "", (120, 36)));
+    assert!(shown.contains("file charts/memcached/templates/deployment.yaml"), "{shown}");
+    let opened = commands(&mut view, &state, "enter");
+    let path =
+        std::path::PathBuf::from("/home/ada/memcached-operator/charts/memcached/templates/deployment.yaml");
+    assert_eq!(opened, [Command::OpenFile { path, line: 0, column: 0 }]);
     type_in(&mut view, &state, "esc :", "memcachedbackups");
     commands(&mut view, &state, "enter");
     assert_eq!(names(&view), ["nightly"]);

@@ -167,7 +167,10 @@ fn what_is_needed_is_asked_for_once() {
     screen(&state, &mut view, ":", (120, 36));
     assert_eq!(browse::follow(&mut view, &state), [Request::ListKinds]);
     assert_eq!(browse::follow(&mut view, &state), []);
+    screen(&state, &mut view, "esc ctrl-p", (120, 36));
+    assert_eq!(browse::follow(&mut view, &state), [Request::ListFiles]);
     screen(&state, &mut view, "esc", (120, 36));
+    assert_eq!(browse::follow(&mut view, &state), []);
     choose(&mut view, &state, "pods");
     screen(&state, &mut view, "", (120, 36));
     let query = TableQuery { kind: "pods".to_owned(), namespace: None };

@@ -1,7 +1,7 @@
 //! Finding in a terminal: palette, jump, filters, order, help, namespaces, keys bound anew while it runs, storms of
 //! sizes, and a terminal that goes away.
 
-use super::runs::{lines, opdev};
+use super::runs::{edit, lines, opdev};
 use super::{SIZE, apply, quit};
 use crate::inner_loop::demo_project;
 use crate::pty::Pty;
@@ -82,6 +82,61 @@ fn things_are_found_by_a_few_letters() {
     pty.keys("\u{1b}");
     pty.wait_without("/ finds");
     quit(pty);
+}
+
+#[test]
+fn places_are_links_where_the_terminal_knows_them_and_any_file_opens_in_the_editor() {
+    let link = "\u{1b}]8;;file://";
+    for (known, settings) in
+        [(true, None), (false, None), (true, Some("links: false\n")), (false, Some("links: true\n"))]
+    {
+        let (folder, project) = demo_project();
+        let template = project.join("charts/memcached/templates/deployment.yaml");
+        let editor = project.join("editor.sh");
+        fs::write(&editor, "echo \"$@\" >> \"$(dirname \"$0\")/opened\"\n").unwrap();
+        let home = folder.path().join("settings");
+        fs::create_dir_all(home.join("opdev")).unwrap();
+        fs::write(home.join("opdev/config.yaml"), settings.unwrap_or_default()).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_opdev"));
+        command.args(["run", "--embedded"]);
+        command.cwd(&project);
+        for name in ["VTE_VERSION", "KONSOLE_VERSION", "WT_SESSION", "TMUX", "TERM_PROGRAM"] {
+            command.env_remove(name);
+        }
+        if known {
+            command.env("TERM_PROGRAM", "WezTerm");
+        }
+        command.env("KUBE_EDITOR", format!("sh {}", editor.display()));
+        command.env("XDG_CONFIG_HOME", &home);
+        let mut pty = Pty::start(command, SIZE);
+        pty.wait_for("to apply a sample");
+        edit(&template, |text| text.replacen("{{", "{{ nope", 1));
+        pty.wait_for("✗ charts/memcached/templates/deployment.yaml:");
+        pty.wait_for("ctrl-o opens it in your editor");
+        let on = settings.map_or(known, |text| text.contains("true"));
+        let raw = pty.raw();
+        assert_eq!(raw.contains(link), on, "{known} {settings:?}");
+        if on {
+            // The cells of the place are written once more between the two ends of the link.
+            let (_, after) = raw.split_once(&format!("{link}{}#", template.display())).unwrap();
+            let (inside, _) = after.split_once("\u{1b}]8;;\u{1b}\\").unwrap();
+            assert!(inside.contains("charts/memcached/templates/deployment.yaml:"), "{inside:?}");
+        }
+        // The screen is the same, whatever the terminal knows.
+        assert!(!pty.screen().contains("file://"), "{}", pty.screen());
+        pty.keys("\u{f}");
+        let opened = || fs::read_to_string(project.join("opened")).unwrap_or_default();
+        pty.wait_until("the editor", |_| opened().contains("deployment.yaml"));
+        pty.wait_for("ctrl-o opens it in your editor");
+        pty.keys("\u{10}");
+        pty.wait_for("Jump");
+        pty.keys("podset types");
+        pty.wait_for("opens in your editor");
+        pty.keys("\r");
+        pty.wait_until("the other file", |_| opened().contains("config/types/app/v1alpha1/podset_types.go"));
+        pty.wait_for("ctrl-o opens it in your editor");
+        quit(pty);
+    }
 }
 
 #[test]
