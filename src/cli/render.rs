@@ -163,7 +163,7 @@ fn refused(args: &RenderArgs, error: RenderError) -> Refused {
     let mut message = error.message;
     if let Some(rendered) = &error.rendered {
         if args.debug {
-            let _ = std::io::stdout().lock().write_all(rendered.as_bytes());
+            let _ = std::io::stdout().lock().write_all(rendered.text.as_bytes());
         }
         message.push_str("\n\nUse --debug flag to render out invalid YAML");
     }

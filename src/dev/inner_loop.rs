@@ -6,6 +6,7 @@ mod announce;
 mod elsewhere;
 mod leaving;
 mod opening;
+mod operator;
 
 use super::cluster::Choice;
 use super::contexts;
@@ -30,8 +31,7 @@ use crate::event::{
     Asker, Event, Level, OnExit, Permission, Protection, Request, RequestId, RequestOutcome, Started,
 };
 use crate::event::{FaultRule, words};
-use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings, UnfitWrite};
-use crate::operator::read_only::ReadOnly;
+use crate::operator::manager::{ManagerInput, ManagerRequest, Settings};
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
 use crate::tap::{EventSink, PassNumbers};
@@ -41,6 +41,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use leaving::Why;
 use opening::{Opened, Opener, Opening};
+use operator::{settings_here, start_operator};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -227,17 +228,6 @@ fn look_for_copies(handler: &Requests, tasks: &TaskTracker, shutdown: &Cancellat
     }
 }
 
-/// The operator's settings on this cluster. Programs whose writes do not fit are reported to `unfit`.
-fn settings_here(
-    input: &Input,
-    namespace: &Option<String>,
-    read_only: ReadOnly,
-    unfit: mpsc::Sender<UnfitWrite>,
-) -> Settings {
-    let (namespace, roles_kept) = (namespace.clone(), input.cluster.service_account.is_some());
-    Settings { namespace, read_only, roles_kept, unfit: Some(unfit), ..input.operator.clone() }
-}
-
 impl Running {
     async fn start(
         input: &Input,
@@ -259,8 +249,7 @@ impl Running {
         let (awaited, crds_awaited) = watch::channel(false);
         let (to_reloader, asked) = mpsc::channel(16);
         let (to_manager, from_user) = mpsc::channel(64);
-        let (die, fatal) = mpsc::channel(1);
-        let (to_go_back, unfit) = mpsc::channel(16);
+        let ((die, fatal), (to_go_back, unfit)) = (mpsc::channel(1), mpsc::channel(16));
         let (tasks, numbers) = (TaskTracker::new(), PassNumbers::default());
         let reloader = Reloader {
             project: project.clone(),
@@ -295,14 +284,13 @@ impl Running {
             settings,
             shutdown: operator_stop.clone(),
         };
-        let operator = tasks.spawn(async move {
-            if let Err(error) = survive("the operator", manager::run(manager)).await {
-                let _ = die.send(error).await;
-            }
-        });
+        let operator = start_operator(manager, die, &tasks);
         if let Some(roles) = roles {
-            let syncing = sync_roles(roles, input, to_manager.clone());
-            tasks.spawn(shutdown.clone().run_until_cancelled_owned(syncing));
+            tasks.spawn(shutdown.clone().run_until_cancelled_owned(sync_roles(
+                roles,
+                input,
+                to_manager.clone(),
+            )));
         }
         let (awake, woken) = watch::channel(0);
         if let Some(monitor) = monitor {

@@ -2,16 +2,16 @@
 
 use super::{json, plain};
 use crate::event::{
-    Action, Binding, Body, BuildChanged, BuildState, Call, Cause, CauseKind, Cluster, ConnectionChanged,
+    Action, Body, BuildChanged, BuildState, Call, Cause, CauseKind, Cluster, ConnectionChanged,
     CopiesChanged, DeployedCopy, Diagnostic, Draft, DraftStage, EffectiveValue, Event, Failure, FieldChange,
     Finding, Held, HeldChange, Hurt, KindHealth, KindStatus, Leaving, Level, LogLine, LogSource, Notice,
     ObjectChange, ObjectGone, ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Permission, Place,
-    PodLine, PodLog, Preferences, PrinterColumn, ProcessChanged, ProcessExit, ProcessState, Protection,
-    ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
-    ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity,
-    ShadowDecision, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TraceLevel, Trouble, TroubleKind,
-    TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Undoable, UnrelatedSeen, UserCommand, ValueFrom,
-    ValuesExplained, Verdict, WatchEvent, Weight,
+    PodLine, PodLog, PrinterColumn, ProcessChanged, ProcessExit, ProcessState, Protection, ProtectionChanged,
+    QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled,
+    RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity, ShadowDecision,
+    ShadowRun, SourcesChanged, Started, Step, TraceLevel, Trouble, TroubleKind, TrustAnswer, TrustAnswered,
+    TrustAsked, TypeChanged, Undoable, UnrelatedSeen, ValueFrom, ValuesExplained, Verdict, WatchEvent,
+    Weight,
 };
 use crate::event::{LoopField, LoopFound, LoopKind, MissingRule};
 use jiff::Timestamp;
@@ -23,8 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod tables;
+mod terminal;
 
 use tables::of_tables;
+use terminal::of_the_terminal;
 
 fn at() -> Timestamp {
     "2026-03-01T17:02:11.5Z".parse().unwrap()
@@ -339,11 +341,9 @@ pub(super) fn all() -> Vec<Event> {
         }),
         Event::ValuesExplained(Arc::new(values_explained())),
         Event::PathsListed(Paths { typed: "sam".to_owned(), found: vec!["samples/".to_owned()] }),
-        Event::FilesListed { files: Arc::from(["charts/a/Chart.yaml".to_owned()]) },
         Event::Noticed(notice),
         Event::RulesMissing { missing: vec![missing_rule()] },
         Event::Stopping { reason: "SIGTERM".to_owned() },
-        Event::PreferencesChanged(Arc::new(preferences())),
         Event::CopiesChanged(Arc::new(CopiesChanged {
             at: at(),
             copies: vec![DeployedCopy {
@@ -365,7 +365,8 @@ pub(super) fn all() -> Vec<Event> {
             }),
         }),
     ];
-    all.extend(impact().into_iter().chain(own_program()).chain(of_tables()).chain([unrelated()]));
+    let more = [impact(), own_program(), of_tables(), of_the_terminal(), vec![unrelated()]];
+    all.extend(more.into_iter().flatten());
     all
 }
 
@@ -421,34 +422,6 @@ fn pod_log() -> PodLog {
     };
     let lines = vec![PodLine { at: at(), text: "listening".to_owned() }];
     PodLog { at: at(), source, fresh: true, lines, ended: Some("the container has ended".to_owned()) }
-}
-
-fn preferences() -> Preferences {
-    let place = Place { file: "opdev.yaml".to_owned(), line: 3, column: 1 };
-    let keys = vec![Binding { action: "zoom".to_owned(), keys: vec!["f".to_owned()], place: place.clone() }];
-    let file = Some(("themes/mine.yaml".to_owned(), "text: red".to_owned()));
-    let theme = Some(ThemeChoice { name: "mine".to_owned(), place, own: true, file });
-    let command = UserCommand {
-        name: "top".to_owned(),
-        key: Some("g e".to_owned()),
-        run: vec!["kubectl top pods".to_owned()],
-        shell: true,
-        kinds: vec!["Pod".to_owned()],
-        confirm: true,
-        background: false,
-        writes: false,
-        place: Place { file: "config.yaml".to_owned(), line: 3, column: 1 },
-    };
-    Preferences {
-        at: at(),
-        keys,
-        theme,
-        mouse: Some(true),
-        links: Some(true),
-        borders: None,
-        commands: vec![command],
-        problems: vec![problem()],
-    }
 }
 
 fn paused() -> Paused {

@@ -60,8 +60,8 @@ fn place(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
             None,
         );
     };
-    if error.rendered.is_some() {
-        return unreadable(folder, chart, error, &at.file);
+    if let Some(found) = &error.rendered {
+        return unreadable(folder, chart, error, (found.origin.as_ref(), &at.file));
     }
     in_template(folder, chart, error, at)
 }
@@ -79,9 +79,14 @@ fn in_template(
 
 /// A rendered document that is no YAML. The line that counts for people is the one of the template that wrote it; Helm's words
 /// name a line of the document.
-fn unreadable(folder: &str, chart: &Chart, error: &RenderError, template: &str) -> Diagnostic {
+fn unreadable(
+    folder: &str,
+    chart: &Chart,
+    error: &RenderError,
+    (origin, template): (Option<&opdev_helm::chart::Place>, &str),
+) -> Diagnostic {
     let rendered = Some(mask::manifest(&error.excerpt)).filter(|text| !text.trim().is_empty());
-    match &error.origin {
+    match origin {
         Some(origin) => {
             let hint = rendered.map(|line| format!("it renders as `{}`", line.trim()));
             Diagnostic { hint, ..in_template(folder, chart, error, origin) }

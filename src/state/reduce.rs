@@ -2,8 +2,8 @@
 
 use super::{Seen, State};
 use crate::event::{
-    ConnectionChanged, Event, KindHealth, KindStatus, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Protection, Reconcile,
-    SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
+    ConnectionChanged, Event, KindHealth, KindStatus, LoopFound, Notice, ObjectGone, ObjectSeen, Paused,
+    Protection, Reconcile, SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
 };
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;

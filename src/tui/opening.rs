@@ -23,11 +23,11 @@ pub(super) fn enabled(view: &ViewState, state: &State) -> Result<(), String> {
 
 /// Opens it.
 pub(super) fn open(view: &ViewState, state: &State) -> Vec<Command> {
-    place(view, state).map(|place| command(place, state)).into_iter().collect()
+    place(view, state).map(|place| command(&place, state)).into_iter().collect()
 }
 
 /// What opens a place in a file of the project.
-pub(super) fn command(place: Place, state: &State) -> Command {
+pub(super) fn command(place: &Place, state: &State) -> Command {
     let root = state.started.as_ref().map(|started| started.root.as_str()).unwrap_or_default();
     Command::OpenFile { path: Path::new(root).join(&place.file), line: place.line, column: place.column }
 }

@@ -161,7 +161,7 @@ fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: 
             ask(view, request)
         }
         Answer::Save(path) => acting::save(Some(path), view, state),
-        Answer::OpenFile(file) => vec![super::opening::command(Place { file, line: 0, column: 0 }, state)],
+        Answer::OpenFile(file) => vec![super::opening::command(&Place { file, line: 0, column: 0 }, state)],
         Answer::Act(does) => perform(view, does, state),
         Answer::Open(opening) => {
             view.layers.push(opening);

@@ -104,6 +104,15 @@ pub struct Rendered {
     pub executed: usize,
 }
 
+/// Rendered documents that are no YAML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// All that was rendered, file by file.
+    pub text: String,
+    /// The place of a template that wrote what cannot be read, where that is known.
+    pub origin: Option<Place>,
+}
+
 /// Why a chart does not render.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderError {
@@ -114,9 +123,7 @@ pub struct RenderError {
     /// The line of text at that place.
     pub excerpt: String,
     /// What was rendered before documents could not be read, file by file. Then `place` is one in the rendered document.
-    pub rendered: Option<Box<str>>,
-    /// The place of a template that wrote what cannot be read, where that is known.
-    pub origin: Option<Place>,
+    pub rendered: Option<Box<Unreadable>>,
     /// What may help, a sentence each: the value that was nil and who could set it, a near name, the way that led there.
     pub hints: Vec<String>,
 }
@@ -128,7 +135,6 @@ impl RenderError {
             place: None,
             excerpt: String::new(),
             rendered: None,
-            origin: None,
             hints: Vec::new(),
         }
     }

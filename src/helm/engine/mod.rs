@@ -26,7 +26,7 @@ mod tests;
 
 pub use crate::template::{Compat, Environment, ParseCache};
 pub use capabilities::{Capabilities, KubeVersion};
-pub use input::{ReleaseInfo, RenderError, RenderInput, Rendered};
+pub use input::{ReleaseInfo, RenderError, RenderInput, Rendered, Unreadable};
 pub use memory::Memory;
 pub use release_read::ReleaseRead;
 pub use render::render;

@@ -1,11 +1,11 @@
 //! One render: dependencies, values, schema, templates in Helm's order, then documents, hooks and notes.
 
 use super::ahead::Ahead;
-use super::input::{RenderError, RenderInput, Rendered};
+use super::input::{RenderError, RenderInput, Rendered, Unreadable};
 use super::memory::{Output, Outputs, Prepared, State};
 use super::origin::Made;
 use super::{facts, run};
-use crate::chart::Chart;
+use crate::chart::{Chart, Place};
 use crate::dependencies;
 use crate::manifest::{self, Document, ManifestError};
 use crate::semver::is_compatible;
@@ -102,7 +102,7 @@ fn read_documents(outputs: &Outputs, before: &Outputs, made: &Made<'_>) -> Resul
         documents.map_err(|error| {
             let ManifestError { place, start, .. } = &error;
             let origin = made.origin(path, &output.text, start + place.line.max(1), place.column);
-            RenderError { origin, ..broken_document(error, outputs) }
+            broken_document(error, origin, outputs)
         })?;
     }
     Ok(())
@@ -127,21 +127,20 @@ fn take_notes(outputs: &mut Outputs, name: &str) -> String {
     notes
 }
 
-fn broken_document(error: ManifestError, outputs: &Outputs) -> RenderError {
-    let mut rendered = String::new();
+fn broken_document(error: ManifestError, origin: Option<Place>, outputs: &Outputs) -> RenderError {
+    let mut text = String::new();
     let texts = outputs
         .iter()
         .filter(|(path, _)| !manifest::is_notes(path))
         .map(|(path, output)| (path, &output.text));
-    for (path, text) in texts.filter(|(_, text)| !text.trim().is_empty()) {
-        let _ = write!(rendered, "---\n# Source: {path}\n{text}\n");
+    for (path, made) in texts.filter(|(_, made)| !made.trim().is_empty()) {
+        let _ = write!(text, "---\n# Source: {path}\n{made}\n");
     }
     RenderError {
         message: error.message,
         place: Some(error.place),
         excerpt: error.excerpt,
-        rendered: Some(rendered.into()),
-        origin: None,
+        rendered: Some(Box::new(Unreadable { text, origin })),
         hints: Vec::new(),
     }
 }

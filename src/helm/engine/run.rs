@@ -227,7 +227,6 @@ impl<'r> Run<'r> {
                 column: number(frame.column + 1),
             }),
             rendered: None,
-            origin: None,
             hints: hints::failed(error, &self.scopes, templates, self.values, &self.set),
         }
     }
@@ -254,7 +253,6 @@ fn unparsed(error: &ParseError, templates: &Templates<'_>, compat: Compat) -> Re
             column: number(error.column.unwrap_or(0)),
         }),
         rendered: None,
-        origin: None,
         hints: hints::unparsed(error, compat),
     }
 }

@@ -1,9 +1,9 @@
 //! Brings live objects to what a release wants: first the plan (which objects differ, which are foreign, which
 //! left the manifest), then the writes, kind by kind. An object that already is as wanted is not written.
 
+use super::at_object::AtObject;
 use super::compare::{changes, covers};
 use super::foretell::{Ask, Foretold, Intent, foretell, removal};
-use super::from_template::AtObject;
 use super::inject::{ReleaseNames, is_kept, ownership_conflict};
 use super::objects::{PARALLEL, Wanted, live};
 use crate::event::{Action, ObjectChange, mask};

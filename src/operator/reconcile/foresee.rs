@@ -111,6 +111,7 @@ impl Pass {
         if let Some(problem) = &mut found.problem {
             problem.message = mask::text(&problem.message, &secrets);
             problem.excerpt = problem.excerpt.as_deref().map(|text| mask::text(text, &secrets));
+            problem.hint = problem.hint.as_deref().map(|text| mask::text(text, &secrets));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Which template an object of a release comes from, so that what fails at one object names the file to look at. Pure.
 
+use super::at_object::AtObject;
 use super::engine::Engine;
 use super::objects;
 use super::verdict::Fault;
@@ -7,44 +8,15 @@ use crate::event::{Diagnostic, Place, Severity};
 use crate::sources::broken;
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::Value;
-use std::fmt;
-
-/// What failed at one object, in Helm's words. It is an error itself, or the context of one.
-#[derive(Debug)]
-pub(super) struct AtObject {
-    words: String,
-    object: ObjectRef,
-}
-
-impl AtObject {
-    pub(super) fn new(words: impl Into<String>, object: ObjectRef) -> AtObject {
-        AtObject { words: words.into(), object }
-    }
-
-    /// About an object as a template gave it, which may lack its kind or its name.
-    pub(super) fn rendered(words: impl Into<String>, object: &Value) -> AtObject {
-        let gvk = Gvk::of(object).unwrap_or_default();
-        let name = meta::name(object).unwrap_or_default().to_owned();
-        AtObject::new(words, ObjectRef { gvk, name, ..ObjectRef::default() })
-    }
-}
-
-impl fmt::Display for AtObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
-    }
-}
-
-impl std::error::Error for AtObject {}
 
 impl Engine {
     /// The place in the project of the object at which a pass failed, with the error's last cause.
     pub(super) fn place_of(&self, fault: &Fault) -> Option<Diagnostic> {
         let at = fault.error.downcast_ref::<AtObject>()?;
-        let template = self.manifests.iter().rev().find_map(|manifest| template_of(manifest, &at.object))?;
+        let template = self.manifests.iter().rev().find_map(|manifest| template_of(manifest, at.object()))?;
         let chart = self.reconciler.chart.as_deref();
         let text = chart.and_then(|chart| broken::template_text(chart, &template)).unwrap_or_default();
-        let line = line_of_kind(&text, &at.object.gvk.kind);
+        let line = line_of_kind(&text, &at.object().gvk.kind);
         let file = format!("{}/{template}", self.reconciler.path.trim_end_matches('/'));
         Some(Diagnostic {
             severity: Severity::Error,
@@ -94,8 +66,6 @@ fn line_of_kind(text: &str, kind: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::Context as _;
-    use serde_json::json;
 
     #[test]
     fn an_object_leads_to_its_template() {
@@ -122,15 +92,5 @@ mod tests {
     fn only_one_line_for_sure_is_named() {
         let text = "{{ if .x }}\napiVersion: v1\nkind: \"Service\"\n---\nkind: Pod\n---\nkind: Pod\n";
         assert_eq!((line_of_kind(text, "Service"), line_of_kind(text, "Pod")), (3, 0));
-    }
-
-    #[test]
-    fn what_failed_at_an_object_is_found_below_what_was_said_of_it() {
-        let at = AtObject::rendered("it has no name", &json!({"apiVersion": "v1", "kind": "Service"}));
-        let error = anyhow::Error::new(at).context("failed to get candidate release");
-        assert_eq!(error.downcast_ref::<AtObject>().unwrap().object.gvk.kind, "Service");
-        let refused: anyhow::Result<()> = Err(anyhow::anyhow!("immutable"));
-        let error = refused.with_context(|| AtObject::new("cannot patch", ObjectRef::default())).unwrap_err();
-        assert_eq!(format!("{:#}", error.context("outer")), "outer: cannot patch: immutable");
     }
 }

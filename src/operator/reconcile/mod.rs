@@ -4,6 +4,7 @@
 
 mod annotations;
 mod apply;
+mod at_object;
 mod beside;
 mod blame;
 pub(super) mod chart_script;

@@ -1,8 +1,8 @@
 //! From the text of a manifest to the objects of a release: parsed, lists expanded, resources resolved, injected.
 //! Also finds the live objects. Writes nothing; read `apply` next.
 
+use super::at_object::AtObject;
 use super::compare;
-use super::from_template::AtObject;
 use super::inject::{Owner, ReleaseNames, inject};
 use crate::operator::api::{Api, ApiError, At};
 use crate::operator::discovery::Resource;

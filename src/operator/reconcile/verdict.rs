@@ -112,6 +112,7 @@ impl Report {
         if let Some(diagnostic) = &mut failure.diagnostic {
             diagnostic.message = mask::text(&diagnostic.message, secrets);
             diagnostic.excerpt = diagnostic.excerpt.as_deref().map(|excerpt| mask::text(excerpt, secrets));
+            diagnostic.hint = diagnostic.hint.as_deref().map(|hint| mask::text(hint, secrets));
         }
     }
 }

@@ -19,6 +19,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::sync::Arc;
 
+/// Less of a path says nothing.
+const LEAST_OF_PATH: usize = 8;
+
 /// A column that is shown, and how wide it is.
 struct Slot {
     column: Column,
@@ -297,7 +300,8 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
         for sample in samples {
             let what = format!("   {} {}  ", sample.kind_among(samples), sample.object.name);
             // The end of a path says which file it is.
-            let path = cut_front(&sample.path, (area.width as usize).saturating_sub(width(&what)));
+            let room = (area.width as usize).saturating_sub(width(&what));
+            let path = if room < LEAST_OF_PATH { String::new() } else { cut_front(&sample.path, room) };
             rows.push(Row::new(Role::Text, what).and(Role::Dim, path));
         }
     }

@@ -211,7 +211,13 @@ fn a_save_is_live_held_refused_or_discarded_and_nothing_is_green_beside_trouble(
     // As opdev tells it: the set that serves comes after the trial, then what keeps the newest files out.
     let failed = |message: &str| {
         let diagnostics = vec![problem(message)];
-        Event::ReloadFailed(ReloadFailed { at: now(), files: files.clone(), diagnostics, build: false })
+        Event::ReloadFailed(ReloadFailed {
+            at: now(),
+            files: files.clone(),
+            diagnostics,
+            build: false,
+            program: String::new(),
+        })
     };
     let served = sources(8, &["config/reconcilers/memcached.ts"]);
     for (message, word) in [

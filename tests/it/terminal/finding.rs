@@ -113,6 +113,11 @@ fn places_are_links_where_the_terminal_knows_them_and_any_file_opens_in_the_edit
         edit(&template, |text| text.replacen("{{", "{{ nope", 1));
         pty.wait_for("✗ charts/memcached/templates/deployment.yaml:");
         pty.wait_for("ctrl-o opens it in your editor");
+        // Links follow the frame; what another key shows comes after them.
+        pty.keys("?");
+        pty.wait_for("esc closes");
+        pty.keys("\u{1b}");
+        pty.wait_without("esc closes");
         let on = settings.map_or(known, |text| text.contains("true"));
         let raw = pty.raw();
         assert_eq!(raw.contains(link), on, "{known} {settings:?}");

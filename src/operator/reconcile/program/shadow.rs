@@ -142,7 +142,7 @@ impl Pass {
             Answer::After(after) => return after.get("status").cloned(),
             Answer::Refused(why) => foretold.refused.push((parent.reference.clone(), why)),
             Answer::Unknown(why) => {
-                foretold.unsure.push(format!("the status of {}: {why}", parent.reference))
+                foretold.unsure.push(format!("the status of {}: {why}", parent.reference));
             }
         }
         Some(status)
