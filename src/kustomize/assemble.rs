@@ -3,9 +3,9 @@
 use crate::config::Config;
 use crate::crds;
 use crate::defaults;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, FileError, KustomizationError, Limit, ObjectError};
 use crate::files::{Files, is_far, load_text};
-use crate::generate::{self, Sort};
+use crate::generate::{self, GeneratorKind};
 use crate::images;
 use crate::kustomization::{self, File};
 use crate::order;
@@ -36,7 +36,7 @@ const LOCAL: &str = "config.kubernetes.io/local-config";
 
 /// An object of a build.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Part {
+pub struct BuiltObject {
     /// The object as it is deployed.
     pub object: Value,
     /// The file that it stands in; of a generated one the kustomization.
@@ -51,7 +51,7 @@ pub struct Part {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Built {
     /// The objects, in the order of `kubectl kustomize`.
-    pub parts: Vec<Part>,
+    pub parts: Vec<BuiltObject>,
     /// The namespace that the outermost kustomization puts everything into.
     pub namespace: Option<String>,
     /// What the outermost kustomization puts before every name.
@@ -74,12 +74,18 @@ pub fn to_yaml<'a>(objects: impl IntoIterator<Item = &'a Value>) -> String {
 }
 
 /// Builds the kustomization in a folder, as `kubectl kustomize` does.
+///
+/// # Errors
+/// The first thing that cannot be built, with its file and line.
 pub fn build(files: &dyn Files, folder: &Path) -> Result<Built, Error> {
     Build::new(files, None).run(folder)
 }
 
 /// Builds what can be built: what cannot be read or changed is left out, and said. Files in which none of the kinds stands
 /// are not looked into.
+///
+/// # Errors
+/// A folder without a kustomization that can be read, or a build that needs more than opdev lets it.
 pub fn build_what_can_be(files: &dyn Files, folder: &Path, kinds: &[&str]) -> Result<Built, Error> {
     Build::new(files, Some(kinds)).run(folder)
 }
@@ -110,14 +116,14 @@ impl<'a> Build<'a> {
     }
 
     /// Ends the build: whoever made these files wants more of this machine than a kustomization needs.
-    fn exhaust(&mut self, file: &Path, why: String) -> Error {
+    fn exhaust(&mut self, file: &Path, limit: Limit) -> Error {
         self.exhausted = true;
-        Error::new(file, 0, why)
+        Error::new(file, 0, limit)
     }
 
     fn run(mut self, folder: &Path) -> Result<Built, Error> {
         let real = self.files.real(folder).filter(|real| self.files.is_folder(real));
-        let Some(root) = real else { return Err(Error::new(folder, 0, "there is no such folder")) };
+        let Some(root) = real else { return Err(Error::new(folder, 0, KustomizationError::NoFolder)) };
         let file = self.read_file(&root)?;
         let mut gathered = self.folder(&file, Gathered::default())?;
         generate::add_hashes(&mut gathered.resources);
@@ -137,7 +143,12 @@ impl<'a> Build<'a> {
                 metadata.remove("annotations");
             }
             let first_name = resource.original_id().name;
-            Part { object: resource.object, file: resource.file, first_name, sources: resource.sources }
+            BuiltObject {
+                object: resource.object,
+                file: resource.file,
+                first_name,
+                sources: resource.sources,
+            }
         });
         Ok(Built {
             parts: parts.collect(),
@@ -163,13 +174,10 @@ impl<'a> Build<'a> {
     fn folder(&mut self, file: &File, gathered: Gathered) -> Result<Gathered, Error> {
         self.read += 1;
         if self.read > MOST {
-            return Err(
-                self.exhaust(&file.path, format!("more than {MOST} kustomizations lead to each other"))
-            );
+            return Err(self.exhaust(&file.path, Limit::Kustomizations(MOST)));
         }
         if self.open.len() >= DEEPEST {
-            let why = format!("more than {DEEPEST} kustomizations are in each other");
-            return Err(self.exhaust(&file.path, why));
+            return Err(self.exhaust(&file.path, Limit::Levels(DEEPEST)));
         }
         self.open.push(file.root.clone());
         let filled = self.fill(file, gathered);
@@ -186,8 +194,8 @@ impl<'a> Build<'a> {
         let configured = self.configure(file, &mut gathered.config);
         self.unless_left_out(configured)?;
         for (sort, count) in [
-            (Sort::ConfigMap, file.content.config_map_generator.len()),
-            (Sort::Secret, file.content.secret_generator.len()),
+            (GeneratorKind::ConfigMap, file.content.config_map_generator.len()),
+            (GeneratorKind::Secret, file.content.secret_generator.len()),
         ] {
             for at in 0..count {
                 let made = generate::generate(self.files, file, sort, at).and_then(|new| {
@@ -202,7 +210,8 @@ impl<'a> Build<'a> {
             let below = self.below(file, "components", at, path);
             let Some(component) = self.unless_left_out(below)? else { continue };
             if component.content.kind != "Component" {
-                let wrong = file.error("components", Some(at), format!("{path} is not of kind Component"));
+                let kind = KustomizationError::NotAComponent { path: path.clone() };
+                let wrong = file.error("components", Some(at), kind);
                 self.unless_left_out(Err::<(), _>(wrong))?;
                 continue;
             }
@@ -216,8 +225,7 @@ impl<'a> Build<'a> {
     fn count(&mut self, file: &File) -> Result<(), Error> {
         self.entries += 1;
         if self.entries > MOST_ENTRIES {
-            let why = format!("more than {MOST_ENTRIES} files and folders are named");
-            return Err(self.exhaust(&file.path, why));
+            return Err(self.exhaust(&file.path, Limit::Entries(MOST_ENTRIES)));
         }
         Ok(())
     }
@@ -227,13 +235,13 @@ impl<'a> Build<'a> {
         &mut self,
         resources: &mut Vec<Resource>,
         resource: Resource,
-        failed: impl Fn(String) -> Error,
+        failed: impl Fn(ErrorKind) -> Error,
     ) -> Result<(), Error> {
         if resources.len() >= MOST_OBJECTS {
             self.exhausted = true;
-            return Err(failed(format!("there are more than {MOST_OBJECTS} objects")));
+            return Err(failed(Limit::Objects(MOST_OBJECTS).into()));
         }
-        let added = append(resources, resource).map_err(failed);
+        let added = append(resources, resource).map_err(|why| failed(why.into()));
         self.unless_left_out(added).map(drop)
     }
 
@@ -243,19 +251,19 @@ impl<'a> Build<'a> {
         if is_far(path) || real.as_ref().is_none_or(|real| self.files.is_folder(real)) {
             let below = self.below(file, "resources", at, path)?;
             if below.content.kind == "Component" {
-                let message = format!("{path} is a component; it belongs under components");
-                return Err(file.error("resources", Some(at), message));
+                let kind = KustomizationError::Component { path: path.to_owned() };
+                return Err(file.error("resources", Some(at), kind));
             }
             let gathered = self.folder(&below, Gathered::default())?;
-            let failed = |why: String| file.error("resources", Some(at), why);
+            let failed = |why: ErrorKind| file.error("resources", Some(at), why);
             into.config.merge(&gathered.config).map_err(failed)?;
             for resource in gathered.resources {
                 self.add(&mut into.resources, resource, failed)?;
             }
             return Ok(());
         }
-        let failed = |why: String| file.error("resources", Some(at), why);
-        let (real, text) = load_text(self.files, &file.root, path).map_err(failed)?;
+        let failed = |why: ErrorKind| file.error("resources", Some(at), why);
+        let (real, text) = load_text(self.files, &file.root, path).map_err(|why| failed(why.into()))?;
         let is_wanted = |kinds: &[&str]| kinds.iter().any(|kind| text.contains(&format!("kind: {kind}")));
         if !self.kinds.is_none_or(is_wanted) {
             return Ok(());
@@ -268,22 +276,23 @@ impl<'a> Build<'a> {
 
     /// The kustomization of a folder that another one names.
     fn below(&mut self, file: &File, key: &str, at: usize, path: &str) -> Result<File, Error> {
-        let wrong = |why: String| file.error(key, Some(at), why);
+        let wrong = |why: FileError| file.error(key, Some(at), why);
+        let entry = || path.to_owned();
         if is_far(path) {
-            let message = format!("{path} would have to be fetched, which opdev does not do");
-            return Err(wrong(message).hint("copy it into the project, or let `kubectl kustomize` build it"));
+            let remote = wrong(FileError::Remote { path: entry() });
+            return Err(remote.hint("copy it into the project, or let `kubectl kustomize` build it"));
         }
         if Path::new(path).is_absolute() {
-            return Err(wrong(format!("{path} is absolute; a path from this folder is needed")));
+            return Err(wrong(FileError::Absolute { path: entry() }));
         }
         let Some(root) = self.files.real(&file.root.join(path)) else {
-            return Err(wrong(format!("there is no file or folder {path}")));
+            return Err(wrong(FileError::NoFileOrFolder { path: entry() }));
         };
         if !self.files.is_folder(&root) {
-            return Err(wrong(format!("{path} is no folder")));
+            return Err(wrong(FileError::NotAFolder { path: entry() }));
         }
         if let Some(open) = self.open.iter().find(|open| open.starts_with(&root)) {
-            return Err(wrong(format!("{path} leads back to {}, which is being built", open.display())));
+            return Err(wrong(FileError::Cycle { path: entry(), folder: open.clone() }));
         }
         self.read_file(&root)
     }
@@ -298,14 +307,13 @@ impl<'a> Build<'a> {
         config.merge(&defaults::config()).map_err(|why| Error::new(&file.path, 0, why))?;
         for (key, list) in [("configurations", &file.content.configurations), ("crds", &file.content.crds)] {
             for (at, path) in list.iter().enumerate() {
-                let failed = |why: String| file.error(key, Some(at), why);
+                let failed = |why: FileError| file.error(key, Some(at), why);
                 let (real, text) = load_text(self.files, &file.root, path).map_err(failed)?;
-                let value =
-                    yaml::from_str(&text).map_err(|error| Error::new(&real, error.line, error.message))?;
+                let value = yaml::from_str(&text).map_err(|error| Error::yaml(&real, error))?;
                 let more = if key == "crds" {
                     crds::config(&value).map_err(|why| Error::new(&real, 0, why))?
                 } else {
-                    serde_json::from_value(value).map_err(|error| Error::new(&real, 0, error.to_string()))?
+                    serde_json::from_value(value).map_err(|error| Error::form(&real, &error))?
                 };
                 config.merge(&more).map_err(|why| Error::new(&real, 0, why))?;
             }
@@ -318,7 +326,7 @@ impl<'a> Build<'a> {
         let Gathered { resources, config } = gathered;
         let content = &file.content;
         let files = self.files;
-        let said = |key: &str, at: Option<usize>, result: Result<(), String>| {
+        let said = |key: &str, at: Option<usize>, result: Result<(), ErrorKind>| {
             result.map_err(|why| file.error(key, at, why))
         };
         for at in 0..content.patches_strategic_merge.len() {
@@ -381,8 +389,7 @@ impl<'a> Build<'a> {
             *resources = before;
         }
         if resources.iter().map(|resource| size(&resource.object)).sum::<usize>() > LARGEST {
-            let why = format!("its objects grow to more than {} MiB", LARGEST / 1024 / 1024);
-            return Err(self.exhaust(&file.path, why));
+            return Err(self.exhaust(&file.path, Limit::Size(LARGEST / 1024 / 1024)));
         }
         self.unless_left_out(changed).map(drop)
     }
@@ -390,7 +397,8 @@ impl<'a> Build<'a> {
 
 /// The objects of a manifest. The items of lists come after the other objects.
 fn objects(file: &Path, text: &str) -> Result<Vec<Resource>, Error> {
-    let documents = read::documents(text).map_err(|error| Error::new(file, error.line, error.message))?;
+    let documents = read::documents(text)
+        .map_err(|error| Error::new(file, error.line, ErrorKind::Yaml { message: error.message }))?;
     let mut open: Vec<Resource> = documents
         .into_iter()
         .filter(|document| !document.value.as_object().is_some_and(Map::is_empty))
@@ -419,7 +427,7 @@ fn objects(file: &Path, text: &str) -> Result<Vec<Resource>, Error> {
                 ..Resource::default()
             })),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-                return Err(Error::new(file, 0, "the items of a list are no list"));
+                return Err(Error::new(file, 0, ObjectError::Items));
             }
         }
     }
@@ -427,19 +435,19 @@ fn objects(file: &Path, text: &str) -> Result<Vec<Resource>, Error> {
 }
 
 fn check(file: &Path, object: &Value) -> Result<(), Error> {
-    let wrong = |message: String| Err(Error::new(file, 0, message));
+    let wrong = |kind: ObjectError| Err(Error::new(file, 0, kind));
     if !object.is_object() {
-        return wrong("a document is no object".to_owned());
+        return wrong(ObjectError::NotAMap);
     }
     let Some(kind) = object["kind"].as_str().filter(|kind| !kind.is_empty()) else {
-        return wrong("an object has no kind".to_owned());
+        return wrong(ObjectError::NoKind);
     };
     let name = &object["metadata"]["name"];
     if !kind.ends_with("List") && (name.is_null() || read::text(name).is_empty()) {
-        return wrong(format!("a {kind} has no metadata.name"));
+        return wrong(ObjectError::NoName { kind: kind.to_owned() });
     }
     match null_in_list(object, "") {
-        Some(path) => wrong(format!("{kind} {}: an item of {path} is empty", read::text(name))),
+        Some(path) => wrong(ObjectError::NullItem { kind: kind.to_owned(), name: read::text(name), path }),
         None => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! Where transformations happen: the field specs of kustomize and those that `configurations` and `crds` add.
 
+use crate::error::ErrorKind;
 use crate::fields::{self, FieldSpec};
 use serde::Deserialize;
 
@@ -31,7 +32,7 @@ pub(crate) struct Config {
 
 impl Config {
     /// Adds what another one has.
-    pub(crate) fn merge(&mut self, other: &Config) -> Result<(), String> {
+    pub(crate) fn merge(&mut self, other: &Config) -> Result<(), ErrorKind> {
         for (mine, theirs) in [
             (&mut self.name_prefix, &other.name_prefix),
             (&mut self.name_suffix, &other.name_suffix),

@@ -1,6 +1,7 @@
 //! `crds`: OpenAPI definitions whose extensions say which fields hold names, labels and annotations.
 
 use crate::config::{Config, Referrers};
+use crate::error::{ErrorKind, KustomizationError, Limit};
 use crate::fields::FieldSpec;
 use serde_json::{Map, Value};
 
@@ -10,9 +11,9 @@ const DEEPEST: usize = 32;
 const MOST_FIELDS: usize = 50_000;
 
 /// What the definitions of a file say: type name → `{ "Schema": … }`.
-pub(crate) fn config(definitions: &Value) -> Result<Config, String> {
+pub(crate) fn config(definitions: &Value) -> Result<Config, ErrorKind> {
     let Some(all) = definitions.as_object() else {
-        return Err("a map from names of types to their OpenAPI schemas is expected".to_owned());
+        return Err(KustomizationError::TypesNotAMap.into());
     };
     let mut found = Config::default();
     let mut left = MOST_FIELDS;
@@ -44,14 +45,13 @@ fn collect(
     path: &mut Vec<String>,
     of_kind: &mut dyn FnMut(FieldSpec) -> FieldSpec,
     (found, left): (&mut Config, &mut usize),
-) -> Result<(), String> {
+) -> Result<(), ErrorKind> {
     let Some(properties) = properties(all, name) else { return Ok(()) };
     if path.len() > DEEPEST {
-        return Err(format!("the definition {name} refers to itself"));
+        return Err(KustomizationError::RecursiveType { name: name.to_owned() }.into());
     }
     for (field, schema) in properties {
-        *left =
-            left.checked_sub(1).ok_or_else(|| format!("more than {MOST_FIELDS} fields are to be read"))?;
+        *left = left.checked_sub(1).ok_or(Limit::TypeFields(MOST_FIELDS))?;
         path.push(field.clone());
         let extension = |what: &str| schema.get(format!("x-kubernetes-{what}")).and_then(Value::as_str);
         let mut spec = |path: String| of_kind(FieldSpec { path, ..FieldSpec::default() });

@@ -1,9 +1,20 @@
 //! Why a kustomization cannot be built: what, where, and what to do.
 
+mod input;
+mod object;
+mod patch;
+mod replacement;
+
+pub use input::{FileError, GeneratorError, KustomizationError, Limit};
+pub use object::{FieldError, ObjectError, SelectorError};
+pub use patch::{MergeError, MergeErrorKind, PatchError};
+pub use replacement::ReplacementError;
+
+use opdev_object::yaml;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a kustomization cannot be built.
+/// Why a kustomization cannot be built, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The file that is to blame.
@@ -11,19 +22,98 @@ pub struct Error {
     /// Its line, counted from 1; 0 where none can be named.
     pub line: u32,
     /// What is wrong.
-    pub message: String,
+    pub kind: Box<ErrorKind>,
     /// What the user can do.
     pub hint: Option<String>,
 }
 
+/// What is wrong with a kustomization or with a file that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An entry of the kustomization cannot be built.
+    InKey {
+        /// The key, such as `resources`.
+        key: String,
+        /// The place in the list of the key, from 0.
+        entry: Option<usize>,
+        /// What is wrong.
+        source: Box<ErrorKind>,
+    },
+    /// A field of an object cannot be changed.
+    InField {
+        /// The path of the field, its parts joined by `/`.
+        path: String,
+        /// What is wrong.
+        source: Box<ErrorKind>,
+    },
+    /// An object cannot be changed.
+    InObject {
+        /// Kind, namespace and name of the object.
+        object: String,
+        /// What is wrong.
+        source: Box<ErrorKind>,
+    },
+    /// A file is not YAML, or holds YAML that an object cannot.
+    Yaml {
+        /// What is wrong.
+        message: String,
+    },
+    /// A file is YAML of another form than is expected.
+    Form {
+        /// What is wrong.
+        message: String,
+    },
+    /// A build needs more than opdev lets it.
+    Limit(Limit),
+    /// The file of a kustomization is missing or wrong.
+    Kustomization(KustomizationError),
+    /// A file or folder that the kustomization names cannot be read.
+    File(FileError),
+    /// An entry of `configMapGenerator` or `secretGenerator` is wrong.
+    Generator(GeneratorError),
+    /// An object is wrong.
+    Object(ObjectError),
+    /// A field of an object is not what is expected there, or the place of a field is wrong.
+    Field(FieldError),
+    /// A selector of objects cannot be read.
+    Selector(SelectorError),
+    /// A patch is wrong, or changes nothing.
+    Patch(PatchError),
+    /// An entry of `replacements` is wrong, or changes nothing.
+    Replacement(ReplacementError),
+}
+
 impl Error {
-    pub(crate) fn new(file: impl Into<PathBuf>, line: u32, message: impl Into<String>) -> Error {
-        Error { file: file.into(), line, message: message.into(), hint: None }
+    pub(crate) fn new(file: impl Into<PathBuf>, line: u32, kind: impl Into<ErrorKind>) -> Error {
+        Error { file: file.into(), line, kind: Box::new(kind.into()), hint: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The error of a file that is not YAML.
+    pub(crate) fn yaml(file: impl Into<PathBuf>, error: yaml::Error) -> Error {
+        Error::new(file, error.line, ErrorKind::Yaml { message: error.message })
+    }
+
+    /// The error of a file whose YAML has another form than is expected.
+    pub(crate) fn form(file: impl Into<PathBuf>, error: &serde_json::Error) -> Error {
+        Error::new(file, 0, ErrorKind::Form { message: error.to_string() })
+    }
+}
+
+impl ErrorKind {
+    /// The same, said of an object.
+    pub(crate) fn in_object(self, object: String) -> ErrorKind {
+        ErrorKind::InObject { object, source: Box::new(self) }
+    }
+
+    /// The same, said of a field.
+    pub(crate) fn in_field(self, path: &str) -> ErrorKind {
+        ErrorKind::InField { path: path.to_owned(), source: Box::new(self) }
     }
 }
 
@@ -33,7 +123,7 @@ impl fmt::Display for Error {
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
-        write!(f, ": {}", self.message)?;
+        write!(f, ": {}", self.kind)?;
         match &self.hint {
             Some(hint) => write!(f, " ({hint})"),
             None => Ok(()),
@@ -41,4 +131,49 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ErrorKind::InKey { key, entry: Some(at), source } => write!(f, "{key}[{at}]: {source}"),
+            ErrorKind::InKey { key, entry: None, source } => write!(f, "{key}: {source}"),
+            ErrorKind::InField { path, source } => write!(f, "field {path}: {source}"),
+            ErrorKind::InObject { object, source } => write!(f, "{object}: {source}"),
+            ErrorKind::Yaml { message } | ErrorKind::Form { message } => f.write_str(message),
+            ErrorKind::Limit(error) => error.fmt(f),
+            ErrorKind::Kustomization(error) => error.fmt(f),
+            ErrorKind::File(error) => error.fmt(f),
+            ErrorKind::Generator(error) => error.fmt(f),
+            ErrorKind::Object(error) => error.fmt(f),
+            ErrorKind::Field(error) => error.fmt(f),
+            ErrorKind::Selector(error) => error.fmt(f),
+            ErrorKind::Patch(error) => error.fmt(f),
+            ErrorKind::Replacement(error) => error.fmt(f),
+        }
+    }
+}
+
 impl std::error::Error for Error {}
+
+impl std::error::Error for ErrorKind {}
+
+macro_rules! kinds {
+    ($($kind:ident($error:ty)),* $(,)?) => {
+        $(impl From<$error> for ErrorKind {
+            fn from(error: $error) -> ErrorKind {
+                ErrorKind::$kind(error)
+            }
+        })*
+    };
+}
+
+kinds! {
+    Limit(Limit),
+    Kustomization(KustomizationError),
+    File(FileError),
+    Generator(GeneratorError),
+    Object(ObjectError),
+    Field(FieldError),
+    Selector(SelectorError),
+    Patch(PatchError),
+    Replacement(ReplacementError),
+}

@@ -1,6 +1,7 @@
 //! Field specs: places in objects of some kinds, such as `spec/template/metadata/labels` of Deployments. A list on the way
 //! stands for all of its items.
 
+use crate::error::{ErrorKind, FieldError, Limit};
 use opdev_object::depth::MAX_LEVELS;
 use opdev_object::meta::Gvk;
 use serde::Deserialize;
@@ -36,11 +37,11 @@ impl FieldSpec {
 }
 
 /// Adds a field spec that is not there yet.
-pub(crate) fn add(specs: &mut Vec<FieldSpec>, new: &FieldSpec) -> Result<(), String> {
+pub(crate) fn add(specs: &mut Vec<FieldSpec>, new: &FieldSpec) -> Result<(), ErrorKind> {
     let same = |one: &&FieldSpec| one.path == new.path && new.selects(&one.gvk());
     match specs.iter().find(same) {
         Some(there) if there.create != new.create => {
-            Err(format!("the field spec {} is there twice, once with create: {}", new.path, new.create))
+            Err(FieldError::SpecTwice { path: new.path.clone(), create: new.create }.into())
         }
         Some(_) => Ok(()),
         None => {
@@ -52,7 +53,7 @@ pub(crate) fn add(specs: &mut Vec<FieldSpec>, new: &FieldSpec) -> Result<(), Str
 
 /// What is made where a place is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Make {
+pub(crate) enum CreateMissing {
     Nothing,
     Scalar,
     Map,
@@ -79,26 +80,26 @@ pub(crate) fn split(path: &str, separator: char) -> Vec<String> {
 pub(crate) fn visit(
     object: &mut Value,
     spec: &FieldSpec,
-    make: Make,
-    set: &mut dyn FnMut(&mut Value) -> Result<(), String>,
-) -> Result<(), String> {
+    make: CreateMissing,
+    set: &mut dyn FnMut(&mut Value) -> Result<(), ErrorKind>,
+) -> Result<(), ErrorKind> {
     if !spec.selects(&crate::resource::gvk(object)) {
         return Ok(());
     }
-    let make = if spec.create { make } else { Make::Nothing };
+    let make = if spec.create { make } else { CreateMissing::Nothing };
     let path = split(&spec.path, '/');
     if path.len() > MAX_LEVELS {
-        return Err(format!("a path of {} parts is too long", path.len()));
+        return Err(Limit::PathParts(path.len()).into());
     }
-    walk(object, &path, make, set).map_err(|why| format!("field {}: {why}", spec.path))
+    walk(object, &path, make, set).map_err(|why| why.in_field(&spec.path))
 }
 
 fn walk(
     value: &mut Value,
     path: &[String],
-    make: Make,
-    set: &mut dyn FnMut(&mut Value) -> Result<(), String>,
-) -> Result<(), String> {
+    make: CreateMissing,
+    set: &mut dyn FnMut(&mut Value) -> Result<(), ErrorKind>,
+) -> Result<(), ErrorKind> {
     let Some((name, rest)) = path.split_first() else { return set(value) };
     match value {
         Value::Null => Ok(()),
@@ -109,9 +110,9 @@ fn walk(
                 None => (name.as_str(), false),
             };
             if name.is_empty() {
-                return Err("a part of the path is empty".to_owned());
+                return Err(FieldError::EmptyPart.into());
             }
-            let field = if make == Make::Nothing || is_list {
+            let field = if make == CreateMissing::Nothing || is_list {
                 let Some(field) = map.get_mut(name) else { return Ok(()) };
                 if is_list && field.is_null() {
                     *field = Value::Array(Vec::new());
@@ -119,7 +120,7 @@ fn walk(
                 field
             } else {
                 let field = map.entry(name).or_insert(Value::Null);
-                if field.is_null() && (!rest.is_empty() || make == Make::Map) {
+                if field.is_null() && (!rest.is_empty() || make == CreateMissing::Map) {
                     *field = Value::Object(Map::new());
                 } else if field.is_null() {
                     *field = Value::String(String::new());
@@ -128,16 +129,14 @@ fn walk(
             };
             walk(field, rest, make, set)
         }
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            Err("there is a plain value where a list or a map is expected".to_owned())
-        }
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(FieldError::Plain.into()),
     }
 }
 
 /// Puts a value where a plain one, or nothing, is.
-pub(crate) fn put(place: &mut Value, value: Value) -> Result<(), String> {
+pub(crate) fn put(place: &mut Value, value: Value) -> Result<(), ErrorKind> {
     if place.is_array() || place.is_object() {
-        return Err("there is a list or a map where a plain value is expected".to_owned());
+        return Err(FieldError::NotPlain.into());
     }
     *place = value;
     Ok(())

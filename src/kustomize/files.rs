@@ -1,5 +1,7 @@
 //! Where files come from, and which of them a kustomization may read.
 
+use crate::error::FileError;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The names that a kustomization's file may have; exactly one of them stands in a folder.
@@ -11,8 +13,11 @@ pub trait Files {
     fn real(&self, path: &Path) -> Option<PathBuf>;
     /// Whether a real place is a folder.
     fn is_folder(&self, path: &Path) -> bool;
-    /// The bytes of a file at a real place, or why it cannot be read.
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String>;
+    /// The bytes of a file at a real place.
+    ///
+    /// # Errors
+    /// Why the file cannot be read, as a user should see it.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 }
 
 /// Whether an entry names something that would have to be fetched: a URL, or a repository.
@@ -22,26 +27,26 @@ pub fn is_far(path: &str) -> bool {
 }
 
 /// A file that a kustomization in the folder `root` names. As kustomize does it, nothing outside of the folder is read.
-pub(crate) fn load(files: &dyn Files, root: &Path, path: &str) -> Result<(PathBuf, Vec<u8>), String> {
+pub(crate) fn load(files: &dyn Files, root: &Path, path: &str) -> Result<(PathBuf, Vec<u8>), FileError> {
+    let path_of = || path.to_owned();
     if is_far(path) {
-        return Err(format!("{path} would have to be fetched, which opdev does not do"));
+        return Err(FileError::Remote { path: path_of() });
     }
-    let Some(real) = files.real(&root.join(path)) else { return Err(format!("there is no file {path}")) };
+    let Some(real) = files.real(&root.join(path)) else { return Err(FileError::NoFile { path: path_of() }) };
     if files.is_folder(&real) {
-        return Err(format!("{path} is a folder; a file is needed here"));
+        return Err(FileError::IsAFolder { path: path_of() });
     }
     if !real.starts_with(root) {
-        return Err(format!(
-            "{path} is not below the folder of this kustomization, and kustomize reads no file outside of it"
-        ));
+        return Err(FileError::Outside { path: path_of() });
     }
-    let bytes = files.read(&real).map_err(|why| format!("{path} cannot be read: {why}"))?;
+    let unreadable = |error: io::Error| FileError::Unreadable { path: path_of(), reason: error.to_string() };
+    let bytes = files.read(&real).map_err(unreadable)?;
     Ok((real, bytes))
 }
 
 /// The same as text.
-pub(crate) fn load_text(files: &dyn Files, root: &Path, path: &str) -> Result<(PathBuf, String), String> {
+pub(crate) fn load_text(files: &dyn Files, root: &Path, path: &str) -> Result<(PathBuf, String), FileError> {
     let (real, bytes) = load(files, root, path)?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("{path} is no text (it is not UTF-8)"))?;
+    let text = String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })?;
     Ok((real, text))
 }

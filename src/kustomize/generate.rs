@@ -1,6 +1,6 @@
 //! `configMapGenerator` and `secretGenerator`, and the hash of their content that goes into the name.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, FileError, GeneratorError};
 use crate::files::{Files, load};
 use crate::kustomization::{File, Generator, GeneratorOptions};
 use crate::read::text;
@@ -17,36 +17,46 @@ const LINE: usize = 70;
 
 /// What is generated.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum GeneratorKind {
     ConfigMap,
     Secret,
 }
 
-impl Sort {
+impl GeneratorKind {
     pub(crate) fn key(self) -> &'static str {
         match self {
-            Sort::ConfigMap => "configMapGenerator",
-            Sort::Secret => "secretGenerator",
+            GeneratorKind::ConfigMap => "configMapGenerator",
+            GeneratorKind::Secret => "secretGenerator",
         }
     }
 }
 
 /// Makes the object of one entry.
-pub(crate) fn generate(files: &dyn Files, file: &File, sort: Sort, at: usize) -> Result<Resource, Error> {
+pub(crate) fn generate(
+    files: &dyn Files,
+    file: &File,
+    sort: GeneratorKind,
+    at: usize,
+) -> Result<Resource, Error> {
     let list = match sort {
-        Sort::ConfigMap => &file.content.config_map_generator,
-        Sort::Secret => &file.content.secret_generator,
+        GeneratorKind::ConfigMap => &file.content.config_map_generator,
+        GeneratorKind::Secret => &file.content.secret_generator,
     };
     let entry = &list[at];
     make(files, file, sort, entry).map_err(|why| file.error(sort.key(), Some(at), why))
 }
 
-fn make(files: &dyn Files, file: &File, sort: Sort, entry: &Generator) -> Result<Resource, String> {
+fn make(
+    files: &dyn Files,
+    file: &File,
+    sort: GeneratorKind,
+    entry: &Generator,
+) -> Result<Resource, ErrorKind> {
     if entry.name.is_empty() {
-        return Err("it has no name".to_owned());
+        return Err(GeneratorError::NoName.into());
     }
-    if sort == Sort::ConfigMap && !entry.secret_type.is_empty() {
-        return Err("a ConfigMap has no type".to_owned());
+    if sort == GeneratorKind::ConfigMap && !entry.secret_type.is_empty() {
+        return Err(GeneratorError::ConfigMapType.into());
     }
     let (content, sources) = content(files, file, entry)?;
     let options = merged(entry.options.as_ref(), file.content.generator_options.as_ref());
@@ -61,7 +71,7 @@ fn make(files: &dyn Files, file: &File, sort: Sort, entry: &Generator) -> Result
     }
     let mut object = json!({ "apiVersion": "v1", "metadata": metadata });
     match sort {
-        Sort::ConfigMap => {
+        GeneratorKind::ConfigMap => {
             object["kind"] = Value::from("ConfigMap");
             for (key, bytes) in content {
                 match String::from_utf8(bytes) {
@@ -70,7 +80,7 @@ fn make(files: &dyn Files, file: &File, sort: Sort, entry: &Generator) -> Result
                 }
             }
         }
-        Sort::Secret => {
+        GeneratorKind::Secret => {
             object["kind"] = Value::from("Secret");
             let kind = entry.secret_type.as_str();
             object["type"] = Value::from(if kind.is_empty() { "Opaque" } else { kind });
@@ -112,20 +122,17 @@ fn content(
     files: &dyn Files,
     file: &File,
     entry: &Generator,
-) -> Result<(Content, BTreeMap<String, PathBuf>), String> {
+) -> Result<(Content, BTreeMap<String, PathBuf>), ErrorKind> {
     let mut found: Vec<(String, Vec<u8>)> = Vec::new();
     let mut sources = BTreeMap::new();
     for path in &entry.envs {
         let (_, bytes) = load(files, &file.root, path)?;
-        let text = String::from_utf8(bytes).map_err(|_| format!("{path} is no text (it is not UTF-8)"))?;
+        let text = String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.clone() })?;
         found.extend(variables(&text));
     }
     for literal in &entry.literals {
         let (key, value) = literal.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
-            format!(
-                "the literal {:?} is not of the form key=value",
-                literal.split('=').next().unwrap_or_default()
-            )
+            GeneratorError::Literal { key: literal.split('=').next().unwrap_or_default().to_owned() }
         })?;
         found.push((key.to_owned(), without_quotes(value).as_bytes().to_vec()));
     }
@@ -133,7 +140,7 @@ fn content(
         let (key, path) = match source.split_once('=') {
             None => (source.rsplit('/').next().unwrap_or(source), source.as_str()),
             Some((key, path)) if key.is_empty() || path.is_empty() || path.contains('=') => {
-                return Err(format!("files: {source:?} is not of the form path or key=path"));
+                return Err(GeneratorError::FileForm { entry: source.clone() }.into());
             }
             Some(pair) => pair,
         };
@@ -144,7 +151,7 @@ fn content(
     let mut content = BTreeMap::new();
     for (key, bytes) in found {
         if content.insert(key.clone(), bytes).is_some() {
-            return Err(format!("the key {key} is there twice"));
+            return Err(GeneratorError::KeyTwice { key }.into());
         }
     }
     Ok((content, sources))
@@ -181,18 +188,18 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// Adds a generated object, or merges it into the one of the same name.
-pub(crate) fn absorb(resources: &mut Vec<Resource>, mut new: Resource) -> Result<(), String> {
+pub(crate) fn absorb(resources: &mut Vec<Resource>, mut new: Resource) -> Result<(), ErrorKind> {
     let id = new.id();
     let old = match by_any_id(resources, |other| other.is_same(&id)).as_slice() {
-        [] if new.behavior == Behavior::Create => return append(resources, new),
-        [] => return Err(format!("there is no {} to merge with or to replace", id.show())),
+        [] if new.behavior == Behavior::Create => return Ok(append(resources, new)?),
+        [] => return Err(GeneratorError::NothingThere { object: id.show() }.into()),
         [one] => *one,
-        _ => return Err(format!("several objects are, or were, {}", id.show())),
+        _ => return Err(GeneratorError::Several { object: id.show() }.into()),
     };
     let there = &resources[old];
     match new.behavior {
         Behavior::Create => {
-            return Err(format!("{} is there already; its behavior must be merge or replace", id.show()));
+            return Err(GeneratorError::ThereAlready { object: id.show() }.into());
         }
         Behavior::Replace => {}
         Behavior::Merge => {

@@ -33,7 +33,7 @@ impl Files for Made {
         self.0.keys().any(|known| known != path && known.starts_with(path))
     }
 
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
         let text = self.0.get(path).cloned().unwrap_or_else(|| "secret: text of another file\n".to_owned());
         Ok(text.into_bytes())
     }

@@ -1,24 +1,27 @@
 //! `images`: other names, tags and digests for containers' images.
 
 use crate::config::Config;
-use crate::fields::{Make, visit};
+use crate::error::{ErrorKind, FieldError, KustomizationError};
+use crate::fields::{CreateMissing, visit};
 use crate::kustomization::Image;
 use crate::resource::Resource;
 use regex::Regex;
 use serde_json::Value;
 
 /// One entry of `images`. Its name is a regular expression.
-pub(crate) fn images(resources: &mut [Resource], image: &Image, config: &Config) -> Result<(), String> {
+pub(crate) fn images(resources: &mut [Resource], image: &Image, config: &Config) -> Result<(), ErrorKind> {
     let pattern = format!("^{}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?$", image.name);
-    let pattern =
-        Regex::new(&pattern).map_err(|error| format!("name {:?} is no pattern: {error}", image.name))?;
+    let pattern = Regex::new(&pattern).map_err(|error| KustomizationError::ImagePattern {
+        name: image.name.clone(),
+        message: error.to_string(),
+    })?;
     for resource in resources.iter_mut().filter(|resource| resource.kind() != "CustomResourceDefinition") {
         anywhere(&mut resource.object, &mut |text| pattern.is_match(text).then(|| changed(text, image)));
         for spec in &config.images {
-            visit(&mut resource.object, spec, Make::Nothing, &mut |place| {
+            visit(&mut resource.object, spec, CreateMissing::Nothing, &mut |place| {
                 let Some(text) = place.as_str() else {
                     return if place.is_array() || place.is_object() {
-                        Err("an image is a text".to_owned())
+                        Err(FieldError::Image.into())
                     } else {
                         Ok(())
                     };
@@ -28,7 +31,7 @@ pub(crate) fn images(resources: &mut [Resource], image: &Image, config: &Config)
                 }
                 Ok(())
             })
-            .map_err(|why| format!("{}: {why}", resource.id().show()))?;
+            .map_err(|why| why.in_object(resource.id().show()))?;
         }
     }
     Ok(())

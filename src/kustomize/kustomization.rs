@@ -1,7 +1,7 @@
 //! The file itself: its keys, with the lines they stand on. A key that kustomize does not know is an error, as is one that
 //! would fetch or run something.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, KustomizationError};
 use crate::fields::FieldSpec;
 use crate::files::{Files, NAMES};
 use opdev_object::spelling;
@@ -229,12 +229,9 @@ impl File {
     }
 
     /// An error about a key, or an entry of its list.
-    pub(crate) fn error(&self, key: &str, entry: Option<usize>, message: impl Into<String>) -> Error {
-        let place = match entry {
-            Some(at) => format!("{key}[{at}]"),
-            None => key.to_owned(),
-        };
-        Error::new(&self.path, self.line(key, entry), format!("{place}: {}", message.into()))
+    pub(crate) fn error(&self, key: &str, entry: Option<usize>, kind: impl Into<ErrorKind>) -> Error {
+        let source = Box::new(kind.into());
+        Error::new(&self.path, self.line(key, entry), ErrorKind::InKey { key: key.to_owned(), entry, source })
     }
 }
 
@@ -248,31 +245,29 @@ pub(crate) fn find(files: &dyn Files, root: &Path) -> Result<PathBuf, Error> {
         .collect();
     match found.as_slice() {
         [one] => Ok(one.clone()),
-        [] => Err(Error::new(root, 0, format!("there is no {}", NAMES.join(", no ")))),
-        _ => Err(Error::new(root, 0, format!("there is more than one of {}", NAMES.join(", ")))),
+        [] => Err(Error::new(root, 0, KustomizationError::Missing { names: &NAMES })),
+        _ => Err(Error::new(root, 0, KustomizationError::Several { names: &NAMES })),
     }
 }
 
 /// Reads the kustomization of a real folder. With `left_out`, keys that cannot be built are left out and noted there.
 pub(crate) fn read(files: &dyn Files, root: &Path, left_out: Option<&mut Vec<Error>>) -> Result<File, Error> {
     let path = find(files, root)?;
-    let text = files
-        .read(&path)
-        .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned()))
-        .map_err(|why| Error::new(&path, 0, why))?;
-    let lines = yaml::parse(&text).map_err(|error| Error::new(&path, error.line, error.message))?;
-    let value = yaml::to_json(&lines).map_err(|error| Error::new(&path, error.line, error.message))?;
+    let unreadable = |reason: String| Error::new(&path, 0, KustomizationError::Unreadable { reason });
+    let bytes = files.read(&path).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".to_owned()))?;
+    let lines = yaml::parse(&text).map_err(|error| Error::yaml(&path, error))?;
+    let value = yaml::to_json(&lines).map_err(|error| Error::yaml(&path, error))?;
     let Value::Object(map) = value else {
-        return Err(Error::new(&path, 0, "it is empty, or no map"));
+        return Err(Error::new(&path, 0, KustomizationError::NotAMap));
     };
     let mut map = without_nulls(map);
     let line = |key: &str| lines.entry(key).map_or(0, |(key, _)| key.line);
     let mut wrong: Vec<Error> = Vec::new();
     map.retain(|key, value| match problem(key, value) {
         None => true,
-        Some((message, hint)) => {
-            let error = Error::new(&path, line(key), message);
-            wrong.push(if hint.is_empty() { error } else { error.hint(hint) });
+        Some((kind, hint)) => {
+            wrong.push(Error { hint, ..Error::new(&path, line(key), kind) });
             false
         }
     });
@@ -281,44 +276,45 @@ pub(crate) fn read(files: &dyn Files, root: &Path, left_out: Option<&mut Vec<Err
         Some(left_out) => left_out.append(&mut wrong),
         None => wrong.into_iter().next().map_or(Ok(()), Err)?,
     }
-    let content: Kustomization = serde_json::from_value(Value::Object(map.clone()))
-        .map_err(|error| Error::new(&path, 0, error.to_string()))?;
+    let content: Kustomization =
+        serde_json::from_value(Value::Object(map.clone())).map_err(|error| Error::form(&path, &error))?;
     if map.keys().all(|key| matches!(key.as_str(), "kind" | "apiVersion")) {
-        return Err(Error::new(&path, 0, "it is empty: it names neither resources nor anything else"));
+        return Err(Error::new(&path, 0, KustomizationError::Empty));
     }
     let is_component = content.kind == "Component";
     if !matches!(content.kind.as_str(), "" | "Kustomization" | "Component") {
-        let message = format!("kind {} is neither Kustomization nor Component", content.kind);
-        return Err(Error::new(&path, line("kind"), message));
+        return Err(Error::new(&path, line("kind"), KustomizationError::Kind { kind: content.kind }));
     }
-    let version = format!("kustomize.config.k8s.io/{}", if is_component { "v1alpha1" } else { "v1beta1" });
-    if !content.api_version.is_empty() && content.api_version != version {
-        let message = format!("apiVersion {} should be {version}", content.api_version);
-        return Err(Error::new(&path, line("apiVersion"), message));
+    let wanted = format!("kustomize.config.k8s.io/{}", if is_component { "v1alpha1" } else { "v1beta1" });
+    if !content.api_version.is_empty() && content.api_version != wanted {
+        let kind = KustomizationError::ApiVersion { found: content.api_version, wanted };
+        return Err(Error::new(&path, line("apiVersion"), kind));
     }
     Ok(File { path, root: root.to_owned(), content: fixed(content), lines })
 }
 
 /// Why a key cannot be built, and what to do about it.
-fn problem(key: &str, value: &Value) -> Option<(String, String)> {
+fn problem(key: &str, value: &Value) -> Option<(KustomizationError, Option<String>)> {
+    let key_of = || key.to_owned();
     if key == "metadata" {
         return None;
     }
     if KEYS.contains(&key) {
         let alone = Value::Object([(key.to_owned(), value.clone())].into_iter().collect());
         let error = serde_json::from_value::<Kustomization>(alone).err()?;
-        return Some((format!("{key}: {error}"), String::new()));
+        return Some((KustomizationError::Value { key: key_of(), message: error.to_string() }, None));
     }
-    if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == key) {
+    if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| *refused == key) {
         let is_empty = match value {
             Value::Array(list) => list.is_empty(),
             Value::Object(map) => map.is_empty(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
         };
-        return (!is_empty).then(|| (format!("{key}: {why}"), BUILD_IT.to_owned()));
+        let refused = || KustomizationError::Refused { key: key_of(), reason };
+        return (!is_empty).then(|| (refused(), Some(BUILD_IT.to_owned())));
     }
     let hint = spelling::nearest(key, KEYS).map(|known| format!("did you mean {known}?"));
-    Some((format!("kustomize knows no field {key}"), hint.unwrap_or_default()))
+    Some((KustomizationError::UnknownKey { key: key_of() }, hint))
 }
 
 /// Older spellings become today's.

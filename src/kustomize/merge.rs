@@ -4,6 +4,7 @@
 
 mod lists;
 
+use crate::error::{MergeError, MergeErrorKind};
 use crate::resource::gvk;
 use crate::scopes;
 use opdev_object::schema::SchemaRef;
@@ -23,14 +24,14 @@ enum Outcome {
 
 /// What a patch wants of a map or list as a whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum MergeDirective {
     Merge,
     Replace,
     Delete,
 }
 
 /// Merges a patch into an object, by the schema of the object's kind. `None`: the object is deleted.
-pub(crate) fn merge(object: &mut Value, patch: &mut Value) -> Result<Option<()>, String> {
+pub(crate) fn merge(object: &mut Value, patch: &mut Value) -> Result<Option<()>, MergeError> {
     match walk(Some(object), Some(patch), None)? {
         Outcome::Kept => Ok(Some(())),
         Outcome::Replaced(value) => {
@@ -63,13 +64,11 @@ fn walk(
     target: Option<&mut Value>,
     patch: Option<&mut Value>,
     schema: Option<&SchemaRef>,
-) -> Result<Outcome, String> {
+) -> Result<Outcome, MergeError> {
     let (mine, theirs) = (form(target.as_deref()), form(patch.as_deref()));
     let form = if mine == Form::Nothing { theirs } else { mine };
     if mine != Form::Nothing && theirs != Form::Nothing && mine != theirs {
-        return Err(
-            "the patch has a list, a map or a plain value where the object has another of them".to_owned()
-        );
+        return Err(MergeError::new(MergeErrorKind::Form));
     }
     let own;
     let schema = match schema {
@@ -100,23 +99,23 @@ fn schema_of(value: Option<&Value>) -> Option<SchemaRef> {
 }
 
 /// What the map of a patch wants; the directive is taken out of it.
-fn wish_of_map(patch: &mut Value) -> Result<Wish, String> {
-    let Some(map) = patch.as_object_mut() else { return Ok(Wish::Merge) };
-    let wish = match map.get(DIRECTIVE) {
-        None | Some(Value::Null) => return Ok(Wish::Merge),
-        Some(directive) => wish(directive)?,
+fn take_map_directive(patch: &mut Value) -> Result<MergeDirective, MergeError> {
+    let Some(map) = patch.as_object_mut() else { return Ok(MergeDirective::Merge) };
+    let found = match map.get(DIRECTIVE) {
+        None | Some(Value::Null) => return Ok(MergeDirective::Merge),
+        Some(directive) => read_directive(directive)?,
     };
     map.remove(DIRECTIVE);
-    Ok(wish)
+    Ok(found)
 }
 
 /// What a directive says.
-fn wish(directive: &Value) -> Result<Wish, String> {
+fn read_directive(directive: &Value) -> Result<MergeDirective, MergeError> {
     match directive.as_str() {
-        Some("delete") => Ok(Wish::Delete),
-        Some("replace") => Ok(Wish::Replace),
-        Some("merge") => Ok(Wish::Merge),
-        Some(_) | None => Err(format!("$patch: {directive} is neither delete, replace nor merge")),
+        Some("delete") => Ok(MergeDirective::Delete),
+        Some("replace") => Ok(MergeDirective::Replace),
+        Some("merge") => Ok(MergeDirective::Merge),
+        Some(_) | None => Err(MergeError::new(MergeErrorKind::Directive(directive.clone()))),
     }
 }
 
@@ -124,13 +123,13 @@ fn maps(
     target: Option<&mut Value>,
     patch: Option<&mut Value>,
     schema: Option<&SchemaRef>,
-) -> Result<Outcome, String> {
+) -> Result<Outcome, MergeError> {
     match (target, patch) {
         (None, None) => Ok(Outcome::Gone),
         // `null` that is written in the object stays.
         (Some(Value::Null), None) => Ok(Outcome::Kept),
         (None | Some(Value::Null), Some(patch)) => {
-            if wish_of_map(patch) == Ok(Wish::Delete) {
+            if take_map_directive(patch) == Ok(MergeDirective::Delete) {
                 return Ok(Outcome::Gone);
             }
             let mut added = patch.clone();
@@ -138,14 +137,14 @@ fn maps(
             Ok(Outcome::Replaced(added))
         }
         (Some(_), Some(Value::Null)) => Ok(Outcome::Gone),
-        (Some(target), Some(patch)) => match wish_of_map(patch)? {
-            Wish::Delete => Ok(Outcome::Gone),
-            Wish::Replace => {
+        (Some(target), Some(patch)) => match take_map_directive(patch)? {
+            MergeDirective::Delete => Ok(Outcome::Gone),
+            MergeDirective::Replace => {
                 let mut added = patch.clone();
                 fields(&mut added, patch, schema)?;
                 Ok(Outcome::Replaced(added))
             }
-            Wish::Merge => {
+            MergeDirective::Merge => {
                 fields(target, patch, schema)?;
                 Ok(Outcome::Kept)
             }
@@ -157,7 +156,7 @@ fn maps(
     }
 }
 
-fn fields(target: &mut Value, patch: &mut Value, schema: Option<&SchemaRef>) -> Result<(), String> {
+fn fields(target: &mut Value, patch: &mut Value, schema: Option<&SchemaRef>) -> Result<(), MergeError> {
     let Some(target) = target.as_object_mut() else { return Ok(()) };
     let mut none = Map::new();
     let patch = patch.as_object_mut().unwrap_or(&mut none);
@@ -166,9 +165,8 @@ fn fields(target: &mut Value, patch: &mut Value, schema: Option<&SchemaRef>) -> 
     names.dedup();
     for name in names {
         let schema = schema.and_then(|schema| schema.field(&name));
-        let outcome = walk(target.get_mut(&name), patch.get_mut(&name), schema).map_err(|why| {
-            if why.starts_with('.') { format!(".{name}{why}") } else { format!(".{name}: {why}") }
-        })?;
+        let outcome = walk(target.get_mut(&name), patch.get_mut(&name), schema);
+        let outcome = outcome.map_err(|error| error.below(&name))?;
         match outcome {
             Outcome::Kept => {}
             Outcome::Replaced(Value::Null) | Outcome::Gone => _ = target.remove(&name),

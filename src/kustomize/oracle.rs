@@ -27,8 +27,8 @@ impl Files for Disk {
         path.is_dir()
     }
 
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
-        fs::read(path).map_err(|error| error.to_string())
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        fs::read(path)
     }
 }
 

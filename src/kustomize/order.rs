@@ -1,6 +1,7 @@
 //! The order in which objects are printed: namespaces and CRDs first, webhook configurations last, unless `sortOptions` says
 //! otherwise.
 
+use crate::error::KustomizationError;
 use crate::kustomization::SortOptions;
 use crate::resource::{Id, Resource};
 use opdev_object::meta::Gvk;
@@ -33,18 +34,21 @@ const FIRST: [&str; 22] = [
 const LAST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
 /// Sorts the objects.
-pub(crate) fn sort(resources: &mut [Resource], options: Option<&SortOptions>) -> Result<(), String> {
+pub(crate) fn sort(
+    resources: &mut [Resource],
+    options: Option<&SortOptions>,
+) -> Result<(), KustomizationError> {
     let (first, last): (Vec<&str>, Vec<&str>) = match options {
         None => (FIRST.to_vec(), LAST.to_vec()),
         Some(options) => match (options.order.as_str(), &options.legacy_sort_options) {
             ("fifo", None) => return Ok(()),
-            ("fifo", Some(_)) => return Err("legacySortOptions are for the order legacy".to_owned()),
+            ("fifo", Some(_)) => return Err(KustomizationError::LegacySortOptions),
             ("legacy", None) => (FIRST.to_vec(), LAST.to_vec()),
             ("legacy", Some(own)) => (
                 own.order_first.iter().map(String::as_str).collect(),
                 own.order_last.iter().map(String::as_str).collect(),
             ),
-            (order, _) => return Err(format!("order {order:?} is neither legacy nor fifo")),
+            (order, _) => return Err(KustomizationError::Order { order: order.to_owned() }),
         },
     };
     let mut ranks = BTreeMap::new();
@@ -56,7 +60,7 @@ pub(crate) fn sort(resources: &mut [Resource], options: Option<&SortOptions>) ->
     }
     resources.sort_by_cached_key(|resource| {
         let id = resource.id();
-        (ranks.get(id.gvk.kind.as_str()).copied().unwrap_or(0), of_kind(&id.gvk), of_name(&id))
+        (ranks.get(id.gvk.kind.as_str()).copied().unwrap_or(0), kind_key(&id.gvk), name_key(&id))
     });
     Ok(())
 }
@@ -66,10 +70,10 @@ fn or<'a>(text: &'a str, none: &'a str) -> &'a str {
 }
 
 /// `~` comes after letters.
-fn of_kind(gvk: &Gvk) -> String {
+fn kind_key(gvk: &Gvk) -> String {
     format!("{}_{}_{}", or(&gvk.group, "~G"), or(&gvk.version, "~V"), or(&gvk.kind, "~K"))
 }
 
-fn of_name(id: &Id) -> String {
+fn name_key(id: &Id) -> String {
     format!("{}|{}", or(&id.namespace, "~X"), or(&id.name, "~N"))
 }

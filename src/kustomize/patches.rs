@@ -1,6 +1,6 @@
 //! `patches`, `patchesStrategicMerge` and `patchesJson6902`: strategic merge and JSON patches, from files or in line.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, ObjectError, PatchError};
 use crate::files::{Files, load_text};
 use crate::kustomization::{File, Patch};
 use crate::merge;
@@ -34,20 +34,20 @@ pub(crate) fn strategic(
     resources: &mut Vec<Resource>,
 ) -> Result<(), Error> {
     let entry = &file.content.patches_strategic_merge[at];
-    let failed = |why: String| file.error("patchesStrategicMerge", Some(at), why);
+    let failed = |why: ErrorKind| file.error("patchesStrategicMerge", Some(at), why);
     let parts = match parts(entry) {
         Ok(parts) if !parts.is_empty() => parts,
         Ok(_) | Err(_) => {
-            let (path, text) = load_text(files, &file.root, entry).map_err(failed)?;
+            let (path, text) = load_text(files, &file.root, entry).map_err(|why| failed(why.into()))?;
             parts(&text).map_err(|(line, why)| Error::new(&path, line, why))?
         }
     };
     if parts.is_empty() {
-        return Err(failed("the patch is empty".to_owned()));
+        return Err(failed(PatchError::Empty.into()));
     }
     for part in &parts {
-        let target = only_target(resources, part).map_err(failed)?;
-        apply(&mut resources[target], part, Allowed::default()).map_err(failed)?;
+        let target = only_target(resources, part).map_err(|why| failed(why.into()))?;
+        apply(&mut resources[target], part, Allowed::default()).map_err(|why| failed(why.into()))?;
     }
     drop_nothing(resources);
     Ok(())
@@ -61,7 +61,7 @@ pub(crate) fn patch(
     resources: &mut Vec<Resource>,
 ) -> Result<(), Error> {
     let entry = &file.content.patches[at];
-    let failed = |why: String| file.error("patches", Some(at), why);
+    let failed = |why: ErrorKind| file.error("patches", Some(at), why);
     let (path, text) = text_of(files, file, entry).map_err(failed)?;
     let change = read_patch(&text).map_err(|(line, why)| match &path {
         Some(path) => Error::new(path, line, why),
@@ -70,29 +70,29 @@ pub(crate) fn patch(
     let allows = |option: &str| entry.options.get(option).copied().unwrap_or(false);
     let allowed = Allowed { name: allows("allowNameChange"), kind: allows("allowKindChange") };
     match (&change, &entry.target) {
-        (Change::Json(_), None) => Err(failed("a JSON patch needs a target".to_owned())),
+        (Change::Json(_), None) => Err(failed(PatchError::NoTarget.into())),
         (Change::Json(operations), Some(target)) => {
-            let target = Target::new(target).map_err(failed)?;
+            let target = Target::new(target).map_err(|why| failed(why.into()))?;
             for resource in resources.iter_mut().filter(|resource| target.selects(resource)) {
                 resource.remember_id();
-                json(resource, operations).map_err(failed)?;
+                json(resource, operations).map_err(|why| failed(why.into()))?;
             }
             Ok(())
         }
         (Change::Merge(parts), Some(target)) => {
             let [part] = parts.as_slice() else {
-                return Err(failed("a patch with a target is one part of an object, not several".to_owned()));
+                return Err(failed(PatchError::SeveralParts.into()));
             };
-            let target = Target::new(target).map_err(failed)?;
+            let target = Target::new(target).map_err(|why| failed(why.into()))?;
             for resource in resources.iter_mut().filter(|resource| target.selects(resource)) {
-                apply(resource, &for_many(part, resource), allowed).map_err(failed)?;
+                apply(resource, &for_many(part, resource), allowed).map_err(|why| failed(why.into()))?;
             }
-            again(resources).map_err(failed)
+            again(resources).map_err(|why| failed(why.into()))
         }
         (Change::Merge(parts), None) => {
             for part in parts {
-                let target = only_target(resources, part).map_err(failed)?;
-                apply(&mut resources[target], part, allowed).map_err(failed)?;
+                let target = only_target(resources, part).map_err(|why| failed(why.into()))?;
+                apply(&mut resources[target], part, allowed).map_err(|why| failed(why.into()))?;
             }
             drop_nothing(resources);
             Ok(())
@@ -108,42 +108,43 @@ pub(crate) fn json6902(
     resources: &mut [Resource],
 ) -> Result<(), Error> {
     let entry = &file.content.patches_json6902[at];
-    let failed = |why: String| file.error("patchesJson6902", Some(at), why);
+    let failed = |why: ErrorKind| file.error("patchesJson6902", Some(at), why);
     let Some(target) = entry.target.as_ref().filter(|target| !target.name.is_empty()) else {
-        return Err(failed("it needs a target with a name".to_owned()));
+        return Err(failed(PatchError::NoTargetName.into()));
     };
     let (path, text) = text_of(files, file, entry).map_err(failed)?;
-    let wrong = |why: String| match &path {
-        Some(path) => Error::new(path, 0, why),
-        None => failed(why),
-    };
-    let operations =
-        operations(&text).ok_or_else(|| wrong("it is no list of JSON patch operations".to_owned()))?;
-    let target = Target::new(target).map_err(failed)?;
+    let operations = operations(&text).ok_or_else(|| match &path {
+        Some(path) => Error::new(path, 0, PatchError::NotOperations),
+        None => failed(PatchError::NotOperations.into()),
+    })?;
+    let target = Target::new(target).map_err(|why| failed(why.into()))?;
     for resource in resources.iter_mut().filter(|resource| target.selects(resource)) {
-        json(resource, &operations).map_err(failed)?;
+        json(resource, &operations).map_err(|why| failed(why.into()))?;
     }
     Ok(())
 }
 
 /// The text of a patch, and its file unless it stands in line.
-fn text_of(files: &dyn Files, file: &File, entry: &Patch) -> Result<(Option<PathBuf>, String), String> {
+fn text_of(files: &dyn Files, file: &File, entry: &Patch) -> Result<(Option<PathBuf>, String), ErrorKind> {
     let inline = entry.patch.trim();
     match (inline.is_empty(), entry.path.is_empty()) {
-        (true, true) => Err("it has neither patch nor path".to_owned()),
-        (false, false) => Err("it has both patch and path".to_owned()),
+        (true, true) => Err(PatchError::Neither.into()),
+        (false, false) => Err(PatchError::Both.into()),
         (false, true) => Ok((None, inline.to_owned())),
-        (true, false) => load_text(files, &file.root, &entry.path).map(|(path, text)| (Some(path), text)),
+        (true, false) => {
+            let (path, text) = load_text(files, &file.root, &entry.path)?;
+            Ok((Some(path), text))
+        }
     }
 }
 
-fn read_patch(text: &str) -> Result<Change, (u32, String)> {
+fn read_patch(text: &str) -> Result<Change, (u32, ErrorKind)> {
     if let Some(operations) = operations(text) {
         return Ok(Change::Json(operations));
     }
     let parts = parts(text)?;
     if parts.is_empty() {
-        return Err((0, "the patch is empty".to_owned()));
+        return Err((0, PatchError::Empty.into()));
     }
     Ok(Change::Merge(parts))
 }
@@ -156,28 +157,27 @@ fn operations(text: &str) -> Option<Value> {
 }
 
 /// The parts of objects that a text holds, or the line and the reason why it holds none.
-fn parts(text: &str) -> Result<Vec<Value>, (u32, String)> {
-    let documents = read::documents(text).map_err(|error| (error.line, error.message))?;
+fn parts(text: &str) -> Result<Vec<Value>, (u32, ErrorKind)> {
+    let documents =
+        read::documents(text).map_err(|error| (error.line, ErrorKind::Yaml { message: error.message }))?;
     let documents = documents.into_iter().map(|document| document.value);
     documents
         .filter(|part| !part.as_object().is_some_and(serde_json::Map::is_empty))
         .map(|part| match (part["kind"].as_str(), part["metadata"]["name"].is_null()) {
-            (None, _) => {
-                Err((0, "it is neither a JSON patch nor a part of an object: it has no kind".to_owned()))
-            }
-            (Some(kind), true) => Err((0, format!("the patch of a {kind} has no metadata.name"))),
+            (None, _) => Err((0, PatchError::NoKind.into())),
+            (Some(kind), true) => Err((0, PatchError::NoName { kind: kind.to_owned() }.into())),
             (Some(_), false) => Ok(part),
         })
         .collect()
 }
 
 /// The one object that a patch names.
-fn only_target(resources: &[Resource], part: &Value) -> Result<usize, String> {
+fn only_target(resources: &[Resource], part: &Value) -> Result<usize, PatchError> {
     let id = Resource { object: part.clone(), ..Resource::default() }.id();
     match by_any_id(resources, |other| other.is_same(&id)).as_slice() {
         [one] => Ok(*one),
-        [] => Err(format!("there is no {} that it could patch", id.show())),
-        more => Err(format!("{} objects are, or were, {}", more.len(), id.show())),
+        [] => Err(PatchError::NoObject { object: id.show() }),
+        more => Err(PatchError::SeveralObjects { count: more.len(), object: id.show() }),
     }
 }
 
@@ -195,7 +195,7 @@ fn for_many(part: &Value, resource: &Resource) -> Value {
     part
 }
 
-fn apply(resource: &mut Resource, part: &Value, allowed: Allowed) -> Result<(), String> {
+fn apply(resource: &mut Resource, part: &Value, allowed: Allowed) -> Result<(), PatchError> {
     let (name, namespace, kind) = (resource.name(), resource.namespace(), resource.object["kind"].clone());
     let shown = resource.id().show();
     if allowed.name || allowed.kind {
@@ -204,8 +204,8 @@ fn apply(resource: &mut Resource, part: &Value, allowed: Allowed) -> Result<(), 
     for path in std::mem::take(&mut resource.empty) {
         remove_null(&mut resource.object, &path);
     }
-    let merged =
-        merge::merge(&mut resource.object, &mut part.clone()).map_err(|why| format!("{shown}{why}"))?;
+    let merged = merge::merge(&mut resource.object, &mut part.clone())
+        .map_err(|source| PatchError::Merge { object: shown, source })?;
     if merged.is_none() {
         resource.object = Value::Null;
         return Ok(());
@@ -235,9 +235,9 @@ fn remove_null(object: &mut Value, path: &[String]) {
     }
 }
 
-fn json(resource: &mut Resource, operations: &Value) -> Result<(), String> {
+fn json(resource: &mut Resource, operations: &Value) -> Result<(), PatchError> {
     json_patches::json_patch(&mut resource.object, operations)
-        .map_err(|error| format!("{}: {error}", resource.id().show()))?;
+        .map_err(|source| PatchError::Json { object: resource.id().show(), source })?;
     resource.empty.clear();
     Ok(())
 }
@@ -247,7 +247,7 @@ fn drop_nothing(resources: &mut Vec<Resource>) {
 }
 
 /// The same objects, after their names may have changed.
-fn again(resources: &mut Vec<Resource>) -> Result<(), String> {
+fn again(resources: &mut Vec<Resource>) -> Result<(), ObjectError> {
     let all = std::mem::take(resources);
     all.into_iter().filter(|one| !one.is_nothing()).try_for_each(|one| append(resources, one))
 }

@@ -2,7 +2,8 @@
 //! binding the account's with its prefix and namespace.
 
 use crate::config::Referrers;
-use crate::fields::{FieldSpec, Make, selects, visit};
+use crate::error::{ErrorKind, FieldError};
+use crate::fields::{CreateMissing, FieldSpec, selects, visit};
 use crate::read::text;
 use crate::resource::{Id, Resource};
 use opdev_object::meta::Gvk;
@@ -19,7 +20,7 @@ struct Candidate<'a> {
 }
 
 /// Corrects the names in all objects.
-pub(crate) fn fix(resources: &mut [Resource], references: &[Referrers]) -> Result<(), String> {
+pub(crate) fn fix(resources: &mut [Resource], references: &[Referrers]) -> Result<(), ErrorKind> {
     let before = resources.to_vec();
     let all: Vec<Candidate<'_>> = before
         .iter()
@@ -50,7 +51,7 @@ pub(crate) fn fix(resources: &mut [Resource], references: &[Referrers]) -> Resul
                 let search = Search::new(referrer, &candidates, &first_namespaces, field);
                 search
                     .correct(&mut resource.object, field)
-                    .map_err(|why| format!("{}: {why}", referrer.now.show()))?;
+                    .map_err(|why| why.in_object(referrer.now.show()))?;
             }
         }
     }
@@ -103,17 +104,17 @@ impl<'s, 'r> Search<'s, 'r> {
         Search { referrer, candidates, first_namespaces, role }
     }
 
-    fn correct(&self, object: &mut Value, field: &FieldSpec) -> Result<(), String> {
+    fn correct(&self, object: &mut Value, field: &FieldSpec) -> Result<(), ErrorKind> {
         let anywhere = FieldSpec { path: field.path.clone(), create: field.create, ..FieldSpec::default() };
-        visit(object, &anywhere, Make::Nothing, &mut |place| self.set(place))
+        visit(object, &anywhere, CreateMissing::Nothing, &mut |place| self.set(place))
     }
 
-    fn set(&self, place: &mut Value) -> Result<(), String> {
+    fn set(&self, place: &mut Value) -> Result<(), ErrorKind> {
         match place {
             Value::Null => Ok(()),
             Value::Array(items) => {
                 items.iter_mut().filter(|item| !item.is_null()).try_for_each(|item| match item {
-                    Value::Array(_) => Err("a name, or a map with a name, is expected".to_owned()),
+                    Value::Array(_) => Err(FieldError::NotAName.into()),
                     Value::Object(_) => self.set_map(item),
                     Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => self.set_name(item),
                 })
@@ -123,7 +124,7 @@ impl<'s, 'r> Search<'s, 'r> {
         }
     }
 
-    fn set_name(&self, place: &mut Value) -> Result<(), String> {
+    fn set_name(&self, place: &mut Value) -> Result<(), ErrorKind> {
         let name = text(place);
         if let Some(found) = self.find(&name, self.candidates, false)? {
             let new = found.name();
@@ -135,9 +136,9 @@ impl<'s, 'r> Search<'s, 'r> {
     }
 
     /// A map with `name`, and perhaps `namespace`.
-    fn set_map(&self, place: &mut Value) -> Result<(), String> {
+    fn set_map(&self, place: &mut Value) -> Result<(), ErrorKind> {
         let Some(name) = place.get("name").map(text) else {
-            return Err("the map that should name an object has no field name".to_owned());
+            return Err(FieldError::NoName.into());
         };
         let among: Vec<&Candidate<'_>> = match place.get("namespace") {
             None => self.candidates.to_vec(),
@@ -170,7 +171,7 @@ impl<'s, 'r> Search<'s, 'r> {
         name: &str,
         among: &[&Candidate<'r>],
         with_namespace: bool,
-    ) -> Result<Option<&'r Resource>, String> {
+    ) -> Result<Option<&'r Resource>, ErrorKind> {
         let mut found: Vec<&Candidate<'r>> = among
             .iter()
             .filter(|one| one.former.iter().any(|id| id.name == name))
@@ -200,8 +201,8 @@ impl<'s, 'r> Search<'s, 'r> {
         if found.iter().all(is_alike) {
             return Ok(Some(first.resource));
         }
-        let all: Vec<String> = found.iter().map(|one| one.now.show()).collect();
-        Err(format!("the name {name} may mean each of {}", all.join(", ")))
+        let objects = found.iter().map(|one| one.now.show()).collect();
+        Err(FieldError::Ambiguous { name: name.to_owned(), objects }.into())
     }
 
     fn is_in_reach(&self, one: &Candidate<'_>) -> bool {

@@ -1,6 +1,6 @@
 //! `replacements`: a value of one object, or of the file, is copied into fields of others.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, Limit, ReplacementError};
 use crate::fields::split;
 use crate::files::{Files, load_text};
 use crate::kustomization::{
@@ -28,32 +28,36 @@ pub(crate) fn replace(
     let mut left = MOST_COPIED;
     let left = &mut left;
     let entry = &file.content.replacements[at];
-    let failed = |why: String| file.error("replacements", Some(at), why);
+    let failed = |why: ErrorKind| file.error("replacements", Some(at), why);
     if entry.path.is_empty() {
-        return apply(entry, resources, left).map_err(failed);
+        return apply(entry, resources, left).map_err(|why| failed(why.into()));
     }
     if entry.source.is_some() || !entry.targets.is_empty() {
-        return Err(failed("it has a path and more".to_owned()));
+        return Err(failed(ReplacementError::PathAndMore.into()));
     }
-    let (path, text) = load_text(files, &file.root, &entry.path).map_err(failed)?;
-    let value = yaml::from_str(&text).map_err(|error| Error::new(&path, error.line, error.message))?;
+    let (path, text) = load_text(files, &file.root, &entry.path).map_err(|why| failed(why.into()))?;
+    let value = yaml::from_str(&text).map_err(|error| Error::yaml(&path, error))?;
     let list = if value.is_array() { value } else { Value::Array(vec![value]) };
     let entries: Vec<ReplacementEntry> =
-        serde_json::from_value(list).map_err(|error| Error::new(&path, 0, error.to_string()))?;
+        serde_json::from_value(list).map_err(|error| Error::form(&path, &error))?;
     entries
         .iter()
         .try_for_each(|entry| apply(entry, resources, left).map_err(|why| Error::new(&path, 0, why)))
 }
 
-fn apply(entry: &ReplacementEntry, resources: &mut [Resource], left: &mut usize) -> Result<(), String> {
+fn apply(
+    entry: &ReplacementEntry,
+    resources: &mut [Resource],
+    left: &mut usize,
+) -> Result<(), ReplacementError> {
     let value = match (&entry.source_value, &entry.source) {
-        (None, None) => return Err("it has no source".to_owned()),
-        (Some(_), Some(_)) => return Err("it has both source and sourceValue".to_owned()),
+        (None, None) => return Err(ReplacementError::NoSource),
+        (Some(_), Some(_)) => return Err(ReplacementError::BothSources),
         (Some(value), None) => Value::from(value.as_str()),
         (None, Some(source)) => source_value(source, resources)?,
     };
     if entry.targets.is_empty() {
-        return Err("it has no targets".to_owned());
+        return Err(ReplacementError::NoTargets);
     }
     entry.targets.iter().try_for_each(|target| into(target, &value, resources, left))
 }
@@ -67,7 +71,7 @@ fn ids(resource: &Resource) -> Vec<Id> {
     ids
 }
 
-fn source_value(source: &ReplacementSource, resources: &[Resource]) -> Result<Value, String> {
+fn source_value(source: &ReplacementSource, resources: &[Resource]) -> Result<Value, ReplacementError> {
     let selector = Selector {
         group: source.group.clone(),
         version: source.version.clone(),
@@ -85,8 +89,8 @@ fn source_value(source: &ReplacementSource, resources: &[Resource]) -> Result<Va
     let (first, second) = (found.next(), found.next());
     let resource = match (first, second) {
         (Some(one), None) => one,
-        (None, _) => return Err(format!("the source selects nothing ({})", shown())),
-        (Some(_), Some(_)) => return Err(format!("the source selects more than one object ({})", shown())),
+        (None, _) => return Err(ReplacementError::NothingSelected { selector: shown() }),
+        (Some(_), Some(_)) => return Err(ReplacementError::SeveralSelected { selector: shown() }),
     };
     let path = or_name(&source.field_path);
     let found = lookup(&resource.object, &parts(path))?;
@@ -98,7 +102,7 @@ fn source_value(source: &ReplacementSource, resources: &[Resource]) -> Result<Va
         Value::Bool(_) | Value::Number(_) => false,
     };
     let Some(value) = found.filter(|value| !is_empty(value)) else {
-        return Err(format!("{} has no field {path}", resource.id().show()));
+        return Err(ReplacementError::NoSourceField { object: resource.id().show(), path: path.to_owned() });
     };
     refined(value, source.options.as_ref())
 }
@@ -107,17 +111,19 @@ fn or_name(path: &str) -> &str {
     if path.is_empty() { "metadata.name" } else { path }
 }
 
-fn refined(value: &Value, options: Option<&FieldOptions>) -> Result<Value, String> {
+fn refined(value: &Value, options: Option<&FieldOptions>) -> Result<Value, ReplacementError> {
     let Some(options) = options.filter(|options| !options.delimiter.is_empty()) else {
         return Ok(value.clone());
     };
     if value.is_array() || value.is_object() {
-        return Err("a delimiter is for plain values".to_owned());
+        return Err(ReplacementError::Delimiter);
     }
     let whole = text(value);
     let part = usize::try_from(options.index).ok().and_then(|at| whole.split(&options.delimiter).nth(at));
-    let part = part.ok_or_else(|| format!("there is no part {} in {whole:?}", options.index))?;
-    Ok(Value::from(part))
+    match part {
+        Some(part) => Ok(Value::from(part)),
+        None => Err(ReplacementError::NoPart { index: options.index, value: whole }),
+    }
 }
 
 /// The parts of a path with dots; a dot in brackets, or behind a backslash, belongs to a name.
@@ -142,12 +148,12 @@ fn parts(path: &str) -> Vec<String> {
 }
 
 /// `[name=value]`.
-fn condition(part: &str) -> Option<Result<(&str, &str), String>> {
+fn condition(part: &str) -> Option<Result<(&str, &str), ReplacementError>> {
     let inner = part.strip_prefix('[')?.strip_suffix(']')?;
-    Some(inner.split_once('=').ok_or_else(|| format!("{part} is not of the form [field=value]")))
+    Some(inner.split_once('=').ok_or_else(|| ReplacementError::Condition { part: part.to_owned() }))
 }
 
-fn lookup<'a>(value: &'a Value, path: &[String]) -> Result<Option<&'a Value>, String> {
+fn lookup<'a>(value: &'a Value, path: &[String]) -> Result<Option<&'a Value>, ReplacementError> {
     let mut at = value;
     for part in path.iter().filter(|part| !part.trim().is_empty()) {
         let next = if let Some(condition) = condition(part) {
@@ -162,11 +168,11 @@ fn lookup<'a>(value: &'a Value, path: &[String]) -> Result<Option<&'a Value>, St
         } else if part == "-" {
             at.as_array().and_then(|items| items.last())
         } else if part == "*" {
-            return Err("* has no place in the path of a source".to_owned());
+            return Err(ReplacementError::Star);
         } else if at.is_object() || at.is_null() {
             at.get(part.as_str())
         } else {
-            return Err(format!("there is no map that could have a field {part}"));
+            return Err(ReplacementError::NoMap { field: part.clone() });
         };
         let Some(next) = next else { return Ok(None) };
         at = next;
@@ -179,9 +185,9 @@ fn into(
     value: &Value,
     resources: &mut [Resource],
     left: &mut usize,
-) -> Result<(), String> {
-    let Some(select) = &target.select else { return Err("a target has no select".to_owned()) };
-    let fits = |resource: &Resource, selector: &Selector| -> Result<bool, String> {
+) -> Result<(), ReplacementError> {
+    let Some(select) = &target.select else { return Err(ReplacementError::NoSelect) };
+    let fits = |resource: &Resource, selector: &Selector| -> Result<bool, ReplacementError> {
         let labels = label_selector(&selector.label_selector)?;
         let annotations = label_selector(&selector.annotation_selector)?;
         Ok(holds(annotations.as_ref(), &resource.object, "annotations")
@@ -214,8 +220,9 @@ fn into(
         }
         for path in paths {
             let shown = resource.id().show();
-            copy(&mut resource.object, path, value, target.options.as_ref(), left)
-                .map_err(|why| format!("{shown}: {path}: {why}"))?;
+            copy(&mut resource.object, path, value, target.options.as_ref(), left).map_err(|error| {
+                ReplacementError::InTarget { object: shown, path: path.clone(), source: Box::new(error) }
+            })?;
         }
     }
     Ok(())
@@ -228,22 +235,20 @@ fn copy(
     value: &Value,
     options: Option<&FieldOptions>,
     left: &mut usize,
-) -> Result<(), String> {
+) -> Result<(), ReplacementError> {
     let create = options.is_some_and(|options| options.create).then_some(value);
     let path = parts(path);
     if path.len() + levels(value) > MAX_LEVELS {
-        return Err("the value, or the path to it, is too deep".to_owned());
+        return Err(Limit::Depth.into());
     }
     let mut count = 0;
     places(object, &path, create, &mut |place| {
         count += 1;
         set(place, value, options)?;
-        *left = left
-            .checked_sub(size(place))
-            .ok_or_else(|| format!("it copies more than {} MiB", MOST_COPIED / 1024 / 1024))?;
+        *left = left.checked_sub(size(place)).ok_or(Limit::Copied(MOST_COPIED / 1024 / 1024))?;
         Ok(())
     })?;
-    if count == 0 { Err("there is no such field".to_owned()) } else { Ok(()) }
+    if count == 0 { Err(ReplacementError::NoTargetField) } else { Ok(()) }
 }
 
 /// Calls `set` with each place that a path leads to. With `create` places that are missing are made.
@@ -251,8 +256,8 @@ fn places(
     value: &mut Value,
     path: &[String],
     create: Option<&Value>,
-    set: &mut dyn FnMut(&mut Value) -> Result<(), String>,
-) -> Result<(), String> {
+    set: &mut dyn FnMut(&mut Value) -> Result<(), ReplacementError>,
+) -> Result<(), ReplacementError> {
     let Some((part, rest)) = path.split_first() else { return set(value) };
     if let Ok(index) = part.parse::<usize>() {
         let Some(items) = list(value, create)? else { return Ok(()) };
@@ -260,12 +265,15 @@ fn places(
             items.push(fresh(rest));
         }
         let count = items.len();
-        let item = items.get_mut(index).ok_or_else(|| format!("there is no item {index}, only {count}"))?;
+        let item = items.get_mut(index).ok_or(ReplacementError::NoItem { index, count })?;
         return places(item, rest, create, set);
     }
     if let Some(condition) = condition(part) {
         let (field, wanted) = condition?;
-        let regex = Regex::new(wanted).map_err(|error| format!("{wanted:?} is no pattern: {error}"))?;
+        let regex = Regex::new(wanted).map_err(|error| ReplacementError::Pattern {
+            pattern: wanted.to_owned(),
+            message: error.to_string(),
+        })?;
         let Some(items) = list(value, create)? else { return Ok(()) };
         let is_meant = |item: &Value| {
             let value = if field.is_empty() { Some(item) } else { item.get(field) };
@@ -310,7 +318,7 @@ fn places(
         }
         Value::Null => Ok(()),
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(format!("there is no map that could have a field {part}"))
+            Err(ReplacementError::NoMap { field: part.clone() })
         }
     }
 }
@@ -324,7 +332,10 @@ fn fresh(rest: &[String]) -> Value {
     }
 }
 
-fn list<'a>(value: &'a mut Value, create: Option<&Value>) -> Result<Option<&'a mut Vec<Value>>, String> {
+fn list<'a>(
+    value: &'a mut Value,
+    create: Option<&Value>,
+) -> Result<Option<&'a mut Vec<Value>>, ReplacementError> {
     if value.is_null() {
         if create.is_none() {
             return Ok(None);
@@ -334,17 +345,17 @@ fn list<'a>(value: &'a mut Value, create: Option<&Value>) -> Result<Option<&'a m
     match value {
         Value::Array(items) => Ok(Some(items)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            Err("there is no list".to_owned())
+            Err(ReplacementError::NoList)
         }
     }
 }
 
 /// Puts a value into its place. A plain value keeps the type that it has there.
-fn set(place: &mut Value, value: &Value, options: Option<&FieldOptions>) -> Result<(), String> {
+fn set(place: &mut Value, value: &Value, options: Option<&FieldOptions>) -> Result<(), ReplacementError> {
     let mut new = value.clone();
     if let Some(options) = options.filter(|options| !options.delimiter.is_empty()) {
         if place.is_array() || place.is_object() {
-            return Err("a delimiter is for plain values".to_owned());
+            return Err(ReplacementError::Delimiter);
         }
         let there = if place.is_null() { String::new() } else { text(place) };
         let mut parts: Vec<&str> = there.split(&options.delimiter).collect();
@@ -366,7 +377,7 @@ fn set(place: &mut Value, value: &Value, options: Option<&FieldOptions>) -> Resu
             let is_same =
                 (place.is_boolean() && typed.is_boolean()) || (place.is_number() && typed.is_number());
             if !is_same {
-                return Err(format!("{} cannot take the place of {place}", text(&new)));
+                return Err(ReplacementError::Type { new: text(&new), there: place.clone() });
             }
             typed
         }

@@ -1,5 +1,6 @@
 //! An object on its way through a build, with the names that it has had, by which others still call it.
 
+use crate::error::ObjectError;
 use crate::read::text;
 use crate::scopes;
 use opdev_object::meta::{self, Gvk};
@@ -201,15 +202,11 @@ pub(crate) fn map_of<'a>(object: &'a Value, field: &str) -> Option<&'a Map<Strin
 }
 
 /// Adds an object whose id nobody has yet.
-pub(crate) fn append(resources: &mut Vec<Resource>, resource: Resource) -> Result<(), String> {
+pub(crate) fn append(resources: &mut Vec<Resource>, resource: Resource) -> Result<(), ObjectError> {
     let id = resource.id();
     if let Some(there) = resources.iter().find(|one| one.id().is_same(&id)) {
-        let place = if there.file.as_os_str().is_empty() {
-            String::new()
-        } else {
-            format!(" (in {})", there.file.display())
-        };
-        return Err(format!("{} is there twice{place}", id.show()));
+        let file = Some(there.file.clone()).filter(|file| !file.as_os_str().is_empty());
+        return Err(ObjectError::Twice { object: id.show(), file });
     }
     resources.push(resource);
     Ok(())

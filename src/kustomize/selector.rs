@@ -1,5 +1,6 @@
 //! Which objects a patch or a replacement is about.
 
+use crate::error::SelectorError;
 use crate::fields::selects;
 use crate::kustomization::Selector;
 use crate::resource::{Id, Resource};
@@ -18,20 +19,24 @@ pub(crate) struct Target {
     annotations: Option<LabelSelector>,
 }
 
-fn anchored(pattern: &str) -> Result<Option<Regex>, String> {
+fn anchored(pattern: &str) -> Result<Option<Regex>, SelectorError> {
     if pattern.is_empty() {
         return Ok(None);
     }
     let regex = Regex::new(&format!("^(?:{pattern})$"));
-    regex.map(Some).map_err(|error| format!("{pattern:?} is no regular expression: {error}"))
+    let wrong = |error: regex::Error| SelectorError::Pattern {
+        pattern: pattern.to_owned(),
+        message: error.to_string(),
+    };
+    regex.map(Some).map_err(wrong)
 }
 
 /// A label selector; none where nothing is written.
-pub(crate) fn label_selector(text: &str) -> Result<Option<LabelSelector>, String> {
+pub(crate) fn label_selector(text: &str) -> Result<Option<LabelSelector>, SelectorError> {
     if text.is_empty() {
         return Ok(None);
     }
-    LabelSelector::parse(text).map(Some).map_err(|error| error.to_string())
+    LabelSelector::parse(text).map(Some).map_err(SelectorError::Labels)
 }
 
 /// Whether labels, or annotations, of an object are what a selector wants.
@@ -40,7 +45,7 @@ pub(crate) fn holds(selector: Option<&LabelSelector>, object: &Value, field: &st
 }
 
 impl Target {
-    pub(crate) fn new(selector: &Selector) -> Result<Target, String> {
+    pub(crate) fn new(selector: &Selector) -> Result<Target, SelectorError> {
         Ok(Target {
             group: anchored(&selector.group)?,
             version: anchored(&selector.version)?,

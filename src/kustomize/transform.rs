@@ -1,7 +1,8 @@
 //! What a kustomization does to all objects: namespace, prefix and suffix, labels, annotations, replicas.
 
 use crate::config::Config;
-use crate::fields::{self, FieldSpec, Make, put, visit};
+use crate::error::{ErrorKind, FieldError, KustomizationError, ObjectError};
+use crate::fields::{self, CreateMissing, FieldSpec, put, visit};
 use crate::kustomization::{Label, Replica};
 use crate::read::text;
 use crate::resource::{Id, Resource, by_any_id};
@@ -10,28 +11,32 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// Puts every object into a namespace.
-pub(crate) fn namespace(resources: &mut [Resource], namespace: &str, config: &Config) -> Result<(), String> {
+pub(crate) fn namespace(
+    resources: &mut [Resource],
+    namespace: &str,
+    config: &Config,
+) -> Result<(), ErrorKind> {
     for at in 0..resources.len() {
         let resource = &mut resources[at];
         if resource.is_nothing() {
             continue;
         }
         resource.remember_id();
-        put_into(resource, namespace, config).map_err(|why| format!("{}: {why}", resource.id().show()))?;
+        put_into(resource, namespace, config).map_err(|why| why.in_object(resource.id().show()))?;
         let id = resources[at].id();
         if resources.iter().filter(|one| one.id().is_same(&id)).count() > 1 {
-            return Err(format!("two objects would be {} then", id.show()));
+            return Err(ObjectError::TwiceInNamespace { object: id.show() }.into());
         }
     }
     Ok(())
 }
 
-fn put_into(resource: &mut Resource, namespace: &str, config: &Config) -> Result<(), String> {
+fn put_into(resource: &mut Resource, namespace: &str, config: &Config) -> Result<(), ErrorKind> {
     let mut set = |place: &mut Value| put(place, Value::from(namespace));
     let gvk = resource.gvk();
     if !scopes::is_of_the_cluster(&gvk) {
         let own = FieldSpec { path: "metadata/namespace".to_owned(), create: true, ..FieldSpec::default() };
-        visit(&mut resource.object, &own, Make::Scalar, &mut set)?;
+        visit(&mut resource.object, &own, CreateMissing::Scalar, &mut set)?;
     }
     let is_binding = matches!(gvk.kind.as_str(), "RoleBinding" | "ClusterRoleBinding");
     if is_binding {
@@ -48,7 +53,7 @@ fn put_into(resource: &mut Resource, namespace: &str, config: &Config) -> Result
             || (!is_core && spec.path == "metadata/name")
             || (is_binding && of_binding && spec.path == "subjects/namespace");
         if !is_left_out {
-            visit(&mut resource.object, spec, Make::Scalar, &mut set)?;
+            visit(&mut resource.object, spec, CreateMissing::Scalar, &mut set)?;
         }
     }
     Ok(())
@@ -67,7 +72,7 @@ pub(crate) fn affix(
     affix: &str,
     end: End,
     specs: &[FieldSpec],
-) -> Result<(), String> {
+) -> Result<(), ErrorKind> {
     for resource in resources {
         let gvk = resource.original_id().gvk;
         let is_api_service = gvk.kind == "APIService" && gvk.group == "apiregistration.k8s.io";
@@ -82,7 +87,7 @@ pub(crate) fn affix(
                 }
                 resource.remember_id();
             }
-            visit(&mut resource.object, spec, Make::Scalar, &mut |place| {
+            visit(&mut resource.object, spec, CreateMissing::Scalar, &mut |place| {
                 let name = text(place);
                 let name =
                     if end == End::Prefix { format!("{affix}{name}") } else { format!("{name}{affix}") };
@@ -98,21 +103,21 @@ fn add_pairs(
     resources: &mut [Resource],
     pairs: &BTreeMap<String, String>,
     specs: &[FieldSpec],
-) -> Result<(), String> {
+) -> Result<(), ErrorKind> {
     for resource in resources {
         for (key, value) in pairs {
             for spec in specs {
-                visit(&mut resource.object, spec, Make::Map, &mut |place| {
+                visit(&mut resource.object, spec, CreateMissing::Map, &mut |place| {
                     if place.is_null() {
                         *place = Value::Object(Map::new());
                     }
                     let Some(map) = place.as_object_mut() else {
-                        return Err("there is no map that takes labels or annotations".to_owned());
+                        return Err(FieldError::NoLabels.into());
                     };
                     map.insert(key.clone(), Value::from(value.as_str()));
                     Ok(())
                 })
-                .map_err(|why| format!("{}: {why}", resource.id().show()))?;
+                .map_err(|why| why.in_object(resource.id().show()))?;
             }
         }
     }
@@ -120,7 +125,7 @@ fn add_pairs(
 }
 
 /// One entry of `labels`.
-pub(crate) fn labels(resources: &mut [Resource], label: &Label, config: &Config) -> Result<(), String> {
+pub(crate) fn labels(resources: &mut [Resource], label: &Label, config: &Config) -> Result<(), ErrorKind> {
     let mut specs = label.fields.clone();
     let mut add_all = |more: &[FieldSpec]| more.iter().try_for_each(|spec| fields::add(&mut specs, spec));
     add_all(&config.labels)?;
@@ -141,7 +146,7 @@ pub(crate) fn common_labels(
     resources: &mut [Resource],
     labels: &BTreeMap<String, String>,
     config: &Config,
-) -> Result<(), String> {
+) -> Result<(), ErrorKind> {
     add_pairs(resources, labels, &config.common_labels)
 }
 
@@ -150,24 +155,28 @@ pub(crate) fn annotations(
     resources: &mut [Resource],
     annotations: &BTreeMap<String, String>,
     config: &Config,
-) -> Result<(), String> {
+) -> Result<(), ErrorKind> {
     add_pairs(resources, annotations, &config.common_annotations)
 }
 
 /// One entry of `replicas`.
-pub(crate) fn replicas(resources: &mut [Resource], replica: &Replica, config: &Config) -> Result<(), String> {
+pub(crate) fn replicas(
+    resources: &mut [Resource],
+    replica: &Replica,
+    config: &Config,
+) -> Result<(), ErrorKind> {
     let mut found = false;
     for spec in &config.replicas {
         let is_meant = |id: &Id| id.name == replica.name && spec.selects(&id.gvk);
         for at in by_any_id(resources, is_meant) {
             found = true;
             let mut set = |place: &mut Value| put(place, Value::from(replica.count));
-            visit(&mut resources[at].object, spec, Make::Scalar, &mut set)?;
+            visit(&mut resources[at].object, spec, CreateMissing::Scalar, &mut set)?;
         }
     }
     if found {
         return Ok(());
     }
-    let kinds: Vec<&str> = config.replicas.iter().map(|spec| spec.kind.as_str()).collect();
-    Err(format!("there is no {} {:?}", kinds.join(", no "), replica.name))
+    let kinds = config.replicas.iter().map(|spec| spec.kind.clone()).collect();
+    Err(KustomizationError::NoReplicas { kinds, name: replica.name.clone() }.into())
 }

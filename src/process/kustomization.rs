@@ -3,9 +3,10 @@
 //! read, and what cannot be built is left out, for a program runs without it.
 
 use super::small_file::small_file;
-use opdev_kustomize::{Files, Part, build_what_can_be};
+use opdev_kustomize::{BuiltObject, Files, build_what_can_be};
 use opdev_object::yaml;
 use serde_json::Value;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The kinds that are read; files with others only, such as CRDs of a megabyte, are skipped by their text.
@@ -32,15 +33,15 @@ impl Files for ProjectFiles {
         path.is_dir()
     }
 
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
-        small_file(path).ok_or_else(|| "it is no plain file, too large, or may not be read".to_owned())
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        small_file(path).ok_or_else(|| io::Error::other("it is no plain file, too large, or may not be read"))
     }
 }
 
 /// What a kustomization deploys.
 #[derive(Clone, Debug, Default)]
 pub struct Kustomized {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<BuiltObject>,
     /// The namespace that all of it is put into.
     pub namespace: Option<String>,
     /// What stands before every name.

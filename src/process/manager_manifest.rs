@@ -4,7 +4,7 @@
 //! holds is named and left out.
 
 use super::kustomization::{Kustomized, items, texts};
-use opdev_kustomize::Part;
+use opdev_kustomize::BuiltObject;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,8 +60,8 @@ pub fn read(root: &Path, kustomized: &Kustomized, pod: Pod<'_>) -> Option<Deploy
 }
 
 /// The Deployment of the manager.
-pub(super) fn manager(kustomized: &Kustomized) -> Option<&Part> {
-    let is_manager = |part: &&Part| {
+pub(super) fn manager(kustomized: &Kustomized) -> Option<&BuiltObject> {
+    let is_manager = |part: &&BuiltObject| {
         let labels = part.object.pointer("/spec/template/metadata/labels");
         labels.is_some_and(|labels| labels["control-plane"].is_string())
     };
@@ -91,10 +91,12 @@ fn mounted_files(deployment: &Value, container: &Value, kustomized: &Kustomized)
     let mut found = Vec::new();
     for (mount, volume) in mounts(deployment, container) {
         let map = &volume["configMap"];
-        let is_mounted = |part: &&Part| {
+        let is_mounted = |part: &&BuiltObject| {
             part.object["kind"] == "ConfigMap" && part.object["metadata"]["name"] == map["name"]
         };
-        let Some(Part { sources: files, .. }) = kustomized.parts.iter().find(is_mounted) else { continue };
+        let Some(BuiltObject { sources: files, .. }) = kustomized.parts.iter().find(is_mounted) else {
+            continue;
+        };
         let Some(place) = mount["mountPath"].as_str().filter(|place| place.len() > 1) else { continue };
         for (key, file) in files {
             let renamed = items(&map["items"]).find(|item| item["key"] == key.as_str());

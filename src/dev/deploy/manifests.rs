@@ -75,7 +75,7 @@ impl Files for Overlaid {
         ProjectFiles.is_folder(path)
     }
 
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
         match self.0.get(path) {
             Some(text) => Ok(text.clone()),
             None => ProjectFiles.read(path),

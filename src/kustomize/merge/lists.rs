@@ -1,7 +1,8 @@
 //! Lists whose items a schema tells apart by keys. Kustomize's way is kept to the letter, for users see what it gives: items
 //! that the patch names come first, and of items with the same keys the later one counts.
 
-use super::{DIRECTIVE, Outcome, Wish, walk, wish};
+use super::{DIRECTIVE, MergeDirective, Outcome, read_directive, walk};
+use crate::error::MergeError;
 use crate::read::{text, untagged};
 use opdev_object::schema::{ListType, SchemaRef};
 use serde_json::Value;
@@ -12,7 +13,7 @@ pub(super) fn merge(
     target: Option<&mut Value>,
     patch: Option<&mut Value>,
     schema: Option<&SchemaRef>,
-) -> Result<Outcome, String> {
+) -> Result<Outcome, MergeError> {
     let (mut mine, mut theirs) = match (target, patch) {
         (None, None) => return Ok(Outcome::Gone),
         (Some(_), Some(Value::Null)) => return Ok(Outcome::Gone),
@@ -22,10 +23,10 @@ pub(super) fn merge(
             *target = Value::Array(merged);
             return Ok(Outcome::Kept);
         }
-        (Some(target), Some(patch)) => match wish_of_list(patch)? {
-            Wish::Delete => return Ok(Outcome::Gone),
-            Wish::Replace => (patch.clone(), patch.clone()),
-            Wish::Merge => {
+        (Some(target), Some(patch)) => match take_list_directive(patch)? {
+            MergeDirective::Delete => return Ok(Outcome::Gone),
+            MergeDirective::Replace => (patch.clone(), patch.clone()),
+            MergeDirective::Merge => {
                 let merged = merged(items(target), items(patch), schema)?;
                 *target = Value::Array(merged);
                 return Ok(Outcome::Kept);
@@ -41,16 +42,18 @@ fn items(list: &mut Value) -> Vec<Value> {
 }
 
 /// What the list of a patch wants as a whole: an item that is nothing but a directive.
-fn wish_of_list(patch: &mut Value) -> Result<Wish, String> {
-    let Some(list) = patch.as_array_mut() else { return Ok(Wish::Merge) };
-    let Some(first) = list.iter().find(|item| item.get(DIRECTIVE).is_some()) else { return Ok(Wish::Merge) };
+fn take_list_directive(patch: &mut Value) -> Result<MergeDirective, MergeError> {
+    let Some(list) = patch.as_array_mut() else { return Ok(MergeDirective::Merge) };
+    let Some(first) = list.iter().find(|item| item.get(DIRECTIVE).is_some()) else {
+        return Ok(MergeDirective::Merge);
+    };
     if first.as_object().is_some_and(|map| map.len() > 1) {
-        return Ok(Wish::Merge);
+        return Ok(MergeDirective::Merge);
     }
     let directive = first[DIRECTIVE].clone();
-    let wish = wish(&directive)?;
+    let found = read_directive(&directive)?;
     list.retain(|item| item.get(DIRECTIVE) != Some(&directive));
-    Ok(wish)
+    Ok(found)
 }
 
 /// Items are told apart by where they stand in `cells`, for an item of the result may be one of the list, changed in place.
@@ -194,7 +197,11 @@ fn keys_in_use(all: &[Vec<String>], values: &[String], keys: &[String]) -> (Vec<
     of(keys.iter().zip(values).filter(|(key, _)| used.contains(key)).collect())
 }
 
-fn merged(target: Vec<Value>, patch: Vec<Value>, schema: Option<&SchemaRef>) -> Result<Vec<Value>, String> {
+fn merged(
+    target: Vec<Value>,
+    patch: Vec<Value>,
+    schema: Option<&SchemaRef>,
+) -> Result<Vec<Value>, MergeError> {
     let declared: Vec<String> = match schema.and_then(|schema| schema.list_type.as_ref()) {
         Some(ListType::Map(keys)) => keys.clone(),
         Some(ListType::Atomic | ListType::Set) | None => {
@@ -240,7 +247,7 @@ fn merge_items(
     cells: &mut Cells,
     [mine, theirs]: [Option<usize>; 2],
     schema: Option<&SchemaRef>,
-) -> Result<Option<usize>, String> {
+) -> Result<Option<usize>, MergeError> {
     let take = |cells: &mut Cells, cell: Option<usize>| cell.map(|cell| std::mem::take(&mut cells.0[cell]));
     let (mut target, mut patch) = (take(cells, mine), take(cells, theirs));
     let outcome = walk(target.as_mut(), patch.as_mut(), schema);
