@@ -6,7 +6,7 @@ use crate::admission::renamed;
 use crate::error::Status;
 use crate::resource::{Conversion, Custom, Resource};
 use crate::storage::{Key, Stored};
-use opdev_object::apply::Versions;
+use opdev_object::apply::{VersionError, Versions};
 use opdev_object::schema::{self, SchemaRef};
 use serde_json::Value;
 use std::sync::Arc;
@@ -192,9 +192,10 @@ impl Versions for Siblings<'_> {
         self.find(api_version).map(|found| found.schema().clone())
     }
 
-    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, VersionError> {
         let turned = self.registry.turned(self.resource, &[object], api_version);
-        let mut turned = turned.map_err(|status| status.message)?;
-        turned.pop().ok_or_else(|| "the conversion gave no object".to_owned())
+        let mut turned = turned.map_err(|status| VersionError::Conversion { message: status.message })?;
+        let none = || VersionError::Conversion { message: "the conversion gave no object".to_owned() };
+        turned.pop().ok_or_else(none)
     }
 }

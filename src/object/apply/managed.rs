@@ -1,5 +1,6 @@
 //! `metadata.managedFields`: read, written, sorted and capped as the server does.
 
+use super::error::ManagedFieldsError;
 use crate::fieldset::FieldSet;
 use crate::meta;
 use serde_json::{Map, Value};
@@ -117,7 +118,7 @@ impl Entries {
 
 impl Managers {
     /// Reads the entries of an object; none where it has none.
-    pub(super) fn read(object: &Value) -> Result<Managers, String> {
+    pub(super) fn read(object: &Value) -> Result<Managers, ManagedFieldsError> {
         let entries = meta::field(object, "managedFields").and_then(Value::as_array);
         let mut managers = Entries::default();
         for (i, entry) in entries.into_iter().flatten().enumerate() {
@@ -125,20 +126,19 @@ impl Managers {
             let applied = match text("operation") {
                 "Apply" => true,
                 "Update" => false,
-                _ => return Err("operation must be `Apply` or `Update`".to_owned()),
+                _ => return Err(ManagedFieldsError::Operation),
             };
             if text("apiVersion").is_empty() {
-                return Err("apiVersion must not be empty".to_owned());
+                return Err(ManagedFieldsError::NoApiVersion);
             }
             match text("fieldsType") {
                 "FieldsV1" => {}
-                "" => return Err(format!("missing fieldsType in managed fields entry {i}")),
-                other => return Err(format!("invalid fieldsType \"{other}\" in managed fields entry {i}")),
+                "" => return Err(ManagedFieldsError::NoFieldsType { entry: i }),
+                other => return Err(ManagedFieldsError::FieldsType { entry: i, found: other.to_owned() }),
             }
             let set = match entry.get("fieldsV1") {
                 None | Some(Value::Null) => FieldSet::new(),
-                Some(fields) => FieldSet::from_fields_v1(fields)
-                    .map_err(|error| format!("error decoding set: {error}"))?,
+                Some(fields) => FieldSet::from_fields_v1(fields).map_err(ManagedFieldsError::Fields)?,
             };
             let id = ManagerId::new(text("manager"), applied, text("apiVersion"), text("subresource"));
             let time = entry.get("time").and_then(Value::as_str).map(str::to_owned);

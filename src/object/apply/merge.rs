@@ -1,6 +1,7 @@
 //! The typed merge of an applied configuration into an object, and the removal of owned fields.
 //! Pure tree work; who owns what is `super`'s.
 
+use super::error::MergeError;
 use crate::fieldset::{Element, FieldSet, Shape, field_schema, item_element, item_schema, shape};
 use crate::schema::SchemaRef;
 use serde_json::{Map, Value};
@@ -8,11 +9,15 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// `live` with `applied` merged into it. Fails where items of `applied` cannot be told apart.
-pub(super) fn merge(live: &Value, applied: &Value, schema: &SchemaRef) -> Result<Value, String> {
+pub(super) fn merge(live: &Value, applied: &Value, schema: &SchemaRef) -> Result<Value, MergeError> {
     Ok(walk(Some(live), Some(applied), schema)?.unwrap_or(Value::Null))
 }
 
-fn walk(left: Option<&Value>, right: Option<&Value>, schema: &SchemaRef) -> Result<Option<Value>, String> {
+fn walk(
+    left: Option<&Value>,
+    right: Option<&Value>,
+    schema: &SchemaRef,
+) -> Result<Option<Value>, MergeError> {
     let (left, right) = match (left, right) {
         (None, None) => return Ok(None),
         // Most of an object is not spoken of.
@@ -32,7 +37,7 @@ fn walk(left: Option<&Value>, right: Option<&Value>, schema: &SchemaRef) -> Resu
             let mut out = Map::new();
             for (name, left, right) in pairs(before, after) {
                 let merged = walk(left, right, field_schema(schema, name));
-                let merged = merged.map_err(|error| format!(".{name}{error}"))?;
+                let merged = merged.map_err(|error| error.below(Element::Field(name.clone())))?;
                 out.extend(merged.map(|value| (name.clone(), value)));
             }
             Ok((!out.is_empty()).then_some(Value::Object(out)))
@@ -50,15 +55,16 @@ fn walk(left: Option<&Value>, right: Option<&Value>, schema: &SchemaRef) -> Resu
 }
 
 /// What only one of both has is taken as it is, provided that the items of its lists can be told apart.
-fn alone(value: &Value, schema: &SchemaRef, repeats: bool) -> Result<(), String> {
+fn alone(value: &Value, schema: &SchemaRef, repeats: bool) -> Result<(), MergeError> {
     match (shape(schema, value), value) {
         (Shape::Map, Value::Object(map)) => map.iter().try_for_each(|(name, inner)| {
-            alone(inner, field_schema(schema, name), repeats).map_err(|error| format!(".{name}{error}"))
+            let checked = alone(inner, field_schema(schema, name), repeats);
+            checked.map_err(|error| error.below(Element::Field(name.clone())))
         }),
         (Shape::List, Value::Array(list)) => {
             let elements = index(list, schema, repeats)?.order;
             list.iter().zip(elements).try_for_each(|(item, element)| {
-                alone(item, item_schema(schema), repeats).map_err(|error| format!("{element}{error}"))
+                alone(item, item_schema(schema), repeats).map_err(|error| error.below(element))
             })
         }
         _ => Ok(()),
@@ -95,13 +101,13 @@ struct Indexed<'a> {
 
 static REPEATED: Value = Value::Null;
 
-fn index<'a>(list: &'a [Value], schema: &SchemaRef, repeats: bool) -> Result<Indexed<'a>, String> {
+fn index<'a>(list: &'a [Value], schema: &SchemaRef, repeats: bool) -> Result<Indexed<'a>, MergeError> {
     let mut indexed = Indexed { order: Vec::new(), by_element: BTreeMap::new() };
     for (i, item) in list.iter().enumerate() {
-        let element = item_element(schema, item).map_err(|error| format!(": element {i}: {error}"))?;
+        let element = item_element(schema, item).map_err(|source| MergeError::item(i, source))?;
         if indexed.by_element.contains_key(&element) {
             if !repeats {
-                return Err(format!(": duplicate entries for key {element}"));
+                return Err(MergeError::duplicate(element));
             }
             indexed.by_element.insert(element.clone(), &REPEATED);
         } else {
@@ -114,7 +120,7 @@ fn index<'a>(list: &'a [Value], schema: &SchemaRef, repeats: bool) -> Result<Ind
 
 /// The order of the applied list wins; items that only the live list has keep their place beside the
 /// neighbours they share with it.
-fn items(before: &[Value], after: &[Value], schema: &SchemaRef) -> Result<Vec<Value>, String> {
+fn items(before: &[Value], after: &[Value], schema: &SchemaRef) -> Result<Vec<Value>, MergeError> {
     let left = index(before, schema, true)?;
     let right = index(after, schema, false)?;
     let inner = item_schema(schema);
@@ -124,9 +130,9 @@ fn items(before: &[Value], after: &[Value], schema: &SchemaRef) -> Result<Vec<Va
     let mut done: BTreeSet<&Element> = BTreeSet::new();
     let mut out = Vec::new();
     let emit = |out: &mut Vec<Value>, element: &Element, left: Option<&Value>, right: Option<&Value>| {
-        let merged = walk(left, right, inner).map_err(|error| format!("{element}{error}"))?;
+        let merged = walk(left, right, inner).map_err(|error| error.below(element.clone()))?;
         out.extend(merged);
-        Ok::<(), String>(())
+        Ok::<(), MergeError>(())
     };
     let (mut l, mut r) = (0, 0);
     while l < left.order.len() || r < right.order.len() {

@@ -4,6 +4,7 @@
 //! `overlay` for a merge without owners, `prune` for what an apply takes away, `versions` for managers that wrote at
 //! other versions.
 
+mod error;
 mod managed;
 mod merge;
 mod overlay;
@@ -12,74 +13,23 @@ mod typed;
 mod versions;
 
 use crate::facts::SHOWN_FROM_ONE;
-use crate::fieldset::{Comparison, FieldPath, FieldSet, compare};
+use crate::fieldset::{Comparison, FieldSet, compare};
 use crate::meta;
 use crate::schema::{Kind, SchemaRef, same};
 use managed::{ManagerId, Managers, Owned};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::OnceLock;
 
+pub use error::{
+    ApplyError, Conflict, ManagedFieldsError, MergeError, Mismatch, MismatchKind, Mismatches, OverlayError,
+    RequestError, TypedError, VersionError,
+};
 pub use overlay::overlay;
 pub use versions::Versions;
 
 /// The annotation of client-side apply.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
-/// One field that another manager owns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    /// The other manager's name.
-    pub manager: String,
-    /// The other manager as the server prints it: `"kubectl-edit" using apps/v1`.
-    pub shown: String,
-    /// The field.
-    pub path: FieldPath,
-}
-
-impl Conflict {
-    /// The text of the cause in a `Status`.
-    pub fn message(&self) -> String {
-        format!("conflict with {}", self.shown)
-    }
-}
-
-/// Why an apply is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ApplyError {
-    /// Other managers own fields with other values.
-    Conflicts(Vec<Conflict>),
-    /// The request cannot be meant (400).
-    BadRequest(String),
-    /// The configuration does not fit the schema (500 on the real server).
-    Typed(String),
-}
-
-impl fmt::Display for ApplyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let conflicts = match self {
-            ApplyError::BadRequest(text) | ApplyError::Typed(text) => return f.write_str(text),
-            ApplyError::Conflicts(conflicts) => conflicts,
-        };
-        if let [one] = conflicts.as_slice() {
-            return write!(f, "Apply failed with 1 conflict: conflict with {}: {}", one.shown, one.path);
-        }
-        write!(f, "Apply failed with {} conflicts: ", conflicts.len())?;
-        let mut last = None;
-        for conflict in conflicts {
-            if last != Some(&conflict.shown) {
-                let line_break = if last.is_some() { "\n" } else { "" };
-                write!(f, "{line_break}conflicts with {}:", conflict.shown)?;
-                last = Some(&conflict.shown);
-            }
-            write!(f, "\n- {}", conflict.path)?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for ApplyError {}
 
 /// One writer of one object.
 #[derive(Clone, Debug)]
@@ -186,36 +136,28 @@ impl FieldManager<'_> {
     /// object itself where the configuration changes nothing.
     pub fn apply(&self, live: Option<&Value>, applied: &Value, force: bool) -> Result<Value, ApplyError> {
         if meta::field(applied, "managedFields").is_some_and(|v| !v.is_null()) {
-            return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
+            return Err(ApplyError::BadRequest(RequestError::ManagedFields));
         }
         let version = applied["apiVersion"].as_str().unwrap_or_default();
         if version != self.api_version {
-            return Err(ApplyError::BadRequest(format!(
-                "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {}",
-                self.api_version
-            )));
+            return Err(ApplyError::BadRequest(RequestError::Version {
+                found: version.to_owned(),
+                expected: self.api_version.to_owned(),
+            }));
         }
         let live = live.map_or_else(|| Cow::Owned(nothing(applied)), Cow::Borrowed);
-        let mut managers = Managers::read(&live)
-            .map_err(|error| ApplyError::Typed(format!("failed to decode managed fields: {error}")))?;
+        let mut managers = Managers::read(&live).map_err(TypedError::ManagedFields)?;
         let live = managed::without(&live);
-        let failed = |what: &str, object: &Value, error: String| {
-            ApplyError::Typed(format!("failed to {what} ({}): {error}", self.shown(object)))
-        };
         if managers.0.is_empty() {
-            self.fits(&live).map_err(|error| {
-                let shown = self.shown(&live);
-                let text = format!("failed to convert new object ({shown}) to smd typed: {error}");
-                ApplyError::Typed(format!("failed to create manager for existing fields: {text}"))
-            })?;
+            self.fits(&live).map_err(|source| TypedError::New { object: self.shown(&live), source })?;
         }
         typed::check(applied, self.schema)
-            .map_err(|error| failed("create typed patch object", applied, error))?;
-        self.fits(&live).map_err(|error| failed("create typed live object", &live, error))?;
-        self.reconcile(&mut managers, &live).map_err(ApplyError::Typed)?;
+            .map_err(|source| TypedError::Applied { object: self.shown(applied), source })?;
+        self.fits(&live).map_err(|source| TypedError::Live { object: self.shown(&live), source })?;
+        self.reconcile(&mut managers, &live)?;
         if managers.0.is_empty() {
             let first = FieldManager { manager: "before-first-apply", ..self.clone() };
-            first.track(&self.unwritten(&live), &live, &mut managers).map_err(ApplyError::Typed)?;
+            first.track(&self.unwritten(&live), &live, &mut managers)?;
         }
         // Only then is it looked at once more who owned what.
         let before = (self.manager == "kubectl" && !force).then(|| managers.clone());
@@ -242,7 +184,7 @@ impl FieldManager<'_> {
 
     /// Whether a whole object fits its schema. A custom resource may have been written when the schema was another
     /// one; a built-in object was read as its type and always does.
-    fn fits(&self, object: &Value) -> Result<(), String> {
+    fn fits(&self, object: &Value) -> Result<(), Mismatches> {
         if self.schema.is_built_in() { Ok(()) } else { typed::check_kept(object, self.schema) }
     }
 
@@ -268,8 +210,7 @@ impl FieldManager<'_> {
         mut managers: Managers,
         force: bool,
     ) -> Result<Value, ApplyError> {
-        let merged = merge::merge(live, applied, self.schema)
-            .map_err(|error| ApplyError::Typed(format!("failed to merge config: {error}")))?;
+        let merged = merge::merge(live, applied, self.schema).map_err(TypedError::Merge)?;
         let id = self.id(true);
         let mut set = FieldSet::from_value(applied, self.schema);
         if let Some(reset) = self.reset {
@@ -282,7 +223,7 @@ impl FieldManager<'_> {
         let mut result = match before {
             Some(last) if !last.set.is_empty() => {
                 let all = self.applies_all(&last, &managers, &id, applied);
-                let dropped = || self.drop_unapplied(&merged, &last, &managers).map_err(ApplyError::Typed);
+                let dropped = || self.drop_unapplied(&merged, &last, &managers);
                 debug_assert!(
                     !all || dropped().as_ref() == Ok(&merged),
                     "nothing is missing, and yet some goes"
@@ -391,8 +332,8 @@ impl FieldManager<'_> {
     }
 
     /// What changed from `old` to `new` now belongs to this manager alone.
-    fn track(&self, old: &Value, new: &Value, managers: &mut Managers) -> Result<(), String> {
-        let compared = self.resolve(managers, old, new, None, true).map_err(|error| error.to_string())?;
+    fn track(&self, old: &Value, new: &Value, managers: &mut Managers) -> Result<(), ApplyError> {
+        let compared = self.resolve(managers, old, new, None, true)?;
         let mut set = compared.modified.joined(compared.added);
         set.subtract(never_owned());
         if set.is_empty() {
@@ -419,7 +360,7 @@ impl FieldManager<'_> {
         force: bool,
     ) -> Result<Comparison, ApplyError> {
         let own = self.compare(old, new);
-        let others = self.compare_elsewhere(managers, old, new, writer).map_err(ApplyError::Typed)?;
+        let others = self.compare_elsewhere(managers, old, new, writer)?;
         let compared = |version: &str| others.get(version).unwrap_or(&own);
         let mut conflicts = Vec::new();
         if !force {

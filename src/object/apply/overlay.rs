@@ -1,5 +1,6 @@
 //! An applied configuration merged into an object of which nobody keeps track: what mutating policies do.
 
+use super::error::OverlayError;
 use super::{merge, typed};
 use crate::fieldset::{Shape, shape};
 use crate::schema::SchemaRef;
@@ -9,18 +10,14 @@ use serde_json::Value;
 ///
 /// # Errors
 /// The patch does not fit the schema, replaces what is atomic, or has items that cannot be told apart.
-pub fn overlay(live: &Value, patch: &Value, schema: &SchemaRef) -> Result<Value, String> {
-    typed::check(patch, schema)
-        .map_err(|why| format!("failed to convert patch object to typed object: {why}"))?;
+pub fn overlay(live: &Value, patch: &Value, schema: &SchemaRef) -> Result<Value, OverlayError> {
+    typed::check(patch, schema).map_err(OverlayError::Patch)?;
     let mut found = Vec::new();
     atomics(patch, schema, "", &mut found);
     if !found.is_empty() {
-        let found = found.join(", ");
-        return Err(format!(
-            "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {found}"
-        ));
+        return Err(OverlayError::Atomic { paths: found });
     }
-    merge::merge(live, patch, schema).map_err(|why| format!("failed to merge patch: {why}"))
+    merge::merge(live, patch, schema).map_err(OverlayError::Merge)
 }
 
 /// What would be replaced as a whole. Only fields that are declared are looked into.

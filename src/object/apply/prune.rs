@@ -1,6 +1,7 @@
 //! What goes when a manager applies less than the last time: its own fields of then, unless somebody else has them.
 //! All of it is worked out at the versions that the managers wrote at.
 
+use super::error::{TypedError, VersionError};
 use super::managed::{ManagerId, Managers, Owned};
 use super::{FieldManager, merge};
 use crate::fieldset::FieldSet;
@@ -53,11 +54,11 @@ impl FieldManager<'_> {
         merged: &Value,
         last: &Owned,
         managers: &Managers,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, TypedError> {
         let version = last.api_version.as_str();
-        let failed = |what: &str, error: &str| format!("failed to convert {what}: {error}");
+        let failed = |what: &str, source: VersionError| TypedError::Version { what: what.to_owned(), source };
         let (then, schema) =
-            self.at(merged, version).map_err(|e| failed("merged object to last applied version", &e))?;
+            self.at(merged, version).map_err(|e| failed("merged object to last applied version", e))?;
         let lasted = named(&last.set, &schema);
         // First everything of the last time goes, then what somebody owns comes back, version by version,
         let mut owned: BTreeMap<&str, FieldSet> = BTreeMap::new();
@@ -70,18 +71,19 @@ impl FieldManager<'_> {
         let first = owned.remove_entry(version);
         for (at, set) in first.into_iter().chain(owned) {
             let (all, schema) =
-                self.at(&whole, at).map_err(|e| failed(&format!("merged object at version {at}"), &e))?;
+                self.at(&whole, at).map_err(|e| failed(&format!("merged object at version {at}"), e))?;
             let (rest, _) =
-                self.at(&pruned, at).map_err(|e| failed(&format!("pruned object at version {at}"), &e))?;
+                self.at(&pruned, at).map_err(|e| failed(&format!("pruned object at version {at}"), e))?;
             let kept = fields(&rest, &schema).union(&named(&set, &schema));
             pruned = without(&all, &fields(&all, &schema).difference(&kept), &schema);
             whole = Cow::Owned(all.into_owned());
         }
         // and at last what was not of the last time comes back.
         let (rest, _) =
-            self.at(&pruned, version).map_err(|e| failed("pruned object to last applied version", &e))?;
+            self.at(&pruned, version).map_err(|e| failed("pruned object to last applied version", e))?;
         let dangling = fields(&then, &schema).difference(&fields(&rest, &schema)).intersection(&lasted);
         let result = without(&then, &dangling, &schema);
-        self.at(&result, self.api_version).map(|(result, _)| result.into_owned())
+        let found = self.at(&result, self.api_version).map_err(TypedError::version)?;
+        Ok(found.0.into_owned())
     }
 }

@@ -1,5 +1,6 @@
 //! Whether an applied configuration fits its schema, with the texts the server gives where it does not.
 
+use super::error::{Mismatch, MismatchKind, Mismatches};
 use crate::facts::QUANTITY;
 use crate::fieldset::{item_element, item_schema};
 use crate::schema::{Additional, Kind, ListType, SchemaRef, Step, below, go_float};
@@ -8,26 +9,22 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// What does not fit, as one text: one error as it is, several as a list.
-pub(super) fn check(value: &Value, schema: &SchemaRef) -> Result<(), String> {
+pub(super) fn check(value: &Value, schema: &SchemaRef) -> Result<(), Mismatches> {
     let mut errors = Vec::new();
     walk(value, schema, schema.preserve_unknown, &mut String::new(), &mut errors);
-    together(&errors)
+    together(errors)
 }
 
 /// The same of a whole object: what it has twice stays.
-pub(super) fn check_kept(value: &Value, schema: &SchemaRef) -> Result<(), String> {
+pub(super) fn check_kept(value: &Value, schema: &SchemaRef) -> Result<(), Mismatches> {
     let mut errors = Vec::new();
     walk(value, schema, schema.preserve_unknown, &mut String::new(), &mut errors);
-    errors.retain(|error| !error.contains(": duplicate entries for key "));
-    together(&errors)
+    errors.retain(|error| !matches!(error.kind, MismatchKind::Duplicate(_)));
+    together(errors)
 }
 
-fn together(errors: &[String]) -> Result<(), String> {
-    match errors {
-        [] => Ok(()),
-        [one] => Err(one.clone()),
-        many => Err(format!("errors:\n  {}", many.join("\n  "))),
-    }
+fn together(errors: Vec<Mismatch>) -> Result<(), Mismatches> {
+    if errors.is_empty() { Ok(()) } else { Err(Mismatches(errors)) }
 }
 
 fn shown(value: &Value) -> String {
@@ -37,16 +34,20 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn say(path: &str, text: &str, errors: &mut Vec<String>) {
-    errors.push(if path.is_empty() { text.to_owned() } else { format!("{path}: {text}") });
+fn say(path: &str, kind: MismatchKind, errors: &mut Vec<Mismatch>) {
+    errors.push(Mismatch { path: path.to_owned(), kind });
 }
 
-fn walk(value: &Value, schema: &SchemaRef, preserve: bool, path: &mut String, errors: &mut Vec<String>) {
+fn expected(expected: &'static str, found: impl Into<String>) -> MismatchKind {
+    MismatchKind::Type { expected, found: found.into() }
+}
+
+fn walk(value: &Value, schema: &SchemaRef, preserve: bool, path: &mut String, errors: &mut Vec<Mismatch>) {
     let preserve = preserve || schema.preserve_unknown;
     match (schema.kind, value) {
         (_, Value::Null) => {}
         (_, Value::Object(_) | Value::Array(_)) if schema.definition_name() == Some(QUANTITY) => {
-            say(path, &format!("expected any scalar, got {}", got(value)), errors);
+            say(path, expected("any scalar", got(value)), errors);
         }
         (Kind::Any | Kind::IntOrString | Kind::Object, Value::Object(map)) => {
             let open = preserve
@@ -55,28 +56,28 @@ fn walk(value: &Value, schema: &SchemaRef, preserve: bool, path: &mut String, er
             for (name, inner) in map {
                 let field = schema.field(name);
                 if field.is_none() && !open {
-                    return say(&format!("{path}.{name}"), "field not declared in schema", errors);
+                    return say(&format!("{path}.{name}"), MismatchKind::NotDeclared, errors);
                 }
                 let Some(field) = field else { continue };
                 below(path, Step::Entry(name), |path| walk(inner, field, preserve, path, errors));
             }
         }
-        (Kind::Object, other) => say(path, &format!("expected map, got {}", got(other)), errors),
+        (Kind::Object, other) => say(path, expected("map", got(other)), errors),
         (Kind::Any | Kind::IntOrString | Kind::Array, Value::Array(items)) => {
             list(items, schema, preserve, path, errors);
         }
-        (Kind::Array, other) => say(path, &format!("expected list, got {}", got(other)), errors),
+        (Kind::Array, other) => say(path, expected("list", got(other)), errors),
         (Kind::Integer | Kind::Number, other) if !other.is_number() => {
-            say(path, &format!("expected numeric (int or float), got {}", type_of(other)), errors);
+            say(path, expected("numeric (int or float)", type_of(other)), errors);
         }
         (Kind::String, other)
             if !other.is_string() && (is_text(schema.format.as_deref()) || is_container(other)) =>
         {
-            let text = format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_value(other));
-            say(path, &text, errors);
+            let found = format!("&value.valueUnstructured{{Value:{}}}", go_value(other));
+            say(path, expected("string", found), errors);
         }
         (Kind::Boolean, other) if !other.is_boolean() => {
-            say(path, &format!("expected boolean, got {}", got(other)), errors);
+            say(path, expected("boolean", got(other)), errors);
         }
         _ => {}
     }
@@ -123,7 +124,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-fn list(items: &[Value], schema: &SchemaRef, preserve: bool, path: &mut String, errors: &mut Vec<String>) {
+fn list(items: &[Value], schema: &SchemaRef, preserve: bool, path: &mut String, errors: &mut Vec<Mismatch>) {
     let inner = item_schema(schema);
     let associative = matches!(schema.list_type, Some(ListType::Set | ListType::Map(_)));
     let mut seen = BTreeSet::new();
@@ -134,10 +135,10 @@ fn list(items: &[Value], schema: &SchemaRef, preserve: bool, path: &mut String, 
         }
         let element = match item_element(schema, item) {
             Ok(element) => element,
-            Err(error) => return say(path, &format!("element {i}: {error}"), errors),
+            Err(source) => return say(path, MismatchKind::Item { index: i, source }, errors),
         };
         if seen.contains(&element) {
-            say(path, &format!("duplicate entries for key {element}"), errors);
+            say(path, MismatchKind::Duplicate(element.clone()), errors);
         }
         walk(item, inner, preserve, &mut format!("{path}{element}"), errors);
         seen.insert(element);

@@ -3,11 +3,13 @@
 //! `typed` for how values and schemas give sets, `apply` for what is done with them.
 
 mod element;
+mod error;
 mod serialize;
 mod sorted;
 mod typed;
 
 pub use element::{Atom, Element, FieldPath};
+pub use error::{FieldsV1Error, ItemError};
 pub(crate) use typed::{Comparison, Shape, compare, field_schema, item_element, item_schema, shape};
 
 use crate::schema::SchemaRef;
@@ -49,7 +51,10 @@ impl FieldSet {
     }
 
     /// Reads `fieldsV1`; parts of a kind it does not know are left out.
-    pub fn from_fields_v1(fields: &Value) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// The element that cannot be read.
+    pub fn from_fields_v1(fields: &Value) -> Result<Self, FieldsV1Error> {
         serialize::from_fields_v1(fields)
     }
 

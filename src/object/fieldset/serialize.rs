@@ -1,6 +1,6 @@
 //! Field sets as `fieldsV1`: `{"f:spec":{".":{},"f:replicas":{}}}`.
 
-use super::{Atom, Element, FieldSet};
+use super::{Atom, Element, FieldSet, FieldsV1Error};
 use serde_json::{Map, Value};
 
 pub(super) fn to_fields_v1(set: &FieldSet) -> Value {
@@ -34,15 +34,14 @@ fn key(element: &Element) -> String {
     }
 }
 
-pub(super) fn from_fields_v1(fields: &Value) -> Result<FieldSet, String> {
+pub(super) fn from_fields_v1(fields: &Value) -> Result<FieldSet, FieldsV1Error> {
     let Value::Object(map) = fields else {
-        return Err(format!("expected a JSON object of fields, got {fields}"));
+        return Err(FieldsV1Error::NotAMap { found: fields.clone() });
     };
     let mut set = FieldSet::new();
     for (key, inner) in map.iter().filter(|(key, _)| *key != ".") {
         let Some(element) = element(key)? else { continue };
-        let inner_map =
-            inner.as_object().ok_or_else(|| format!("{key}: expected a JSON object of fields"))?;
+        let inner_map = inner.as_object().ok_or_else(|| FieldsV1Error::BelowNotAMap { key: key.clone() })?;
         // Without anything below it, it is itself a member.
         let own = inner_map.contains_key(".") || inner_map.is_empty();
         set.put(element, own, Some(from_fields_v1(inner)?));
@@ -51,20 +50,24 @@ pub(super) fn from_fields_v1(fields: &Value) -> Result<FieldSet, String> {
 }
 
 /// `None` for a kind of element that a later server may know.
-fn element(key: &str) -> Result<Option<Element>, String> {
+fn element(key: &str) -> Result<Option<Element>, FieldsV1Error> {
     let Some((kind, rest)) = key.split_once(':') else {
-        return Err(format!("missing colon: {key}"));
+        return Err(FieldsV1Error::NoColon { key: key.to_owned() });
     };
-    let json = || serde_json::from_str::<Value>(rest).map_err(|error| format!("{key}: {error}"));
+    let json = || {
+        serde_json::from_str::<Value>(rest)
+            .map_err(|error| FieldsV1Error::NotJson { key: key.to_owned(), message: error.to_string() })
+    };
+    let index = || rest.parse().map_err(|_| FieldsV1Error::NotAnIndex { key: key.to_owned() });
     Ok(match kind {
         "f" => Some(Element::Field(rest.to_owned())),
         "v" => Some(Element::Value(Atom(json()?))),
-        "i" => Some(Element::Index(rest.parse().map_err(|_| format!("{key}: not a position"))?)),
+        "i" => Some(Element::Index(index()?)),
         "k" => match json()? {
             Value::Object(map) => {
                 Some(Element::Key(map.into_iter().map(|(name, v)| (name, Atom(v))).collect()))
             }
-            _ => return Err(format!("{key}: expected an object of keys")),
+            _ => return Err(FieldsV1Error::KeysNotAMap { key: key.to_owned() }),
         },
         _ => None,
     })

@@ -1,7 +1,7 @@
 //! Values seen through a schema: which fields they have and which of them differ.
 //! What the schema does not know is deduced: maps are granular, lists atomic.
 
-use super::{Atom, Element, FieldSet};
+use super::{Atom, Element, FieldSet, ItemError};
 use crate::schema::{Kind, ListType, MapType, SchemaRef, same};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -57,23 +57,19 @@ pub(crate) fn item_schema(schema: &SchemaRef) -> &SchemaRef {
 }
 
 /// What tells an item of a list of type set or map from the others.
-pub(crate) fn item_element(schema: &SchemaRef, item: &Value) -> Result<Element, String> {
+pub(crate) fn item_element(schema: &SchemaRef, item: &Value) -> Result<Element, ItemError> {
     let Some(ListType::Map(keys)) = &schema.list_type else {
         return match item {
-            Value::Object(_) => {
-                Err("associative list without keys has an element that's a map type".to_owned())
-            }
-            Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
-            Value::Null => {
-                Err("associative list without keys has an element that's an explicit null".to_owned())
-            }
+            Value::Object(_) => Err(ItemError::MapInSet),
+            Value::Array(_) => Err(ItemError::ListInSet),
+            Value::Null => Err(ItemError::NullInSet),
             scalar => Ok(Element::Value(Atom(scalar.clone()))),
         };
     };
     let map = match item {
         Value::Object(map) => map,
-        Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
-        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+        Value::Null => return Err(ItemError::Null),
+        _ => return Err(ItemError::NotAMap),
     };
     let default = |key: &str| schema.items.as_ref()?.properties.get(key)?.default_value();
     let mut found: Vec<(String, Atom)> = keys
@@ -81,11 +77,7 @@ pub(crate) fn item_element(schema: &SchemaRef, item: &Value) -> Result<Element, 
         .filter_map(|key| Some((key.clone(), Atom(map.get(key).or_else(|| default(key))?.clone()))))
         .collect();
     if found.is_empty() {
-        let listed: Vec<String> = keys.iter().map(|key| format!("\"{key}\"")).collect();
-        return Err(format!(
-            "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for any key fields)",
-            listed.join(" ")
-        ));
+        return Err(ItemError::NoKeys { keys: keys.clone() });
     }
     found.sort();
     Ok(Element::Key(found))

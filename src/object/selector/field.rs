@@ -29,7 +29,7 @@ impl FieldSelector {
             if part.is_empty() {
                 continue;
             }
-            let wrong = || SelectorError(format!("invalid selector: '{text}'; can't understand '{part}'"));
+            let wrong = || SelectorError::NotAComparison { selector: text.to_owned(), part: part.to_owned() };
             let (field, equal, value) = split_term(part).ok_or_else(wrong)?;
             terms.push(Term { field: field.to_owned(), equal, value: unescape(value)? });
         }
@@ -100,18 +100,9 @@ fn unescape(value: &str) -> Result<String, SelectorError> {
         match c {
             '\\' => match chars.next() {
                 Some(next @ ('\\' | ',' | '=')) => out.push(next),
-                Some(next) => {
-                    let text = format!("invalid field selector: invalid escape sequence: \\{next}");
-                    return Err(SelectorError(text));
-                }
-                None => {
-                    return Err(SelectorError("invalid field selector: invalid escape sequence: \\".into()));
-                }
+                character => return Err(SelectorError::Escape { character }),
             },
-            ',' | '=' => {
-                let text = format!("invalid field selector: unescaped character in value: {c}");
-                return Err(SelectorError(text));
-            }
+            ',' | '=' => return Err(SelectorError::Unescaped { character: c }),
             c => out.push(c),
         }
     }
@@ -149,7 +140,7 @@ mod tests {
             ("a=b\\c", "invalid field selector: invalid escape sequence: \\c"),
         ];
         for (text, error) in cases {
-            assert_eq!(FieldSelector::parse(text).unwrap_err().0, error);
+            assert_eq!(FieldSelector::parse(text).unwrap_err().to_string(), error);
         }
     }
 }

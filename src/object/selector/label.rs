@@ -50,7 +50,7 @@ impl LabelSelector {
     /// Reads a selector; the empty text selects everything.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut parser = Parser { tokens: lex(text), at: 0 };
-        let mut requirements = parser.selector().map_err(SelectorError)?;
+        let mut requirements = parser.selector()?;
         requirements.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(LabelSelector { requirements, nothing: false })
     }
@@ -72,9 +72,7 @@ impl LabelSelector {
                 "NotIn" => Operator::NotIn,
                 "Exists" => Operator::Exists,
                 "DoesNotExist" => Operator::DoesNotExist,
-                other => {
-                    return Err(SelectorError(format!("\"{other}\" is not a valid label selector operator")));
-                }
+                other => return Err(SelectorError::Operator { operator: other.to_owned() }),
             };
             let values = expression.get("values").and_then(Value::as_array);
             let values = values.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -178,11 +176,7 @@ impl Requirement {
                 values.dedup();
                 Ok(Requirement { key: key.to_owned(), operator, values })
             }
-            [one] => Err(SelectorError(one.to_string())),
-            many => {
-                let all: Vec<String> = many.iter().map(ToString::to_string).collect();
-                Err(SelectorError(format!("[{}]", all.join(", "))))
-            }
+            _ => Err(SelectorError::Fields(errors)),
         }
     }
 
@@ -215,6 +209,10 @@ impl Token {
             Token::Sign(sign) => sign,
             Token::End => "",
         }
+    }
+
+    fn unexpected(&self, expected: &'static str) -> SelectorError {
+        SelectorError::Unexpected { found: self.text().to_owned(), expected }
     }
 }
 
@@ -254,49 +252,44 @@ impl Parser {
         token
     }
 
-    fn selector(&mut self) -> Result<Vec<Requirement>, String> {
+    fn selector(&mut self) -> Result<Vec<Requirement>, SelectorError> {
         let mut requirements = Vec::new();
         loop {
             match self.peek() {
                 Token::Word(_) | Token::Sign("!") => {
-                    requirements
-                        .push(self.requirement().map_err(|e| format!("unable to parse requirement: {e}"))?);
+                    let requirement = self.requirement();
+                    requirements.push(requirement.map_err(|e| SelectorError::Requirement(Box::new(e)))?);
                     match self.next() {
                         Token::End => return Ok(requirements),
                         Token::Sign(",") => {
                             if !matches!(self.peek(), Token::Word(_) | Token::Sign("!")) {
-                                let found = self.peek().text();
-                                return Err(format!("found '{found}', expected: identifier after ','"));
+                                return Err(self.peek().unexpected("identifier after ','"));
                             }
                         }
-                        other => {
-                            return Err(format!(
-                                "found '{}', expected: ',' or 'end of string'",
-                                other.text()
-                            ));
-                        }
+                        other => return Err(other.unexpected("',' or 'end of string'")),
                     }
                 }
                 Token::End => return Ok(requirements),
-                Token::Sign(sign) => {
-                    return Err(format!("found '{sign}', expected: !, identifier, or 'end of string'"));
+                sign @ Token::Sign(_) => {
+                    return Err(sign.unexpected("!, identifier, or 'end of string'"));
                 }
             }
         }
     }
 
-    fn requirement(&mut self) -> Result<Requirement, String> {
+    fn requirement(&mut self) -> Result<Requirement, SelectorError> {
         let mut token = self.next();
         let negated = token == Token::Sign("!");
         if negated {
             token = self.next();
         }
         let Token::Word(key) = token else {
-            return Err(format!("found '{}', expected: identifier", token.text()));
+            return Err(token.unexpected("identifier"));
         };
         let wrong = names::label_key(&key);
         if !wrong.is_empty() {
-            return Err(FieldError::invalid("<nil>", &Value::from(key), &wrong.join("; ")).to_string());
+            let error = FieldError::invalid("<nil>", &Value::from(key), &wrong.join("; "));
+            return Err(SelectorError::Fields(vec![error]));
         }
         let ends = matches!(self.peek(), Token::End | Token::Sign(","));
         let (operator, values) = if negated {
@@ -311,10 +304,10 @@ impl Parser {
             };
             (operator, values)
         };
-        Requirement::new(&key, operator, values).map_err(|error| error.0)
+        Requirement::new(&key, operator, values)
     }
 
-    fn operator(&mut self) -> Result<Operator, String> {
+    fn operator(&mut self) -> Result<Operator, SelectorError> {
         let token = self.next();
         Ok(match &token {
             Token::Word(word) if word == "in" => Operator::In,
@@ -323,27 +316,24 @@ impl Parser {
             Token::Sign("!=") => Operator::NotEquals,
             Token::Sign(">") => Operator::GreaterThan,
             Token::Sign("<") => Operator::LessThan,
-            other => {
-                let expected = "in, notin, =, ==, !=, gt, lt";
-                return Err(format!("found '{}', expected: {expected}", other.text()));
-            }
+            other => return Err(other.unexpected("in, notin, =, ==, !=, gt, lt")),
         })
     }
 
-    fn exact(&mut self) -> Result<String, String> {
+    fn exact(&mut self) -> Result<String, SelectorError> {
         if matches!(self.peek(), Token::End | Token::Sign(",")) {
             return Ok(String::new());
         }
         match self.next() {
             Token::Word(word) => Ok(word),
-            other => Err(format!("found '{}', expected: identifier", other.text())),
+            other => Err(other.unexpected("identifier")),
         }
     }
 
-    fn values(&mut self) -> Result<Vec<String>, String> {
+    fn values(&mut self) -> Result<Vec<String>, SelectorError> {
         let open = self.next();
         if open != Token::Sign("(") {
-            return Err(format!("found '{}' expected: '('", open.text()));
+            return Err(SelectorError::NoParenthesis { found: open.text().to_owned() });
         }
         let mut values = Vec::new();
         let mut pending = true;
@@ -353,7 +343,7 @@ impl Parser {
                     values.push(word);
                     pending = false;
                     if !matches!(self.peek(), Token::Sign("," | ")")) {
-                        return Err(format!("found '{}', expected: ',' or ')'", self.peek().text()));
+                        return Err(self.peek().unexpected("',' or ')'"));
                     }
                 }
                 Token::Sign(",") => {
@@ -368,7 +358,7 @@ impl Parser {
                     }
                     return Ok(values);
                 }
-                other => return Err(format!("found '{}', expected: ',', or identifier", other.text())),
+                other => return Err(other.unexpected("',', or identifier")),
             }
         }
     }
@@ -421,10 +411,13 @@ mod tests {
             ),
         ];
         for (text, error) in cases {
-            assert_eq!(LabelSelector::parse(text).unwrap_err().0, error, "{text}");
+            assert_eq!(LabelSelector::parse(text).unwrap_err().to_string(), error, "{text}");
         }
         assert!(
-            LabelSelector::parse("a=-x").unwrap_err().0.contains("a valid label must be an empty string")
+            LabelSelector::parse("a=-x")
+                .unwrap_err()
+                .to_string()
+                .contains("a valid label must be an empty string")
         );
     }
 
@@ -445,7 +438,7 @@ mod tests {
         assert!(!LabelSelector::from_json(&Value::Null).unwrap().matches(&json!({})));
         let wrong = json!({"matchExpressions": [{"key": "a", "operator": "Foo"}]});
         assert_eq!(
-            LabelSelector::from_json(&wrong).unwrap_err().0,
+            LabelSelector::from_json(&wrong).unwrap_err().to_string(),
             "\"Foo\" is not a valid label selector operator"
         );
     }

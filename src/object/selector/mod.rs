@@ -1,27 +1,16 @@
 //! Label and field selectors, with the error texts of apimachinery.
 //! Which fields can be selected is the caller's to say.
 
+mod error;
 mod field;
 mod label;
 
+pub use error::SelectorError;
 pub use field::FieldSelector;
 pub use label::LabelSelector;
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
-
-/// A selector that cannot be read; the text is what the server answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SelectorError(pub String);
-
-impl fmt::Display for SelectorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SelectorError {}
 
 /// Something labels can be looked up in.
 pub trait Labels {

@@ -9,7 +9,7 @@ use crate::error::{Cause, Status};
 use crate::resource::Resource;
 use opdev_object::apply::overlay;
 use opdev_object::cel::{Authorizer, BUDGET, CONDITIONS_BUDGET, Evaluation, Libraries, Outcome};
-use opdev_object::patch;
+use opdev_object::patch::{self, PatchError};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -273,7 +273,11 @@ fn changed(
             for field in ["apiVersion", "kind"] {
                 wanted[field] = current[field].clone();
             }
-            let applied = if own { overlay(current, &wanted, at.schema()) } else { Err(untyped(asked)) };
+            let applied = if own {
+                overlay(current, &wanted, at.schema()).map_err(|why| why.to_string())
+            } else {
+                Err(untyped(asked))
+            };
             applied.map_err(|why| Unchanged::Failed(format!("error applying patch: {why}")))?
         }
         Mutation::Patch(_) => {
@@ -282,7 +286,7 @@ fn changed(
             match patch::json_patch(&mut after, &operations) {
                 Ok(()) => {}
                 // A test that fails is no failure: nothing is done.
-                Err(why) if why.is_failed_test() => return Ok(current.clone()),
+                Err(PatchError::TestFailed { .. }) => return Ok(current.clone()),
                 Err(why) => return Err(Unchanged::Failed(format!("JSON Patch: {why}"))),
             }
             after
