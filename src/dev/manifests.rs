@@ -297,7 +297,7 @@ pub fn roles_of_markers(root: &Path, asked: &Asked) -> Result<Made> {
         if asked.charts {
             rules.extend(chart_rules(&mut run)?);
         }
-        let roles = rbac::roles(&rules, &flags.role_name, Merging::of(run.profile.version()));
+        let roles = rbac::roles(&rules, &flags.role_name, Merging::for_version(run.profile.version()));
         if let Some(artifact) = rbac::file(name, &roles, &header)? {
             run.add(&call, &call.rbac_output, artifact);
         }

@@ -245,7 +245,8 @@ pub(super) fn role(draft: &Draft<'_>) -> Result<Option<String>> {
         return Ok(None);
     }
     let rules: Vec<Rule> = made.rbac.iter().map(|marker| Rule::of_marker(&marker.args)).collect();
-    let roles = rbac::roles(&rules, "manager-role", Merging::of(Options::default().profile.version()));
+    let roles =
+        rbac::roles(&rules, "manager-role", Merging::for_version(Options::default().profile.version()));
     Ok(rbac::file("role.yaml", &roles, "")?.map(|artifact| artifact.text))
 }
 

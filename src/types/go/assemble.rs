@@ -135,7 +135,7 @@ impl Builder<'_> {
                 shorten(&mut schema, limit, &self.options.profile);
             }
             if let Some(metadata) = schema.properties.get_mut("metadata") {
-                *metadata = Arc::new(Schema::of("object"));
+                *metadata = Arc::new(Schema::with_type("object"));
             }
             self.closure(&version.id, &mut types);
             // `json!` would copy the schema.

@@ -206,7 +206,7 @@ impl<'a> Builder<'a> {
         }
         if &*id.package == "k8s.io/api/core/v1" && &*id.name == "Protocol" && !self.is(Level::V0_16) {
             let default = Some(Arc::new(serde_json::Value::from("TCP")));
-            return Schema { default, ..Schema::of("string") };
+            return Schema { default, ..Schema::with_type("string") };
         }
         let package = match self.loader.import(&id.package, ".") {
             Ok(package) => package,
@@ -240,7 +240,7 @@ impl<'a> Builder<'a> {
                 return schema;
             }
         } else if text && self.is(Level::V0_17) {
-            let mut schema = Schema::of("string");
+            let mut schema = Schema::with_type("string");
             self.apply(package, file, Some(decl), &markers, &mut schema);
             if schema.kind() != "string" {
                 let message = format!(
@@ -343,7 +343,7 @@ impl<'a> Builder<'a> {
                         ty.at,
                         "inline struct types are not supported, use a named type instead",
                     );
-                    return Schema::of("object");
+                    return Schema::with_type("object");
                 }
             },
             TypeKind::Interface => {
@@ -397,7 +397,7 @@ impl<'a> Builder<'a> {
             }
             _ => ("integer", ""),
         };
-        Schema { format: Some(format.into()).filter(|_| !format.is_empty()), ..Schema::of(kind) }
+        Schema { format: Some(format.into()).filter(|_| !format.is_empty()), ..Schema::with_type(kind) }
     }
 
     /// A bare identifier.
@@ -507,10 +507,10 @@ impl<'a> Builder<'a> {
             && let TypeKind::Ident(name) = &element.kind
             && matches!(self.identifier(at.package, at.file, name), Named::Builtin("byte"))
         {
-            return Schema { format: Some("byte".into()), ..Schema::of("string") };
+            return Schema { format: Some("byte".into()), ..Schema::with_type("string") };
         }
         let items = self.expression(at.inner(), element);
-        Schema { items: Some(Arc::new(items)), ..Schema::of("array") }
+        Schema { items: Some(Arc::new(items)), ..Schema::with_type("array") }
     }
 
     fn map(&mut self, at: At<'_>, key: &TypeExpr, value: &TypeExpr) -> Schema {
@@ -544,7 +544,7 @@ impl<'a> Builder<'a> {
             | TypeKind::Array(_)
             | TypeKind::Map(..) => self.expression(at.inner(), value),
         };
-        Schema { additional: Some(Additional::Schema(Arc::new(values))), ..Schema::of("object") }
+        Schema { additional: Some(Additional::Schema(Arc::new(values))), ..Schema::with_type("object") }
     }
 
     fn text_key(&mut self, at: At<'_>, key: &TypeExpr) -> bool {

@@ -56,7 +56,7 @@ impl Generator {
     pub fn deep_copies(&mut self, files: &dyn Files, packages: &[String], header: &str) -> DeepCopies {
         let dirs = roots::folders(files, packages);
         let start = dirs.first().map_or(".", String::as_str);
-        let modules = Modules::of(files, start);
+        let modules = Modules::read(files, start);
         self.store.look_again();
         let mut loader = Loader::new(&mut self.store, files, modules);
         let found: Vec<_> = dirs.iter().filter_map(|dir| loader.root_with(dir, &MARKERS)).collect();

@@ -59,7 +59,7 @@ pub(crate) fn flatten(types: &mut dyn Types, resolved: &mut Resolved, id: &TypeI
     let mut left = MOST;
     if !fits(&schema, &mut left) {
         types.too_large();
-        return Schema::of("object");
+        return Schema::with_type("object");
     }
     schema
 }

@@ -133,18 +133,18 @@ fn undescribed(package: &str, name: &str) -> Option<Schema> {
         return Some(condition());
     }
     if package == "k8s.io/apimachinery/pkg/apis/meta/v1" && name == "TypeMeta" {
-        let text = Arc::new(Schema::of("string"));
+        let text = Arc::new(Schema::with_type("string"));
         let properties = ["apiVersion", "kind"].into_iter().map(|name| (name.into(), text.clone()));
-        return Some(Schema { properties: properties.collect(), ..Schema::of("object") });
+        return Some(Schema { properties: properties.collect(), ..Schema::with_type("object") });
     }
     if known::is_named_string(package, name) {
-        return Some(Schema::of("string"));
+        return Some(Schema::with_type("string"));
     }
     if (package, name) == ("k8s.io/api/core/v1", "ResourceList") {
         let quantity = known::schema("k8s.io/apimachinery/pkg/api/resource", "Quantity", false)?;
         return Some(Schema {
             additional: Some(Additional::Schema(Arc::new(quantity))),
-            ..Schema::of("object")
+            ..Schema::with_type("object")
         });
     }
     let mut schema = from_json(facts().raw(&definition_of(package, name)?)?, true, 0);
@@ -209,16 +209,19 @@ fn condition() -> Schema {
         max_length: most.map(Value::from),
         min_length: least.map(Value::from),
         pattern: pattern.map(Into::into),
-        ..Schema::of("string")
+        ..Schema::with_type("string")
     };
     let reason = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
     let status = Schema {
         choices: ["True", "False", "Unknown"].into_iter().map(Value::from).collect(),
-        ..Schema::of("string")
+        ..Schema::with_type("string")
     };
-    let generation =
-        Schema { format: Some("int64".into()), minimum: Some(Value::from(0)), ..Schema::of("integer") };
-    let time = Schema { format: Some("date-time".into()), ..Schema::of("string") };
+    let generation = Schema {
+        format: Some("int64".into()),
+        minimum: Some(Value::from(0)),
+        ..Schema::with_type("integer")
+    };
+    let time = Schema { format: Some("date-time".into()), ..Schema::with_type("string") };
     let properties = [
         ("type", text(Some(316), None, Some(markers::QUALIFIED_NAME))),
         ("status", status),
@@ -231,7 +234,7 @@ fn condition() -> Schema {
     Schema {
         properties: properties.into_iter().map(|(name, schema)| (name.into(), Arc::new(schema))).collect(),
         required: required.into_iter().map(Into::into).collect(),
-        ..Schema::of("object")
+        ..Schema::with_type("object")
     }
 }
 

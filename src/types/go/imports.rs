@@ -174,7 +174,7 @@ fn parent(dir: &str) -> Option<String> {
 
 impl Modules {
     /// The modules as seen from a folder: the nearest `go.mod` above it, and `go.work` where there is one.
-    pub(crate) fn of(files: &dyn Files, dir: &str) -> Modules {
+    pub(crate) fn read(files: &dyn Files, dir: &str) -> Modules {
         let mut modules = Modules { cache: files.module_cache(), above: files.above(), ..Modules::default() };
         let mut at = Some(clean(dir));
         let mut found = false;

@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 /// What is known of a type by its package and name.
 pub(crate) fn schema(package: &str, name: &str, embedded_object_meta: bool) -> Option<Schema> {
-    let text =
-        |format: &str| Schema { format: (!format.is_empty()).then(|| format.into()), ..Schema::of("string") };
+    let text = |format: &str| Schema {
+        format: (!format.is_empty()).then(|| format.into()),
+        ..Schema::with_type("string")
+    };
     Some(match (package, name) {
         ("k8s.io/apimachinery/pkg/apis/meta/v1", "ObjectMeta") if embedded_object_meta => object_meta(),
         ("k8s.io/apimachinery/pkg/apis/meta/v1", "ObjectMeta")
-        | ("k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "Unstructured") => Schema::of("object"),
+        | ("k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "Unstructured") => Schema::with_type("object"),
         ("k8s.io/apimachinery/pkg/apis/meta/v1", "Time" | "MicroTime") => text("date-time"),
         ("k8s.io/apimachinery/pkg/apis/meta/v1", "Duration") => text(""),
         ("k8s.io/apimachinery/pkg/apis/meta/v1", "Fields") => {
-            Schema { additional: Some(Additional::Anything), ..Schema::of("object") }
+            Schema { additional: Some(Additional::Anything), ..Schema::with_type("object") }
         }
         ("k8s.io/apimachinery/pkg/api/resource", "Quantity") => Schema {
             pattern: Some(
@@ -26,7 +28,7 @@ pub(crate) fn schema(package: &str, name: &str, embedded_object_meta: bool) -> O
         },
         ("k8s.io/apimachinery/pkg/util/intstr", "IntOrString") => int_or_string(),
         ("k8s.io/apimachinery/pkg/runtime", "RawExtension") => {
-            Schema { preserve_unknown: Some(true), ..Schema::of("object") }
+            Schema { preserve_unknown: Some(true), ..Schema::with_type("object") }
         }
         (
             "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
@@ -40,16 +42,18 @@ pub(crate) fn schema(package: &str, name: &str, embedded_object_meta: bool) -> O
 fn int_or_string() -> Schema {
     Schema {
         int_or_string: true,
-        any_of: vec![Arc::new(Schema::of("integer")), Arc::new(Schema::of("string"))],
+        any_of: vec![Arc::new(Schema::with_type("integer")), Arc::new(Schema::with_type("string"))],
         ..Schema::default()
     }
 }
 
 fn object_meta() -> Schema {
-    let string = Arc::new(Schema::of("string"));
-    let map =
-        Arc::new(Schema { additional: Some(Additional::Schema(string.clone())), ..Schema::of("object") });
-    let list = Arc::new(Schema { items: Some(string.clone()), ..Schema::of("array") });
+    let string = Arc::new(Schema::with_type("string"));
+    let map = Arc::new(Schema {
+        additional: Some(Additional::Schema(string.clone())),
+        ..Schema::with_type("object")
+    });
+    let list = Arc::new(Schema { items: Some(string.clone()), ..Schema::with_type("array") });
     let properties = [
         ("name", string.clone()),
         ("namespace", string),
@@ -59,7 +63,7 @@ fn object_meta() -> Schema {
     ];
     Schema {
         properties: properties.into_iter().map(|(name, schema)| (name.into(), schema)).collect(),
-        ..Schema::of("object")
+        ..Schema::with_type("object")
     }
 }
 
@@ -87,7 +91,7 @@ pub(crate) fn marshals_json(package: &str, name: &str) -> bool {
 pub(crate) fn standard(package: &str, name: &str) -> Option<Schema> {
     let of = |kind: &str, format: &str| Schema {
         format: (!format.is_empty()).then(|| format.into()),
-        ..Schema::of(kind)
+        ..Schema::with_type(kind)
     };
     Some(match (package, name) {
         ("time", "Duration") => of("integer", "int64"),

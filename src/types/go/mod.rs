@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 /// The folder of a package by its import path: of the project's module, of one beside it, or of one that it requires.
 pub fn package_folder(files: &dyn Files, import_path: &str) -> Option<String> {
-    imports::Modules::of(files, ".").find(files, import_path, None).ok().map(|found| found.dir)
+    imports::Modules::read(files, ".").find(files, import_path, None).ok().map(|found| found.dir)
 }
 
 /// Makes CRDs. Keeps what it parsed, so that after one saved file one file is parsed again.
@@ -69,7 +69,7 @@ impl Generator {
     pub fn generate(&mut self, files: &dyn Files, packages: &[String], options: &Options) -> Generated {
         let dirs = roots::folders(files, packages);
         let start = dirs.first().map_or(".", String::as_str);
-        let modules = imports::Modules::of(files, start);
+        let modules = imports::Modules::read(files, start);
         let made_with = (options.clone(), modules.texts(files));
         if self.made_with.as_ref() != Some(&made_with) {
             self.kept = build::Kept::default();

@@ -71,7 +71,7 @@ pub(crate) struct Schema {
 
 impl Schema {
     /// A schema of one type.
-    pub(crate) fn of(kind: &str) -> Schema {
+    pub(crate) fn with_type(kind: &str) -> Schema {
         Schema { kind: Some(kind.into()), ..Schema::default() }
     }
 

@@ -41,7 +41,7 @@ fn lookup<'t>(tag: &'t str, key: &str) -> Option<std::borrow::Cow<'t, str>> {
 impl Builder<'_> {
     /// The schema of a struct; inlined fields stand in `allOf`.
     pub(crate) fn structure(&mut self, at: At<'_>, decl: &TypeDecl, fields: &[Field], byte: usize) -> Schema {
-        let mut schema = Schema::of("object");
+        let mut schema = Schema::with_type("object");
         let groups = match one_of_fields(at.markers) {
             Ok(groups) => groups,
             Err(message) => {

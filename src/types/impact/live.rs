@@ -70,7 +70,7 @@ pub struct Live {
 /// [`compare`](super::compare) of the same definitions; they stay sorted.
 pub fn live(old: Option<&Value>, new: &Value, objects: &[Arc<Value>], findings: &mut [Finding]) -> Live {
     let new = same::normal(new);
-    let (after, before) = (Schemas::of(&new), old.map(|old| Schemas::of(&same::normal(old))));
+    let (after, before) = (Schemas::from_crd(&new), old.map(|old| Schemas::from_crd(&same::normal(old))));
     let mut live = Live::default();
     for object in objects {
         let name = reference(object);
@@ -121,7 +121,7 @@ struct Schemas {
 }
 
 impl Schemas {
-    fn of(crd: &Value) -> Schemas {
+    fn from_crd(crd: &Value) -> Schemas {
         let mut versions = BTreeMap::new();
         let mut storage = String::new();
         for version in crd.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten() {

@@ -20,7 +20,7 @@ pub enum Merging {
 
 impl Merging {
     /// What a version such as `v0.18.0` merges; what is no version counts as the newest.
-    pub fn of(version: &str) -> Merging {
+    pub fn for_version(version: &str) -> Merging {
         let mut numbers = version.trim_start_matches('v').split(['.', '-', '+']).map(str::parse::<u32>);
         match (numbers.next(), numbers.next(), numbers.next()) {
             (Some(Ok(0)), Some(Ok(0..=15)), _) => Merging::Verbs,

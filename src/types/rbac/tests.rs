@@ -95,7 +95,7 @@ fn without_markers_there_is_no_file() {
 
 #[test]
 fn releases_merge_what_they_merge() {
-    let found = ["v0.14.0", "v0.16.1", "v0.16.5", "v0.17.0", "v0.21.0", "master"].map(Merging::of);
+    let found = ["v0.14.0", "v0.16.1", "v0.16.5", "v0.17.0", "v0.21.0", "master"].map(Merging::for_version);
     assert_eq!(
         found,
         [Merging::Verbs, Merging::Groups, Merging::Urls, Merging::Star, Merging::Star, Merging::Star]
