@@ -5,7 +5,8 @@
 
 use opdev_helm::chart::{Chart, FileSet, read_dir};
 use opdev_helm::engine::{
-    Capabilities, Compat, Environment, Memory, ParseCache, ReleaseInfo, RenderInput, Rendered, render,
+    Capabilities, Compat, Environment, FuncError, Memory, ParseCache, ReleaseInfo, RenderInput, Rendered,
+    render,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -126,7 +127,7 @@ impl Environment for Still {
         }
     }
 
-    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, String> {
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, FuncError> {
         Ok(json!({}))
     }
 }

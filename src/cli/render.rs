@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{Chart, FileSet, Unread, read_dir_late, unpack};
 use opdev_helm::dependencies;
 use opdev_helm::engine::{
-    Capabilities, Compat, Environment, ParseCache, ReleaseInfo, RenderError, RenderInput, Rendered, render,
+    Capabilities, Compat, Environment, FuncError, ParseCache, ReleaseInfo, RenderError, RenderInput,
+    Rendered, render,
 };
 use opdev_helm::explain::{self, Layer};
 use opdev_helm::{manifest, values};
@@ -116,7 +117,7 @@ fn output(args: &RenderArgs) -> Result<String> {
     }
     let mut capabilities = Capabilities::default_for(compat);
     if let Some(version) = &args.kube_version {
-        capabilities = capabilities.with_kube_version(version, compat).map_err(anyhow::Error::msg)?;
+        capabilities = capabilities.with_kube_version(version, compat)?;
     }
     capabilities.api_versions.extend(args.api_versions.iter().cloned());
     let release = ReleaseInfo {
@@ -160,8 +161,8 @@ impl std::fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 fn refused(args: &RenderArgs, error: RenderError) -> Refused {
-    let mut message = error.message;
-    if let Some(rendered) = &error.rendered {
+    let mut message = error.message.clone();
+    if let Some(rendered) = error.rendered() {
         if args.debug {
             let _ = std::io::stdout().lock().write_all(rendered.text.as_bytes());
         }
@@ -172,7 +173,7 @@ fn refused(args: &RenderArgs, error: RenderError) -> Refused {
 
 /// The effective values as text.
 fn explained(chart: &Chart, user: &Value, layers: &[Layer]) -> Result<String> {
-    let (explained, warnings) = explain::effective(chart, user, layers).map_err(anyhow::Error::msg)?;
+    let (explained, warnings) = explain::effective(chart, user, layers)?;
     for warning in chart.warnings.iter().chain(&warnings) {
         let _ = writeln!(std::io::stderr(), "{}", visible(warning));
     }
@@ -265,16 +266,17 @@ fn user_values(args: &RenderArgs, compat: Compat) -> Result<(Value, Vec<Layer>)>
         }
         values::merge(&mut found, more);
     }
-    let mut set = |flag: &str, text: &str, read: &dyn Fn(&mut Value, &str) -> Result<(), String>| {
-        let before = args.explain_values.then(|| found.clone());
-        let read = read(&mut found, text);
-        read.map_err(|error| anyhow::anyhow!("failed parsing --{flag} data: {error}"))?;
-        if let Some(before) = before {
-            let values = added(&before, &found).unwrap_or_default();
-            layers.push(Layer { name: format!("--{flag} {text}"), values, text: None });
-        }
-        Ok::<_, anyhow::Error>(())
-    };
+    let mut set =
+        |flag: &str, text: &str, read: &dyn Fn(&mut Value, &str) -> Result<(), values::SetError>| {
+            let before = args.explain_values.then(|| found.clone());
+            let read = read(&mut found, text);
+            read.map_err(|error| anyhow::anyhow!("failed parsing --{flag} data: {error}"))?;
+            if let Some(before) = before {
+                let values = added(&before, &found).unwrap_or_default();
+                layers.push(Layer { name: format!("--{flag} {text}"), values, text: None });
+            }
+            Ok::<_, anyhow::Error>(())
+        };
     for text in &args.set_json {
         set("set-json", text, &values::parse_set_json)?;
     }
@@ -289,7 +291,7 @@ fn user_values(args: &RenderArgs, compat: Compat) -> Result<(Value, Vec<Layer>)>
             values::set::parse_with(into, text, &mut |path| {
                 std::fs::read_to_string(path)
                     .map(Value::String)
-                    .map_err(|_| format!("open {path}: no such file or directory"))
+                    .map_err(|_| format!("open {path}: no such file or directory").into())
             })
         })?;
     }
@@ -378,7 +380,7 @@ impl Environment for Offline {
         getrandom::fill(buffer).expect("the system's random source");
     }
 
-    fn lookup(&self, _version: &str, _kind: &str, _namespace: &str, _name: &str) -> Result<Value, String> {
+    fn lookup(&self, _version: &str, _kind: &str, _namespace: &str, _name: &str) -> Result<Value, FuncError> {
         Ok(json!({}))
     }
 }

@@ -4,13 +4,16 @@
 use crate::chart::{Chart, Dependency};
 use crate::merge_values::{merge_tables, path_value, table};
 use crate::semver::is_compatible;
-use crate::values::{coalesce, merge_defaults};
+use crate::values::{CoalesceError, coalesce, merge_defaults};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A chart as a release with these values sees it, and Helm's warnings.
-pub fn process(chart: &Chart, values: &Value) -> Result<(Chart, Vec<String>), String> {
+///
+/// # Errors
+/// Values of a subchart that are not a map.
+pub fn process(chart: &Chart, values: &Value) -> Result<(Chart, Vec<String>), CoalesceError> {
     let mut chart = chart.clone();
     let mut warnings = Vec::new();
     enable(&mut chart, values, "", &mut warnings)?;
@@ -69,7 +72,12 @@ fn listed(chart: &Chart) -> Vec<(&Arc<Chart>, Option<&str>)> {
     subcharts
 }
 
-fn enable(chart: &mut Chart, values: &Value, path: &str, warnings: &mut Vec<String>) -> Result<(), String> {
+fn enable(
+    chart: &mut Chart,
+    values: &Value,
+    path: &str,
+    warnings: &mut Vec<String>,
+) -> Result<(), CoalesceError> {
     if !chart.metadata.lists_dependencies {
         return Ok(());
     }
@@ -142,7 +150,7 @@ fn by_conditions(dependencies: &mut [Dependency], values: &Value, path: &str, wa
     }
 }
 
-fn import(chart: &mut Chart, warnings: &mut Vec<String>) -> Result<(), String> {
+fn import(chart: &mut Chart, warnings: &mut Vec<String>) -> Result<(), CoalesceError> {
     for subchart in &mut chart.subcharts {
         import(Arc::make_mut(subchart), warnings)?;
     }

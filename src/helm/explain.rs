@@ -3,6 +3,7 @@
 
 use crate::chart::Chart;
 use crate::dependencies;
+use crate::values::CoalesceError;
 use opdev_object::yaml::{self, Node};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -68,12 +69,12 @@ impl Explained {
 /// are what `user` was merged of.
 ///
 /// # Errors
-/// Helm's text about dependencies or values that do not go together.
+/// Values of a subchart that are not a map.
 pub fn effective(
     chart: &Chart,
     user: &Value,
     layers: &[Layer],
-) -> Result<(Vec<Explained>, Vec<String>), String> {
+) -> Result<(Vec<Explained>, Vec<String>), CoalesceError> {
     let (taken, mut warnings) = dependencies::process(chart, user)?;
     let coalesced = crate::values::coalesce(&taken, user)?;
     warnings.extend(coalesced.warnings);

@@ -2,6 +2,9 @@
 //! Helm 3 and 4 read what this writes; this reads what they write.
 
 pub mod chunked;
+mod error;
+
+pub use error::RecordError;
 
 use crate::chart::{Chart, File, Metadata};
 use crate::manifest::{Hook, HookEvent};
@@ -337,37 +340,40 @@ fn pack(record: &impl Serialize) -> Vec<u8> {
 }
 
 /// What a Secret's `release` key holds, once Kubernetes' own base64 is taken off.
-pub fn decode(data: &[u8]) -> Result<Release, String> {
-    unpack(STANDARD.decode(data.trim_ascii()).map_err(|error| format!("release record: {error}"))?)
+///
+/// # Errors
+/// Bytes that are not base64, gzip or the JSON of a release.
+pub fn decode(data: &[u8]) -> Result<Release, RecordError> {
+    unpack(STANDARD.decode(data.trim_ascii()).map_err(RecordError::Base64)?)
 }
 
 /// A record from JSON, or from gzip of it.
-fn unpack(packed: Vec<u8>) -> Result<Release, String> {
+fn unpack(packed: Vec<u8>) -> Result<Release, RecordError> {
     let json = if packed.starts_with(&[0x1f, 0x8b, 0x08]) {
         let mut json = Vec::new();
-        flate2::read::GzDecoder::new(packed.as_slice())
-            .read_to_end(&mut json)
-            .map_err(|error| format!("release record: {error}"))?;
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut json).map_err(RecordError::Gzip)?;
         json
     } else {
         packed
     };
-    serde_json::from_slice(&json).map_err(|error| format!("release record: {error}"))
+    serde_json::from_slice(&json).map_err(RecordError::Json)
 }
 
 /// The record in a Secret, in a ConfigMap, or in the whole of several Secrets.
-pub fn from_secret(secret: &Value) -> Result<Release, String> {
+///
+/// # Errors
+/// What of the object is missing or cannot be read.
+pub fn from_secret(secret: &Value) -> Result<Release, RecordError> {
     if chunked::is_index(secret) {
         return chunked::read(secret);
     }
     let name = secret["metadata"]["name"].as_str().unwrap_or_default();
-    let text =
-        secret["data"]["release"].as_str().ok_or_else(|| format!("Secret {name} has no data.release"))?;
+    let text = secret["data"]["release"].as_str().ok_or_else(|| RecordError::no_data(name, "release"))?;
     if secret["kind"] == "ConfigMap" {
-        return decode(text.as_bytes()).map_err(|error| format!("ConfigMap {name}: {error}"));
+        return decode(text.as_bytes()).map_err(|error| error.in_object("ConfigMap", name));
     }
-    let data = STANDARD.decode(text).map_err(|error| format!("Secret {name}: {error}"))?;
-    decode(&data).map_err(|error| format!("Secret {name}: {error}"))
+    let data = STANDARD.decode(text).map_err(|error| RecordError::data(name, error))?;
+    decode(&data).map_err(|error| error.in_object("Secret", name))
 }
 
 /// Numbers in Go's words: 3, not 3.0.
@@ -423,7 +429,9 @@ mod tests {
 
     #[test]
     fn says_what_is_wrong_with_a_record() {
-        assert!(decode(b"%%%").unwrap_err().starts_with("release record: "));
-        assert!(from_secret(&json!({"metadata": {"name": "x"}})).unwrap_err().contains("no data.release"));
+        let said = |error: RecordError| error.to_string();
+        assert!(said(decode(b"%%%").unwrap_err()).starts_with("release record: "));
+        let nothing = from_secret(&json!({"metadata": {"name": "x"}})).unwrap_err();
+        assert_eq!(said(nothing), "Secret x has no data.release");
     }
 }

@@ -1,6 +1,10 @@
 //! Semantic versions and constraints as Masterminds/semver 3.4 reads them, for charts and templates: partial versions,
 //! `^`, `~`, ranges, and pre-releases that only match alternatives which name one.
 
+mod error;
+
+pub use error::{ConstraintError, VersionError};
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::LazyLock;
@@ -106,18 +110,16 @@ impl Version {
     /// Reads a version; missing numbers are 0.
     ///
     /// # Errors
-    /// Masterminds' words about what is wrong.
-    pub fn parse(text: &str) -> Result<Version, String> {
+    /// The form, a number that is too large, or a pre-release with a leading zero.
+    pub fn parse(text: &str) -> Result<Version, VersionError> {
         let found = Written::first(text, |b| b.is_ascii_digit()).filter(|(_, rest)| rest.is_empty());
-        let (found, _) = found.ok_or("invalid semantic version")?;
-        let number = |part: &str| -> Result<u64, String> {
+        let (found, _) = found.ok_or(VersionError::Form)?;
+        let number = |part: &str| -> Result<u64, VersionError> {
             let digits = part.strip_prefix('.').unwrap_or(part);
             if digits.is_empty() {
                 return Ok(0);
             }
-            digits.parse().map_err(|_| {
-                format!("error parsing version segment: strconv.ParseUint: parsing \"{digits}\": value out of range")
-            })
+            digits.parse().map_err(|_| VersionError::NumberOutOfRange { digits: digits.to_owned() })
         };
         let version = Version {
             major: number(found.major)?,
@@ -131,13 +133,13 @@ impl Version {
         Ok(version)
     }
 
-    fn check_pre(&self) -> Result<(), String> {
+    fn check_pre(&self) -> Result<(), VersionError> {
         let zero =
             |part: &str| part.len() > 1 && part.starts_with('0') && part.bytes().all(|b| b.is_ascii_digit());
-        if self.pre.split('.').any(zero) {
-            return Err("version segment starts with 0".to_owned());
+        match self.pre.split('.').find(|part| zero(part)) {
+            Some(identifier) => Err(VersionError::LeadingZero { identifier: identifier.to_owned() }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Order by precedence; metadata does not count.
@@ -228,8 +230,8 @@ impl Constraint {
     /// Reads a constraint.
     ///
     /// # Errors
-    /// Masterminds' words about what is wrong.
-    pub fn parse(text: &str) -> Result<Constraint, String> {
+    /// The part that is no constraint, or the version that cannot be read.
+    pub fn parse(text: &str) -> Result<Constraint, ConstraintError> {
         match everyday(text) {
             Some(alternatives) => Ok(Constraint { alternatives: alternatives? }),
             None => Constraint::any(text),
@@ -237,7 +239,7 @@ impl Constraint {
     }
 
     /// Whatever may be written, by Masterminds' own expressions.
-    fn any(text: &str) -> Result<Constraint, String> {
+    fn any(text: &str) -> Result<Constraint, ConstraintError> {
         let mut whole = text.to_owned();
         for range in RANGE.captures_iter(text) {
             let bounds = format!(">= {}, <= {} ", &range[1], &range[11]);
@@ -246,7 +248,7 @@ impl Constraint {
         let mut alternatives = Vec::new();
         for part in whole.split("||") {
             if !VALID.is_match(part) {
-                return Err(format!("improper constraint: {part}"));
+                return Err(ConstraintError::Form { part: part.to_owned() });
             }
             let terms: Vec<&str> = EACH.find_iter(part).map(|m| m.as_str()).collect();
             let terms = if terms.is_empty() { vec![part] } else { terms };
@@ -267,7 +269,7 @@ impl Constraint {
 
 /// The alternatives of a constraint without ranges (`1 - 2`) and oddities, which is nearly every one; `None` for
 /// those. The expressions for them take longer to compile than a small chart to render.
-fn everyday(text: &str) -> Option<Result<Vec<Vec<Term>>, String>> {
+fn everyday(text: &str) -> Option<Result<Vec<Vec<Term>>, ConstraintError>> {
     let space = |c: char| matches!(c, '\t' | '\n' | '\x0c' | '\r' | ' ');
     let mut alternatives = Vec::new();
     for part in text.split("||") {
@@ -299,8 +301,8 @@ fn everyday(text: &str) -> Option<Result<Vec<Vec<Term>>, String>> {
 }
 
 impl Term {
-    fn parse(text: &str) -> Result<Term, String> {
-        let found = ONE.captures(text).ok_or_else(|| format!("improper constraint: {text}"))?;
+    fn parse(text: &str) -> Result<Term, ConstraintError> {
+        let found = ONE.captures(text).ok_or_else(|| ConstraintError::Form { part: text.to_owned() })?;
         let part = |i: usize| found.get(i).map_or("", |m| m.as_str());
         let written = Written {
             whole: part(2),
@@ -313,7 +315,7 @@ impl Term {
         Term::new(part(1), &written)
     }
 
-    fn new(operator: &str, written: &Written<'_>) -> Result<Term, String> {
+    fn new(operator: &str, written: &Written<'_>) -> Result<Term, ConstraintError> {
         let Written { whole, major, minor, patch, pre, .. } = written;
         let open = |text: &str| matches!(text.trim_start_matches('.'), "" | "x" | "X" | "*");
         let (mut open_minor, mut open_patch, mut any) = (false, false, true);
@@ -329,7 +331,8 @@ impl Term {
             any = false;
             (*whole).to_owned()
         };
-        let version = Version::parse(&text).map_err(|_| "constraint parser error")?;
+        let version = Version::parse(&text)
+            .map_err(|source| ConstraintError::Version { version: text.clone(), source })?;
         Ok(Term { operator: operator.to_owned(), version, open: any, open_minor, open_patch })
     }
 

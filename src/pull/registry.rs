@@ -75,7 +75,7 @@ impl<'a> Registry<'a> {
             bail!("unable to locate any tags in provided repository: oci://{}", self.reference.shown());
         }
         let constraint = if wanted.is_empty() { "*" } else { wanted };
-        let constraint = Constraint::parse(constraint).map_err(anyhow::Error::msg)?;
+        let constraint = Constraint::parse(constraint)?;
         let fits = |version: &&String| {
             *version == wanted || Version::parse(version).is_ok_and(|version| constraint.check(&version))
         };

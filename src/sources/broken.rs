@@ -4,8 +4,8 @@ use super::time_limit::{self, TimeLimit};
 use crate::event::{Diagnostic, Place, Severity, mask};
 use opdev_helm::chart::{Chart, ChartError, FileSet};
 use opdev_helm::engine::{
-    self, Capabilities, Compat, Environment, Memory, ParseCache, ReleaseInfo, RenderError, RenderInput,
-    Rendered,
+    self, Capabilities, Compat, Environment, FuncError, Memory, ParseCache, ReleaseInfo, RenderError,
+    RenderInput, Rendered,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ fn place(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
             None,
         );
     };
-    if let Some(found) = &error.rendered {
+    if let Some(found) = error.rendered() {
         return unreadable(folder, chart, error, (found.origin.as_ref(), &at.file));
     }
     in_template(folder, chart, error, at)
@@ -220,7 +220,7 @@ impl Environment for Still {
         }
     }
 
-    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, String> {
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, FuncError> {
         Ok(Value::Object(serde_json::Map::new()))
     }
 

@@ -3,7 +3,7 @@
 
 use super::time_limit::TimeLimit;
 use crate::event::mask;
-use opdev_helm::template::{Compat, Context, Environment, TemplateSet, Value};
+use opdev_helm::template::{Compat, Context, Environment, FuncError, TemplateSet, Value};
 use std::collections::BTreeMap;
 
 /// Expands every value.
@@ -63,8 +63,8 @@ impl Environment for Nowhere {
         buffer.fill(0);
     }
 
-    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<serde_json::Value, String> {
-        Err("lookup cannot be used in overrideValues".to_owned())
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<serde_json::Value, FuncError> {
+        Err("lookup cannot be used in overrideValues".into())
     }
 
     fn give_up(&self) -> Option<&'static str> {

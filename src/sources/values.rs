@@ -51,7 +51,7 @@ fn set(into: &mut Value, reconciler: &ChartReconciler) -> anyhow::Result<()> {
         let text = format!("{key}={value}");
         let done =
             if hybrid { values::parse_set(into, &text) } else { values::parse_set_string(into, &text) };
-        done.map_err(|error| anyhow!(error)).with_context(|| format!("failed to parse override {key:?}"))?;
+        done.with_context(|| format!("failed to parse override {key:?}"))?;
     }
     Ok(())
 }
@@ -68,7 +68,7 @@ pub(crate) fn effective(reconciler: &ChartReconciler, object: &Value) -> anyhow:
         Layer { name: CUSTOM_RESOURCE.to_owned(), values: spec, text: None },
         Layer { name: OVERRIDE.to_owned(), values: forced(reconciler)?, text: None },
     ];
-    let (explained, _) = explain::effective(chart, &user, &layers).map_err(|error| anyhow!(error))?;
+    let (explained, _) = explain::effective(chart, &user, &layers)?;
     let mut secrets = mask::secrets(&user);
     chart_secrets(chart, &mut secrets);
     let secrets = mask::known(secrets);

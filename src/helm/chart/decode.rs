@@ -48,7 +48,7 @@ fn mismatch(node: &Node, target: &str) -> Mismatch {
 
 impl<'n> Fields<'n> {
     /// The fields of a mapping; null has none. `go_type` names the whole, `path` its fields.
-    pub(super) fn of(node: &'n Node, go_type: &str, path: &str) -> Result<Fields<'n>, Mismatch> {
+    pub(super) fn read(node: &'n Node, go_type: &str, path: &str) -> Result<Fields<'n>, Mismatch> {
         match &node.kind {
             Kind::Mapping(pairs) => Ok(Fields { pairs, path: path.to_owned() }),
             Kind::Null => Ok(Fields { pairs: &[], path: path.to_owned() }),

@@ -114,7 +114,7 @@ pub struct Dependency {
 impl Metadata {
     /// Reads the fields a text gives and keeps the others.
     pub(super) fn update(&mut self, node: &Node) -> Result<(), Mismatch> {
-        let fields = Fields::of(node, "Go value of type chart.Metadata", "Metadata")?;
+        let fields = Fields::read(node, "Go value of type chart.Metadata", "Metadata")?;
         fields.text("name", &mut self.name)?;
         fields.text("home", &mut self.home)?;
         fields.texts("sources", &mut self.sources)?;
@@ -179,7 +179,7 @@ impl Metadata {
 fn maintainer(node: &Node) -> Result<Maintainer, Mismatch> {
     not_null(node, "maintainers must not contain empty or null nodes")?;
     let fields =
-        Fields::of(node, "Go struct field Metadata.maintainers of type chart.Maintainer", "Maintainer")?;
+        Fields::read(node, "Go struct field Metadata.maintainers of type chart.Maintainer", "Maintainer")?;
     let mut found = Maintainer::default();
     fields.text("name", &mut found.name)?;
     fields.text("email", &mut found.email)?;
@@ -190,7 +190,7 @@ fn maintainer(node: &Node) -> Result<Maintainer, Mismatch> {
 fn dependency(node: &Node) -> Result<Dependency, Mismatch> {
     not_null(node, "dependencies must not contain empty or null nodes")?;
     let fields =
-        Fields::of(node, "Go struct field Metadata.dependencies of type chart.Dependency", "Dependency")?;
+        Fields::read(node, "Go struct field Metadata.dependencies of type chart.Dependency", "Dependency")?;
     let mut found = Dependency::default();
     fields.text("name", &mut found.name)?;
     fields.text("version", &mut found.version)?;

@@ -1,6 +1,7 @@
 //! `.Capabilities`: the Kubernetes version and the API versions a chart may ask for.
 
 use super::Compat;
+use std::fmt;
 
 /// What templates learn about the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,22 @@ pub struct KubeVersion {
     /// Such as `34`.
     pub minor: String,
 }
+
+/// A text that is not a Kubernetes version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KubeVersionError {
+    /// The text as it was given.
+    pub text: String,
+}
+
+impl fmt::Display for KubeVersionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = &self.text;
+        write!(f, "invalid kube version '{text}': could not parse {text:?} as version")
+    }
+}
+
+impl std::error::Error for KubeVersionError {}
 
 /// The API versions of the client library that Helm 3.19 carries; 4.1 differs in one.
 const API_VERSIONS: &str = "v1 admissionregistration.k8s.io/v1 admissionregistration.k8s.io/v1alpha1 \
@@ -69,8 +86,11 @@ impl Capabilities {
     }
 
     /// The same with the version of `--kube-version`; 3.x drops what follows the numbers, 4.x keeps it as well.
-    pub fn with_kube_version(mut self, text: &str, compat: Compat) -> Result<Self, String> {
-        let wrong = || format!("invalid kube version '{text}': could not parse {text:?} as version");
+    ///
+    /// # Errors
+    /// A text that does not begin with at least two numbers joined by dots.
+    pub fn with_kube_version(mut self, text: &str, compat: Compat) -> Result<Self, KubeVersionError> {
+        let wrong = || KubeVersionError { text: text.to_owned() };
         let body = text.trim().strip_prefix('v').unwrap_or(text.trim());
         let end = body.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
         let numbers = body[..end].trim_end_matches('.');
@@ -112,7 +132,7 @@ mod tests {
         let gke = three.with_kube_version("v1.33.4-gke.1", Compat::V3).unwrap();
         assert_eq!(gke.kube_version.version, "v1.33.4");
         assert_eq!(
-            gke.with_kube_version("x", Compat::V3).unwrap_err(),
+            gke.with_kube_version("x", Compat::V3).unwrap_err().to_string(),
             "invalid kube version 'x': could not parse \"x\" as version"
         );
         let four = Capabilities::default_for(Compat::V4).with_kube_version("1.33-x", Compat::V4).unwrap();

@@ -206,7 +206,7 @@ impl Front<'_> {
 mod tests {
     use super::super::ahead::Ahead;
     use super::super::tests::{Dice, Texts, edit, load, texts, web};
-    use super::super::{Capabilities, Compat, Environment, render};
+    use super::super::{Capabilities, Compat, Environment, FuncError, render};
     use super::*;
     use crate::engine::input::{ReleaseInfo, RenderInput};
     use serde_json::{Value, json};
@@ -223,7 +223,7 @@ mod tests {
             buffer.fill(7);
         }
 
-        fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, String> {
+        fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, FuncError> {
             Ok(json!({}))
         }
     }

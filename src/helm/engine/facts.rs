@@ -23,7 +23,7 @@ mod tests {
     use crate::chart::Chart;
     use crate::chart::FileSet;
     use crate::engine::input::{ReleaseInfo, RenderInput};
-    use crate::engine::{Capabilities, Compat, Environment, Memory, render};
+    use crate::engine::{Capabilities, Compat, Environment, FuncError, Memory, render};
     use serde_json::{Value, json};
 
     struct Nowhere;
@@ -37,7 +37,7 @@ mod tests {
             buffer.fill(0);
         }
 
-        fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, String> {
+        fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, FuncError> {
             Ok(json!({}))
         }
     }

@@ -60,8 +60,8 @@ impl Host for Files {
 
     fn method(&self, name: &str) -> Option<Signature> {
         match name {
-            "Get" | "GetBytes" | "Glob" | "Lines" => Some(Signature::of(&[Ty::Str])),
-            "AsConfig" | "AsSecrets" => Some(Signature::of(&[])),
+            "Get" | "GetBytes" | "Glob" | "Lines" => Some(Signature::with_parameters(&[Ty::Str])),
+            "AsConfig" | "AsSecrets" => Some(Signature::with_parameters(&[])),
             _ => None,
         }
     }
@@ -84,7 +84,7 @@ impl Host for Files {
     fn underlying(&self) -> Option<Value> {
         let entries = self.files.iter();
         let entries = entries.map(|(path, data)| (Str::from(path.as_str()), Value::List(List::bytes(data))));
-        Some(Value::Map(Map::of(MapType::Files, entries.collect())))
+        Some(Value::Map(Map::typed(MapType::Files, entries.collect())))
     }
 
     fn to_json(&self) -> serde_json::Value {

@@ -6,7 +6,9 @@ use super::release_read::ReleaseRead;
 use crate::chart::Chart;
 use crate::chart::Place;
 use crate::manifest::{Document, Hook};
-use crate::template::{Compat, Environment, ParseCache};
+use crate::template::{Compat, Environment, ExecError, ParseCache, ParseError};
+use crate::values::CoalesceError;
+use crate::values::schema::SchemaErrors;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -116,27 +118,64 @@ pub struct Unreadable {
 /// Why a chart does not render.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderError {
+    /// What went wrong, with what is known about it.
+    pub kind: Box<RenderErrorKind>,
     /// Helm's own text.
     pub message: String,
     /// The file and place to look at, where there is one.
     pub place: Option<Place>,
     /// The line of text at that place.
     pub excerpt: String,
-    /// What was rendered before documents could not be read, file by file. Then `place` is one in the rendered document.
-    pub rendered: Option<Box<Unreadable>>,
     /// What may help, a sentence each: the value that was nil and who could set it, a near name, the way that led there.
     pub hints: Vec<String>,
 }
 
+/// What went wrong when a chart was rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RenderErrorKind {
+    /// The values do not go together with the chart.
+    Values(CoalesceError),
+    /// The values do not pass the schemas of the chart and its subcharts.
+    Schema(SchemaErrors),
+    /// The chart is not for this version of Kubernetes.
+    KubeVersion {
+        /// What the chart requires.
+        required: String,
+        /// The version of Kubernetes.
+        version: String,
+    },
+    /// A template does not parse.
+    Parse(ParseError),
+    /// A template failed while it ran.
+    Execution(ExecError),
+    /// The output of a template is not YAML. The error's place is one in the rendered document.
+    Manifest(Unreadable),
+}
+
 impl RenderError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            place: None,
-            excerpt: String::new(),
-            rendered: None,
-            hints: Vec::new(),
+    /// An error without a place; the message is Helm's text.
+    pub(super) fn new(kind: RenderErrorKind, message: String) -> Self {
+        Self { kind: Box::new(kind), message, place: None, excerpt: String::new(), hints: Vec::new() }
+    }
+
+    /// What was rendered, where the output of a template is not YAML.
+    pub fn rendered(&self) -> Option<&Unreadable> {
+        match &*self.kind {
+            RenderErrorKind::Manifest(rendered) => Some(rendered),
+            RenderErrorKind::Values(_)
+            | RenderErrorKind::Schema(_)
+            | RenderErrorKind::KubeVersion { .. }
+            | RenderErrorKind::Parse(_)
+            | RenderErrorKind::Execution(_) => None,
         }
+    }
+}
+
+impl From<CoalesceError> for RenderError {
+    fn from(error: CoalesceError) -> RenderError {
+        let message = error.to_string();
+        RenderError::new(RenderErrorKind::Values(error), message)
     }
 }
 

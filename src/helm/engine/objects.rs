@@ -78,7 +78,7 @@ impl Host for Struct {
     }
 
     fn method(&self, name: &str) -> Option<Signature> {
-        self.methods.iter().any(|(n, _)| *n == name).then(|| Signature::of(&[]))
+        self.methods.iter().any(|(n, _)| *n == name).then(|| Signature::with_parameters(&[]))
     }
 
     fn call(&self, name: &str, _args: &[Value]) -> Result<Value, FuncError> {
@@ -137,13 +137,13 @@ fn list_of(elem: &'static str, items: Vec<Value>) -> Value {
     if items.is_empty() {
         return Value::List(List::nil(Elem::Named(elem)));
     }
-    Value::List(List::of(Elem::Named(elem), items))
+    Value::List(List::typed(Elem::Named(elem), items))
 }
 
 fn annotations(metadata: &Metadata) -> Value {
     let entries = metadata.annotations.iter();
     let entries = entries.map(|(key, text)| (Str::from(key.as_str()), Value::str(text.as_str())));
-    Value::Map(Map::of(MapType::Strings, entries.collect()))
+    Value::Map(Map::typed(MapType::Strings, entries.collect()))
 }
 
 /// `.Chart`: a struct in 3.x, a map of Go names in 4.x.
@@ -342,7 +342,7 @@ impl Host for VersionSet {
     }
 
     fn method(&self, name: &str) -> Option<Signature> {
-        (name == "Has").then(|| Signature::of(&[Ty::Str]))
+        (name == "Has").then(|| Signature::with_parameters(&[Ty::Str]))
     }
 
     fn call(&self, _name: &str, args: &[Value]) -> Result<Value, FuncError> {

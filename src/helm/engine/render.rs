@@ -1,7 +1,7 @@
 //! One render: dependencies, values, schema, templates in Helm's order, then documents, hooks and notes.
 
 use super::ahead::Ahead;
-use super::input::{RenderError, RenderInput, Rendered, Unreadable};
+use super::input::{RenderError, RenderErrorKind, RenderInput, Rendered, Unreadable};
 use super::memory::{Output, Outputs, Prepared, State};
 use super::origin::Made;
 use super::{facts, run};
@@ -78,13 +78,14 @@ pub(super) fn prepared(
         let chart = dependencies::renew(&kept.chart, chart);
         return Ok((chart, Arc::clone(&kept.values), kept.warnings.clone()));
     }
-    let (processed, mut warnings) = dependencies::process(chart, input.values).map_err(RenderError::new)?;
-    let coalesced = coalesce(&processed, input.values).map_err(RenderError::new)?;
+    let (processed, mut warnings) = dependencies::process(chart, input.values)?;
+    let coalesced = coalesce(&processed, input.values)?;
     warnings.extend(coalesced.warnings);
     schema::validate(&processed, &coalesced.values).map_err(|error| {
-        RenderError::new(format!(
+        let message = format!(
             "values don't meet the specifications of the schema(s) in the following chart(s):\n{error}"
-        ))
+        );
+        RenderError::new(RenderErrorKind::Schema(error), message)
     })?;
     let values = Arc::new(coalesced.values);
     if let Some(state) = state {
@@ -112,9 +113,10 @@ fn check_kube_version(chart: &Chart, input: &RenderInput<'_>) -> Result<(), Rend
     let wanted = &chart.metadata.kube_version;
     let version = &input.capabilities.kube_version.normalized;
     if !wanted.is_empty() && !is_compatible(wanted, version) {
-        return Err(RenderError::new(format!(
-            "chart requires kubeVersion: {wanted} which is incompatible with Kubernetes {version}"
-        )));
+        let message =
+            format!("chart requires kubeVersion: {wanted} which is incompatible with Kubernetes {version}");
+        let kind = RenderErrorKind::KubeVersion { required: wanted.clone(), version: version.clone() };
+        return Err(RenderError::new(kind, message));
     }
     Ok(())
 }
@@ -137,10 +139,10 @@ fn broken_document(error: ManifestError, origin: Option<Place>, outputs: &Output
         let _ = write!(text, "---\n# Source: {path}\n{made}\n");
     }
     RenderError {
+        kind: Box::new(RenderErrorKind::Manifest(Unreadable { text, origin })),
         message: error.message,
         place: Some(error.place),
         excerpt: error.excerpt,
-        rendered: Some(Box::new(Unreadable { text, origin })),
         hints: Vec::new(),
     }
 }

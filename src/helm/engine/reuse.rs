@@ -3,7 +3,7 @@
 //! began alike and what it read of this one is the same.
 
 use super::memory::{Base, Epoch, Output, Outputs};
-use crate::template::{Compared, Given, Map, Paths, ReadSet, Reads, TemplateSet, World};
+use crate::template::{Compared, Map, Paths, ReadSet, Reads, StableObjects, TemplateSet, World};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) struct Reuse<'s> {
     epochs: Vec<Begun>,
     /// How many templates have changed what the others see.
     writes: usize,
-    given: Given,
+    given: StableObjects,
     compared: Compared,
 }
 
@@ -52,7 +52,7 @@ impl<'s> Reuse<'s> {
             same_objects: old_base.is_some_and(|old| old.same_objects(base)),
             epochs: Vec::new(),
             writes: 0,
-            given: Given::default(),
+            given: StableObjects::default(),
             compared: Compared::default(),
         }
     }
@@ -71,7 +71,7 @@ impl<'s> Reuse<'s> {
 
     /// The data of each chart's templates, before any has run.
     pub(super) fn begin(&mut self, data: &[Map]) {
-        self.given = Given::of(data);
+        self.given = StableObjects::in_data(data);
     }
 
     /// How many templates have changed what the others see.

@@ -2,7 +2,7 @@
 //! All files of a chart share one map of data, so what one changes the next one sees.
 
 use super::ahead::Ahead;
-use super::input::{RenderError, RenderInput};
+use super::input::{RenderError, RenderErrorKind, RenderInput};
 use super::memory::{Base, Output, Outputs, State};
 use super::places::file_of;
 use super::reuse::Reuse;
@@ -216,6 +216,7 @@ impl<'r> Run<'r> {
     fn failed(&self, error: &ExecError) -> RenderError {
         let templates = &self.templates;
         RenderError {
+            kind: Box::new(RenderErrorKind::Execution(error.clone())),
             message: error.helm_text(self.input.compat),
             excerpt: error
                 .innermost()
@@ -226,7 +227,6 @@ impl<'r> Run<'r> {
                 line: number(frame.line),
                 column: number(frame.column + 1),
             }),
-            rendered: None,
             hints: hints::failed(error, &self.scopes, templates, self.values, &self.set),
         }
     }
@@ -245,6 +245,7 @@ fn unparsed(error: &ParseError, templates: &Templates<'_>, compat: Compat) -> Re
     // Helm keeps only what follows the last colon.
     let reason = error.reason.rsplit(": ").next().unwrap_or(&error.reason);
     RenderError {
+        kind: Box::new(RenderErrorKind::Parse(error.clone())),
         message: format!("parse error at ({}:{}): {reason}", error.name, error.line),
         excerpt: line_of(templates, &error.name, error.line),
         place: Some(Place {
@@ -252,7 +253,6 @@ fn unparsed(error: &ParseError, templates: &Templates<'_>, compat: Compat) -> Re
             line: number(error.line),
             column: number(error.column.unwrap_or(0)),
         }),
-        rendered: None,
         hints: hints::unparsed(error, compat),
     }
 }

@@ -19,7 +19,7 @@ impl Environment for Still {
         buffer.fill(7);
     }
 
-    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, String> {
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, FuncError> {
         Ok(json!({}))
     }
 }

@@ -31,7 +31,7 @@ impl Environment for World {
         }
     }
 
-    fn lookup(&self, _: &str, kind: &str, _: &str, name: &str) -> Result<Value, String> {
+    fn lookup(&self, _: &str, kind: &str, _: &str, name: &str) -> Result<Value, FuncError> {
         Ok(json!({"kind": kind, "metadata": {"name": name}}))
     }
 }

@@ -2,7 +2,7 @@
 //! the labels of the revision, the first part and the names of the others, and one Secret for each further part. In memory
 //! a record is the index with all of the bytes: `split` and `join` are the way to Secrets and back.
 
-use super::{Release, labels, pack, secret_name, unpack};
+use super::{RecordError, Release, labels, pack, secret_name, unpack};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ pub const INDEX_TYPE: &str = "operatorframework.io/index.v1";
 /// The type of Secrets that hold a further part.
 pub const CHUNK_TYPE: &str = "operatorframework.io/chunk.v1";
 /// How much a label holds.
-const LONGEST_LABEL: usize = 63;
+pub(super) const LONGEST_LABEL: usize = 63;
 
 /// How records are split.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -74,25 +74,20 @@ pub fn record(release: &Release, stamp: (&str, Timestamp), owner: &str) -> Value
 ///
 /// # Errors
 /// A record that needs more parts than are allowed, or whose name no label holds.
-pub fn split(record: &Value, how: &Chunking) -> Result<(Value, Vec<Value>), String> {
+pub fn split(record: &Value, how: &Chunking) -> Result<(Value, Vec<Value>), RecordError> {
     let text = |pointer: &str| record.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let key = text("/metadata/name");
     if key.len() > LONGEST_LABEL {
-        return Err(format!(
-            "the name of the record, {key}, has {} characters; storage chunked keeps it in a label, which holds \
-             {LONGEST_LABEL}: give the custom resource a shorter name, or use storage secret",
-            key.len()
-        ));
+        return Err(RecordError::NameTooLong { name: key.to_owned() });
     }
-    let packed = STANDARD.decode(text("/data/chunk")).map_err(|error| format!("Secret {key}: {error}"))?;
+    let packed = STANDARD.decode(text("/data/chunk")).map_err(|error| RecordError::data(key, error))?;
     let parts: Vec<&[u8]> = packed.chunks(how.size.max(1)).collect();
     if how.most_written > 0 && parts.len() > how.most_written {
-        return Err(format!(
-            "release too large: {:?} requires {} chunks, which exceeds the maximum of {}",
-            text("/metadata/labels/name"),
-            parts.len(),
-            how.most_written
-        ));
+        return Err(RecordError::TooManyToWrite {
+            release: text("/metadata/labels/name").to_owned(),
+            count: parts.len(),
+            most: how.most_written,
+        });
     }
     let mut marks = json!({"owner": how.owner, "key": key, "type": "chunk"});
     let created = record.pointer("/metadata/labels/createdAt");
@@ -128,9 +123,9 @@ pub fn split(record: &Value, how: &Chunking) -> Result<(Value, Vec<Value>), Stri
 ///
 /// # Errors
 /// An index that names none in the way that it should.
-pub fn further_names(index: &Value) -> Result<Vec<String>, String> {
+pub fn further_names(index: &Value) -> Result<Vec<String>, RecordError> {
     let name = index["metadata"]["name"].as_str().unwrap_or_default();
-    let wrong = || format!("Secret {name}: data.extraChunks is no list of names");
+    let wrong = || RecordError::NoChunkNames { index: name.to_owned() };
     let names = index["data"]["extraChunks"].as_str().ok_or_else(wrong)?;
     let names = STANDARD.decode(names).map_err(|_| wrong())?;
     serde_json::from_slice(&names).map_err(|_| wrong())
@@ -147,42 +142,42 @@ pub fn join(index: &mut Value, further: &BTreeMap<&str, &Value>, how: &Chunking)
     let torn = names.iter().any(|name| !further.contains_key(name.as_str()));
     index["data"] = match joined(index, further, how) {
         Ok(packed) => json!({"chunk": STANDARD.encode(packed)}),
-        Err(why) => json!({"unreadable": why, "torn": torn}),
+        Err(why) => json!({"unreadable": why.to_string(), "torn": torn}),
     };
 }
 
-fn joined(index: &Value, further: &BTreeMap<&str, &Value>, how: &Chunking) -> Result<Vec<u8>, String> {
+fn joined(index: &Value, further: &BTreeMap<&str, &Value>, how: &Chunking) -> Result<Vec<u8>, RecordError> {
     let name = index["metadata"]["name"].as_str().unwrap_or_default();
     let names = further_names(index)?;
     let count = names.len() + 1;
     if how.most_read > 0 && count > how.most_read {
-        return Err(format!(
-            "release too large: {name:?} consists of {count} chunks, which exceeds the maximum of {}",
-            how.most_read
-        ));
+        return Err(RecordError::TooManyToRead { index: name.to_owned(), count, most: how.most_read });
     }
     let mut packed = Vec::new();
     let parts = names.iter().map(|part| (part.as_str(), further.get(part.as_str()).copied()));
     for (at, (part, secret)) in [(name, Some(index))].into_iter().chain(parts).enumerate() {
-        let secret = secret.ok_or_else(|| {
-            format!("Secret {name}: chunk {} of {count}, Secret {part}, is missing", at + 1)
+        let secret = secret.ok_or_else(|| RecordError::MissingChunk {
+            index: name.to_owned(),
+            place: at + 1,
+            count,
+            secret: part.to_owned(),
         })?;
         let text = secret["data"]["chunk"].as_str();
-        let text = text.ok_or_else(|| format!("Secret {part} has no data.chunk"))?;
-        packed.extend(STANDARD.decode(text).map_err(|error| format!("Secret {part}: {error}"))?);
+        let text = text.ok_or_else(|| RecordError::no_data(part, "chunk"))?;
+        packed.extend(STANDARD.decode(text).map_err(|error| RecordError::data(part, error))?);
     }
     Ok(packed)
 }
 
 /// Reads a whole record.
-pub(super) fn read(record: &Value) -> Result<Release, String> {
+pub(super) fn read(record: &Value) -> Result<Release, RecordError> {
     let name = record["metadata"]["name"].as_str().unwrap_or_default();
     if let Some(why) = record["data"]["unreadable"].as_str() {
-        return Err(why.to_owned());
+        return Err(RecordError::NotJoined { reason: why.to_owned() });
     }
-    let text = record["data"]["chunk"].as_str().ok_or_else(|| format!("Secret {name} has no data.chunk"))?;
-    let packed = STANDARD.decode(text).map_err(|error| format!("Secret {name}: {error}"))?;
-    unpack(packed).map_err(|error| format!("Secret {name}: {error}"))
+    let text = record["data"]["chunk"].as_str().ok_or_else(|| RecordError::no_data(name, "chunk"))?;
+    let packed = STANDARD.decode(text).map_err(|error| RecordError::data(name, error))?;
+    unpack(packed).map_err(|error| error.in_object("Secret", name))
 }
 
 /// FNV-1a of 64 bits in the driver's own letters: the end of a part's name.
@@ -245,14 +240,14 @@ mod tests {
         let mut torn = index.clone();
         join(&mut torn, &lacking, &how);
         assert!(is_torn(&torn) && !is_torn(&index));
-        let why = from_secret(&torn).unwrap_err();
+        let why = from_secret(&torn).unwrap_err().to_string();
         assert!(
             why.contains("chunk 3 of ") && why.contains(&names[1]) && why.contains("is missing"),
             "{why}"
         );
         let mut many = index.clone();
         join(&mut many, &parts, &Chunking { most_read: 2, ..how.clone() });
-        assert!(from_secret(&many).unwrap_err().contains("which exceeds the maximum of 2"));
+        assert!(from_secret(&many).unwrap_err().to_string().contains("which exceeds the maximum of 2"));
         join(&mut index, &parts, &how);
         assert_eq!(from_secret(&index).unwrap().config, json!({"text": noise()}));
     }
@@ -267,11 +262,11 @@ mod tests {
     #[test]
     fn what_cannot_be_stored_is_told() {
         let how = Chunking { size: 500, most_written: 2, ..Chunking::default() };
-        let why = split(&whole(&noise()), &how).unwrap_err();
+        let why = split(&whole(&noise()), &how).unwrap_err().to_string();
         assert!(why.starts_with("release too large: \"web\" requires "), "{why}");
         let long = Release { name: "w".repeat(50), ..release("a") };
         let record = record(&long, ("createdAt", Timestamp::UNIX_EPOCH), "helm");
-        let why = split(&record, &Chunking::default()).unwrap_err();
+        let why = split(&record, &Chunking::default()).unwrap_err().to_string();
         assert!(why.contains("72 characters") && why.contains("a shorter name"), "{why}");
     }
 

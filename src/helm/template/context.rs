@@ -37,7 +37,7 @@ pub trait Environment {
         kind: &str,
         namespace: &str,
         name: &str,
-    ) -> Result<serde_json::Value, String>;
+    ) -> Result<serde_json::Value, FuncError>;
 
     /// A function that the environment brings along, with arguments that are counted and checked.
     ///

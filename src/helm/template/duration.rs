@@ -1,6 +1,8 @@
 //! Go's durations: nanoseconds, read and written as `1h2m3.5s`.
 
+use super::go_error::GoError;
 use super::quote::quote_time as quote;
+use std::fmt;
 
 const UNITS: [(&str, i64); 8] = [
     ("ns", 1),
@@ -13,10 +15,48 @@ const UNITS: [(&str, i64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
+/// Why a text is not a duration, in the words of Go's time.ParseDuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum DurationError {
+    /// It has another form, or does not fit into 64 bits.
+    Invalid {
+        /// The text.
+        text: String,
+    },
+    /// A number has no unit.
+    NoUnit {
+        /// The text.
+        text: String,
+    },
+    /// A number has a unit that Go does not know.
+    UnknownUnit {
+        /// The text.
+        text: String,
+        /// The unit.
+        unit: String,
+    },
+}
+
+impl fmt::Display for DurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DurationError::Invalid { text } => write!(f, "time: invalid duration {}", quote(text.as_bytes())),
+            DurationError::NoUnit { text } => {
+                write!(f, "time: missing unit in duration {}", quote(text.as_bytes()))
+            }
+            DurationError::UnknownUnit { text, unit } => {
+                let (unit, text) = (quote(unit.as_bytes()), quote(text.as_bytes()));
+                write!(f, "time: unknown unit {unit} in duration {text}")
+            }
+        }
+    }
+}
+
+impl GoError for DurationError {}
+
 /// Go's time.ParseDuration.
-pub(super) fn parse(text: &str) -> Result<i64, String> {
-    let shown = quote(text.as_bytes());
-    let invalid = || format!("time: invalid duration {shown}");
+pub(super) fn parse(text: &str) -> Result<i64, DurationError> {
+    let invalid = || DurationError::Invalid { text: text.to_owned() };
     let (negative, mut rest) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),
@@ -44,10 +84,10 @@ pub(super) fn parse(text: &str) -> Result<i64, String> {
         let unit_end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
         let (name, next) = after.split_at(unit_end);
         if name.is_empty() {
-            return Err(format!("time: missing unit in duration {shown}"));
+            return Err(DurationError::NoUnit { text: text.to_owned() });
         }
         let Some((_, unit)) = UNITS.iter().find(|(n, _)| *n == name) else {
-            return Err(format!("time: unknown unit {} in duration {shown}", quote(name.as_bytes())));
+            return Err(DurationError::UnknownUnit { text: text.to_owned(), unit: name.to_owned() });
         };
         let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
         exact = whole.checked_mul(*unit).and_then(|n| exact.checked_add(n)).ok_or_else(invalid)?;
@@ -122,7 +162,7 @@ mod tests {
         assert_eq!(format(3_723_500_000_000), "1h2m3.5s");
         assert_eq!(format(-5_400_000_000_000), "-1h30m0s");
         assert_eq!(format(1_500), "1.5µs");
-        assert_eq!(parse("1").unwrap_err(), "time: missing unit in duration \"1\"");
-        assert_eq!(parse("1x").unwrap_err(), "time: unknown unit \"x\" in duration \"1x\"");
+        assert_eq!(parse("1").unwrap_err().to_string(), "time: missing unit in duration \"1\"");
+        assert_eq!(parse("1x").unwrap_err().to_string(), "time: unknown unit \"x\" in duration \"1x\"");
     }
 }

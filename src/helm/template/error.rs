@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::context::Compat;
+use super::go_error::GoError;
 
 /// A template that does not parse.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,5 +206,11 @@ impl From<String> for FuncError {
 impl From<&str> for FuncError {
     fn from(text: &str) -> FuncError {
         FuncError::new(text)
+    }
+}
+
+impl<E: GoError> From<E> for FuncError {
+    fn from(error: E) -> FuncError {
+        FuncError::new(error.to_string())
     }
 }

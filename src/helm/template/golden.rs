@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::quote::{quote, unquote};
-use super::{Compat, Context, Environment, Map, MapType, TemplateSet, Value};
+use super::{Compat, Context, Environment, FuncError, Map, MapType, TemplateSet, Value};
 
 /// A world that stands still.
 pub(super) struct Still;
@@ -24,7 +24,7 @@ impl Environment for Still {
         }
     }
 
-    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<serde_json::Value, String> {
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<serde_json::Value, FuncError> {
         Ok(serde_json::json!({}))
     }
 }

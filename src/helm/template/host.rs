@@ -70,7 +70,7 @@ pub struct Signature {
 impl Signature {
     /// A signature without variable part.
     #[must_use]
-    pub const fn of(fixed: &'static [Ty]) -> Signature {
+    pub const fn with_parameters(fixed: &'static [Ty]) -> Signature {
         Signature { fixed, rest: None }
     }
 }

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::golden::render;
 use super::set::TemplateSet;
 use super::value::Value;
-use super::{Compat, Environment, on_deep_stack};
+use super::{Compat, Environment, FuncError, on_deep_stack};
 
 /// An environment that has enough after some time, as whoever waits for a render does.
 struct Impatient {
@@ -23,8 +23,8 @@ impl Environment for Impatient {
         }
     }
 
-    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<serde_json::Value, String> {
-        Err("no cluster".to_owned())
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<serde_json::Value, FuncError> {
+        Err("no cluster".into())
     }
 
     fn give_up(&self) -> Option<&'static str> {

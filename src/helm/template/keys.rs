@@ -3,11 +3,55 @@
 
 use num_bigint::BigUint;
 use sha2::{Digest as _, Sha256};
+use std::fmt;
 
 use super::der::{self, Reader};
 
 /// A source of random bytes.
 pub(super) type Random<'a> = dyn FnMut(&mut [u8]) + 'a;
+
+/// Why a private key cannot be read from PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum KeyError {
+    /// The text has no PEM block.
+    NoPem,
+    /// The block is not an RSA key in the form of PKCS #1.
+    Pkcs1,
+    /// The block is not an RSA key in the form of PKCS #8.
+    Pkcs8,
+    /// The block is a key of another kind, which Helm can use.
+    NotRsa {
+        /// The name of the block.
+        block: String,
+    },
+    /// The block is a key of a kind that Helm cannot use either.
+    UnknownKey {
+        /// The name of the block.
+        block: String,
+    },
+    /// The block is not a private key.
+    NoKey {
+        /// The name of the block.
+        block: String,
+    },
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyError::NoPem => f.write_str("no PEM data in input"),
+            KeyError::Pkcs1 => f.write_str("parsing RSA private key from PEM: asn1: structure error"),
+            KeyError::Pkcs8 => {
+                f.write_str("decoding PEM as PKCS#8: not an RSA key, the only kind opdev can use")
+            }
+            KeyError::NotRsa { block } => write!(f, "{block}: opdev makes certificates with RSA keys only"),
+            KeyError::UnknownKey { block } => {
+                write!(f, "invalid private key type {}", block.trim_end_matches(" PRIVATE KEY"))
+            }
+            KeyError::NoKey { block } => write!(f, "no private key data in PEM block of type {block}"),
+        }
+    }
+}
 
 /// An RSA key.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,21 +118,16 @@ impl RsaKey {
     }
 
     /// A key from PEM: `RSA PRIVATE KEY` or `PRIVATE KEY`.
-    pub(super) fn from_pem(text: &str) -> Result<RsaKey, String> {
-        let (kind, bytes) = der::read_pem(text).ok_or("no PEM data in input")?;
+    pub(super) fn from_pem(text: &str) -> Result<RsaKey, KeyError> {
+        let (kind, bytes) = der::read_pem(text).ok_or(KeyError::NoPem)?;
         match kind.as_str() {
-            "RSA PRIVATE KEY" => RsaKey::from_pkcs1(&bytes)
-                .ok_or_else(|| "parsing RSA private key from PEM: asn1: structure error".to_owned()),
-            "PRIVATE KEY" => from_pkcs8(&bytes).ok_or_else(|| {
-                "decoding PEM as PKCS#8: not an RSA key, the only kind opdev can use".to_owned()
-            }),
-            "EC PRIVATE KEY" | "DSA PRIVATE KEY" => {
-                Err(format!("{kind}: opdev makes certificates with RSA keys only"))
-            }
-            other if other.ends_with(" PRIVATE KEY") => {
-                Err(format!("invalid private key type {}", other.trim_end_matches(" PRIVATE KEY")))
-            }
-            other => Err(format!("no private key data in PEM block of type {other}")),
+            "RSA PRIVATE KEY" => RsaKey::from_pkcs1(&bytes).ok_or(KeyError::Pkcs1),
+            "PRIVATE KEY" => from_pkcs8(&bytes).ok_or(KeyError::Pkcs8),
+            "EC PRIVATE KEY" | "DSA PRIVATE KEY" => Err(KeyError::NotRsa { block: kind }),
+            other => match other.strip_suffix(" PRIVATE KEY") {
+                Some(_) => Err(KeyError::UnknownKey { block: kind }),
+                None => Err(KeyError::NoKey { block: kind }),
+            },
         }
     }
 

@@ -1,8 +1,10 @@
 //! Go's time layouts (`2006-01-02 15:04:05`): writing a time in one, and reading a time that was written in one.
 
+use super::go_error::GoError;
 use jiff::Zoned;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
+use std::fmt;
 
 use super::quote::quote_time as quote;
 
@@ -251,20 +253,72 @@ struct Found {
     zone: Option<String>,
 }
 
+/// Why a text is not a time of a layout, in Go's words: Go's `ParseError`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TimeError {
+    /// A part of the value is not what the layout has there.
+    Mismatch {
+        /// The text.
+        value: String,
+        /// The layout.
+        layout: String,
+        /// What the layout has.
+        element: String,
+        /// What the text has from there on.
+        rest: String,
+    },
+    /// A field is larger or smaller than its calendar allows.
+    OutOfRange {
+        /// The text.
+        value: String,
+        /// The field, such as `month`.
+        field: &'static str,
+    },
+    /// The text goes on where the layout ends.
+    ExtraText {
+        /// The text.
+        value: String,
+        /// What follows.
+        rest: String,
+    },
+}
+
+impl fmt::Display for TimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quote = |text: &str| quote(text.as_bytes());
+        match self {
+            TimeError::Mismatch { value, layout, element, rest } => write!(
+                f,
+                "parsing time {} as {}: cannot parse {} as {}",
+                quote(value),
+                quote(layout),
+                quote(rest),
+                quote(element)
+            ),
+            TimeError::OutOfRange { value, field } => {
+                write!(f, "parsing time {}: {field} out of range", quote(value))
+            }
+            TimeError::ExtraText { value, rest } => {
+                write!(f, "parsing time {}: extra text: {}", quote(value), quote(rest))
+            }
+        }
+    }
+}
+
+impl GoError for TimeError {}
+
 /// Reads a time written in a layout; where it names no zone it is in `local`.
 ///
 /// # Errors
 /// Go's words about what does not fit.
-pub(super) fn parse(layout: &str, value: &str, local: &TimeZone) -> Result<Zoned, String> {
-    let fail = |element: &str, at: &str| {
-        let (value, layout) = (quote(value.as_bytes()), quote(layout.as_bytes()));
-        format!(
-            "parsing time {value} as {layout}: cannot parse {} as {}",
-            quote(at.as_bytes()),
-            quote(element.as_bytes())
-        )
+pub(super) fn parse(layout: &str, value: &str, local: &TimeZone) -> Result<Zoned, TimeError> {
+    let fail = |element: &str, at: &str| TimeError::Mismatch {
+        value: value.to_owned(),
+        layout: layout.to_owned(),
+        element: element.to_owned(),
+        rest: at.to_owned(),
     };
-    let range = |what: &str| format!("parsing time {}: {what} out of range", quote(value.as_bytes()));
+    let range = |field: &'static str| TimeError::OutOfRange { value: value.to_owned(), field };
     let mut found = Found {
         year: 0,
         month: None,
@@ -284,8 +338,7 @@ pub(super) fn parse(layout: &str, value: &str, local: &TimeZone) -> Result<Zoned
         rest = skip(rest, text).map_err(|at| fail(text, at))?;
         let Some((part, element)) = part else {
             if !rest.is_empty() {
-                let value = quote(value.as_bytes());
-                return Err(format!("parsing time {value}: extra text: {}", quote(rest.as_bytes())));
+                return Err(TimeError::ExtraText { value: value.to_owned(), rest: rest.to_owned() });
             }
             break;
         };

@@ -10,6 +10,7 @@ mod error;
 mod exec;
 mod float;
 mod funcs;
+mod go_error;
 #[cfg(test)]
 mod golden;
 mod host;
@@ -43,7 +44,7 @@ pub use set::{ParseCache, ParsedText, TemplateSet, without_no_value};
 pub use text::Str;
 pub(crate) use text::text_of;
 pub use value::{Elem, Kind, List, Map, MapType, UintKind, Value};
-pub use world::{Given, World};
+pub use world::{StableObjects, World};
 
 /// How much stack there must be where a template's body begins. Between two bodies only what is limited nests: 500
 /// control structures and parentheses, 1000 levels of a value.

@@ -2,6 +2,7 @@
 
 use super::node::Number;
 use super::quote::unquote_char;
+use std::fmt;
 
 /// Go's strconv.ParseInt(text, 0, 64).
 pub(super) fn parse_int(text: &str) -> Option<i64> {
@@ -92,15 +93,52 @@ fn parse_hex_float(text: &str) -> Option<f64> {
     Some(value * 2f64.powi(shift))
 }
 
+/// Why a number or character of a template cannot be read, in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NumberError {
+    /// A character constant with an escape that does not exist, or without an end.
+    Unreadable,
+    /// A character constant of more than one character.
+    Character {
+        /// The constant as it is written.
+        text: String,
+    },
+    /// It does not have the form of a number.
+    Form {
+        /// The number as it is written.
+        text: String,
+    },
+    /// An integer does not fit into 64 bits.
+    Overflow {
+        /// The number as it is written.
+        text: String,
+    },
+}
+
+impl fmt::Display for NumberError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NumberError::Unreadable => f.write_str("invalid syntax"),
+            NumberError::Character { text } => write!(f, "malformed character constant: {text}"),
+            NumberError::Form { text } => {
+                write!(f, "illegal number syntax: {}", super::quote::quote(text.as_bytes()))
+            }
+            NumberError::Overflow { text } => {
+                write!(f, "integer overflow: {}", super::quote::quote(text.as_bytes()))
+            }
+        }
+    }
+}
+
 /// Why a character constant is none: its first character cannot be read, or more follow.
-fn not_a_character(text: &str) -> String {
+fn not_a_character(text: &str) -> NumberError {
     let ends = text.char_indices().map(|(at, _)| at).skip(2);
     let readable = ends.into_iter().any(|end| unquote_char(&format!("{}'", &text[..end])).is_some());
-    if readable { format!("malformed character constant: {text}") } else { "invalid syntax".to_owned() }
+    if readable { NumberError::Character { text: text.to_owned() } } else { NumberError::Unreadable }
 }
 
 /// All readings of a literal of a template.
-pub(super) fn parse_literal(text: &str) -> Result<Number, String> {
+pub(super) fn parse_literal(text: &str) -> Result<Number, NumberError> {
     let mut number = Number { text: text.into(), int: None, uint: None, float: None, complex: false };
     if text.starts_with('\'') {
         let code = unquote_char(text).ok_or_else(|| not_a_character(text))?;
@@ -115,7 +153,7 @@ pub(super) fn parse_literal(text: &str) -> Result<Number, String> {
             number.complex = true;
             return Ok(number);
         }
-        return Err(format!("illegal number syntax: {}", super::quote::quote(text.as_bytes())));
+        return Err(NumberError::Form { text: text.to_owned() });
     }
     number.uint = parse_uint(text);
     number.int = parse_int(text);
@@ -128,7 +166,7 @@ pub(super) fn parse_literal(text: &str) -> Result<Number, String> {
         number.float = Some(n as f64);
     } else if let Some(float) = parse_float(&without_underscores(text)?) {
         if !text.contains(['.', 'e', 'E', 'p', 'P']) {
-            return Err(format!("integer overflow: {}", super::quote::quote(text.as_bytes())));
+            return Err(NumberError::Overflow { text: text.to_owned() });
         }
         number.float = Some(float);
         if float.trunc() == float && float.abs() < 9.3e18 {
@@ -137,15 +175,15 @@ pub(super) fn parse_literal(text: &str) -> Result<Number, String> {
         }
     }
     if number.int.is_none() && number.uint.is_none() && number.float.is_none() {
-        return Err(format!("illegal number syntax: {}", super::quote::quote(text.as_bytes())));
+        return Err(NumberError::Form { text: text.to_owned() });
     }
     Ok(number)
 }
 
-fn without_underscores(text: &str) -> Result<String, String> {
+fn without_underscores(text: &str) -> Result<String, NumberError> {
     let prefixed = text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("0x");
     if text.contains('_') && !prefixed && !underscores_ok(text.trim_start_matches(['+', '-']), false) {
-        return Err(format!("illegal number syntax: {}", super::quote::quote(text.as_bytes())));
+        return Err(NumberError::Form { text: text.to_owned() });
     }
     Ok(text.replace('_', ""))
 }
@@ -186,7 +224,7 @@ mod tests {
         assert_eq!(parse_literal("'a'").unwrap().int, Some(97));
         assert!(parse_literal("1+2i").unwrap().complex);
         assert!(parse_literal("089").is_err());
-        assert!(parse_literal("99999999999999999999").unwrap_err().starts_with("integer overflow"));
+        assert!(matches!(parse_literal("99999999999999999999").unwrap_err(), NumberError::Overflow { .. }));
         assert_eq!(parse_literal("0x1p-2").unwrap().float, Some(0.25));
     }
 }

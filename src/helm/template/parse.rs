@@ -496,7 +496,7 @@ impl<'a> Parser<'a> {
             Kind::Bool => ExprKind::Bool(token.text == "true"),
             Kind::CharConstant | Kind::Complex | Kind::Number => match parse_literal(token.text) {
                 Ok(number) => ExprKind::Number(number),
-                Err(reason) => return self.fail(reason),
+                Err(error) => return self.fail(error.to_string()),
             },
             Kind::LeftParen => {
                 self.nesting += 1;

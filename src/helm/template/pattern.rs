@@ -1,10 +1,74 @@
 //! Go's regular expressions for the `regex` crate: the pattern is walked and written anew, so that classes are ASCII,
 //! `\Q…\E` works, and what Go refuses is refused in Go's words.
 
+use super::go_error::GoError;
 use regex::bytes::{Regex, RegexBuilder};
+use std::fmt;
 
-/// A pattern Go does not accept, in Go's words.
-pub(super) type PatternError = String;
+/// A pattern that Go does not accept: Go's `syntax.Error`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PatternError {
+    /// What is wrong.
+    pub(super) code: ErrorCode,
+    /// The part of the pattern that is wrong.
+    pub(super) expression: String,
+}
+
+/// What is wrong with a pattern: Go's `syntax.ErrorCode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ErrorCode {
+    /// A class such as `[z-a]`.
+    InvalidCharRange,
+    /// A backslash before a character that takes none.
+    InvalidEscape,
+    /// A group whose name is none.
+    InvalidNamedCapture,
+    /// A group such as `(?=` that Go does not have, or what no engine accepts.
+    InvalidPerlOp,
+    /// A repetition of a repetition, such as `**`.
+    InvalidRepeatOp,
+    /// A repetition such as `{2,1}` or `{1001}`.
+    InvalidRepeatSize,
+    /// Bytes that are not UTF-8.
+    InvalidUtf8,
+    /// A class that does not end.
+    MissingBracket,
+    /// A group that does not end.
+    MissingParen,
+    /// A repetition of nothing.
+    MissingRepeatArgument,
+    /// A backslash at the end of the pattern.
+    TrailingBackslash,
+    /// The end of a group that does not begin.
+    UnexpectedParen,
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ErrorCode::InvalidCharRange => "invalid character class range",
+            ErrorCode::InvalidEscape => "invalid escape sequence",
+            ErrorCode::InvalidNamedCapture => "invalid named capture",
+            ErrorCode::InvalidPerlOp => "invalid or unsupported Perl syntax",
+            ErrorCode::InvalidRepeatOp => "invalid nested repetition operator",
+            ErrorCode::InvalidRepeatSize => "invalid repeat count",
+            ErrorCode::InvalidUtf8 => "invalid UTF-8",
+            ErrorCode::MissingBracket => "missing closing ]",
+            ErrorCode::MissingParen => "missing closing )",
+            ErrorCode::MissingRepeatArgument => "missing argument to repetition operator",
+            ErrorCode::TrailingBackslash => "trailing backslash at end of expression",
+            ErrorCode::UnexpectedParen => "unexpected )",
+        })
+    }
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error parsing regexp: {}: `{}`", self.code, self.expression)
+    }
+}
+
+impl GoError for PatternError {}
 
 /// Compiles a Go pattern.
 pub(super) fn compile(pattern: &str) -> Result<Regex, PatternError> {
@@ -12,11 +76,11 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, PatternError> {
     RegexBuilder::new(&translated)
         .size_limit(64 << 20)
         .build()
-        .map_err(|_| fail("invalid or unsupported Perl syntax", pattern))
+        .map_err(|_| fail(ErrorCode::InvalidPerlOp, pattern))
 }
 
-fn fail(what: &str, shown: &str) -> PatternError {
-    format!("error parsing regexp: {what}: `{shown}`")
+fn fail(code: ErrorCode, expression: &str) -> PatternError {
+    PatternError { code, expression: expression.to_owned() }
 }
 
 /// Characters that stand for themselves only with a backslash.
@@ -65,7 +129,7 @@ fn translate(pattern: &str) -> Result<String, PatternError> {
         walker.step()?;
     }
     if walker.open > 0 {
-        return Err(fail("missing closing )", pattern));
+        return Err(fail(ErrorCode::MissingParen, pattern));
     }
     Ok(walker.out)
 }
@@ -87,7 +151,7 @@ impl<'a> Walker<'a> {
             '(' => return self.group(),
             ')' => {
                 if self.open == 0 {
-                    return Err(fail("unexpected )", self.pattern));
+                    return Err(fail(ErrorCode::UnexpectedParen, self.pattern));
                 }
                 self.open -= 1;
                 self.at += 1;
@@ -130,16 +194,16 @@ impl<'a> Walker<'a> {
         let lazy = self.rest().starts_with('?');
         if let Some(before) = self.repeated {
             let end = self.at + usize::from(lazy);
-            return Err(fail("invalid nested repetition operator", &self.pattern[before..end]));
+            return Err(fail(ErrorCode::InvalidRepeatOp, &self.pattern[before..end]));
         }
         if !self.atom {
-            return Err(fail("missing argument to repetition operator", operator));
+            return Err(fail(ErrorCode::MissingRepeatArgument, operator));
         }
         let bad = |least: u32, most: Option<u32>| {
             least > 1000 || most.is_some_and(|most| most > 1000 || most < least)
         };
         if counts(operator).is_some_and(|(_, least, most)| bad(least, most)) {
-            return Err(fail("invalid repeat count", operator));
+            return Err(fail(ErrorCode::InvalidRepeatSize, operator));
         }
         self.out.push_str(operator);
         if lazy {
@@ -163,11 +227,11 @@ impl<'a> Walker<'a> {
         let name = rest.strip_prefix("(?P<").or_else(|| rest.strip_prefix("(?<"));
         if let Some(name) = name {
             let start = rest.len() - name.len();
-            let Some(end) = name.find('>') else { return Err(fail("invalid named capture", rest)) };
+            let Some(end) = name.find('>') else { return Err(fail(ErrorCode::InvalidNamedCapture, rest)) };
             let valid =
                 !name[..end].is_empty() && name[..end].chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
             if !valid {
-                return Err(fail("invalid named capture", &rest[..=start + end]));
+                return Err(fail(ErrorCode::InvalidNamedCapture, &rest[..=start + end]));
             }
             self.out.push_str("(?P<");
             // A Go name may begin with a digit.
@@ -189,15 +253,15 @@ impl<'a> Walker<'a> {
                 }
                 Ok(())
             }
-            Some(c) => Err(fail("invalid or unsupported Perl syntax", &rest[..length + c.len_utf8()])),
-            None => Err(fail("missing closing )", self.pattern)),
+            Some(c) => Err(fail(ErrorCode::InvalidPerlOp, &rest[..length + c.len_utf8()])),
+            None => Err(fail(ErrorCode::MissingParen, self.pattern)),
         }
     }
 
     fn escape(&mut self) -> Result<(), PatternError> {
         let rest = self.rest();
         let Some(c) = rest[1..].chars().next() else {
-            return Err("error parsing regexp: trailing backslash at end of expression: ``".to_owned());
+            return Err(fail(ErrorCode::TrailingBackslash, ""));
         };
         if c == 'Q' {
             let body = &rest[2..];
@@ -252,7 +316,7 @@ impl<'a> Walker<'a> {
         loop {
             let rest = self.rest();
             let Some(c) = rest.chars().next() else {
-                return Err(fail("missing closing ]", &self.pattern[start..]));
+                return Err(fail(ErrorCode::MissingBracket, &self.pattern[start..]));
             };
             if c == ']' && !first {
                 self.at += 1;
@@ -263,7 +327,7 @@ impl<'a> Walker<'a> {
             if let Some(end) = rest.find(":]").filter(|_| rest.starts_with("[:")) {
                 let name = &rest[..end + 2];
                 if !is_posix(name) {
-                    return Err(fail("invalid character class range", name));
+                    return Err(fail(ErrorCode::InvalidCharRange, name));
                 }
                 self.out.push_str(name);
                 self.at += end + 2;
@@ -297,7 +361,7 @@ impl<'a> Walker<'a> {
             self.at += 1;
             high = self.class_character()?;
             if high < low {
-                return Err(fail("invalid character class range", &self.pattern[start..self.at]));
+                return Err(fail(ErrorCode::InvalidCharRange, &self.pattern[start..self.at]));
             }
         }
         literal(&mut self.out, low);
@@ -311,7 +375,7 @@ impl<'a> Walker<'a> {
     fn class_character(&mut self) -> Result<char, PatternError> {
         let rest = self.rest();
         match rest.chars().next() {
-            None => Err(fail("missing closing ]", rest)),
+            None => Err(fail(ErrorCode::MissingBracket, rest)),
             Some('\\') => {
                 let (c, length) = character(rest)?;
                 self.at += length;
@@ -377,7 +441,7 @@ fn is_posix(name: &str) -> bool {
 /// The length of `\pL` or `\p{Greek}`.
 fn property(text: &str) -> Result<usize, PatternError> {
     let body = &text[2..];
-    let bad = |shown: &str| Err(fail("invalid character class range", shown));
+    let bad = |shown: &str| Err(fail(ErrorCode::InvalidCharRange, shown));
     match body.chars().next() {
         Some('{') => match body.find('}') {
             Some(end) if is_class(&body[1..end]) => Ok(end + 3),
@@ -410,10 +474,10 @@ fn is_class(name: &str) -> bool {
 /// The character an escape stands for, and its length.
 fn character(text: &str) -> Result<(char, usize), PatternError> {
     let Some(c) = text[1..].chars().next() else {
-        return Err("error parsing regexp: trailing backslash at end of expression: ``".to_owned());
+        return Err(fail(ErrorCode::TrailingBackslash, ""));
     };
     let length = 1 + c.len_utf8();
-    let bad = || fail("invalid escape sequence", &text[..length]);
+    let bad = || fail(ErrorCode::InvalidEscape, &text[..length]);
     let control = match c {
         'a' => '\u{7}',
         'f' => '\u{c}',
@@ -434,13 +498,13 @@ fn character(text: &str) -> Result<(char, usize), PatternError> {
             let digits = &text[2..];
             let (digits, length) = match digits.strip_prefix('{') {
                 Some(body) => {
-                    let end = body.find('}').ok_or_else(|| fail("invalid escape sequence", text))?;
+                    let end = body.find('}').ok_or_else(|| fail(ErrorCode::InvalidEscape, text))?;
                     (&body[..end], end + 4)
                 }
-                None => (digits.get(..2).ok_or_else(|| fail("invalid escape sequence", text))?, 4),
+                None => (digits.get(..2).ok_or_else(|| fail(ErrorCode::InvalidEscape, text))?, 4),
             };
             let code = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
-            return Ok((code.ok_or_else(|| fail("invalid escape sequence", &text[..length]))?, length));
+            return Ok((code.ok_or_else(|| fail(ErrorCode::InvalidEscape, &text[..length]))?, length));
         }
         c if c.is_ascii_alphanumeric() || !c.is_ascii() => return Err(bad()),
         c => c,

@@ -300,7 +300,7 @@ impl Inputs<'_> {
     pub fn map(&self, node: NodeId, ty: MapType, entries: BTreeMap<Str, Value>) -> Map {
         match &self.watch {
             Some((reads, _)) => Map::watched(ty, entries, Watch::new(reads, node)),
-            None => Map::of(ty, entries),
+            None => Map::typed(ty, entries),
         }
     }
 
@@ -312,7 +312,7 @@ impl Inputs<'_> {
                 let watch = Watch { is_release: true, ..Watch::new(reads, node) };
                 Map::watched(MapType::Any, entries, watch)
             }
-            None => Map::of(MapType::Any, entries),
+            None => Map::typed(MapType::Any, entries),
         }
     }
 
@@ -348,7 +348,7 @@ impl Inputs<'_> {
                 let entries = map.snapshot().into_iter().map(|(key, value)| (key, self.guarded(&value)));
                 Value::Map(self.map(IN_LIST, map.ty(), entries.collect()))
             }
-            Value::List(list) if !list.is_nil() && self.watch.is_some() => Value::List(List::of(
+            Value::List(list) if !list.is_nil() && self.watch.is_some() => Value::List(List::typed(
                 list.elem(),
                 list.items().iter().map(|item| self.guarded(item)).collect(),
             )),

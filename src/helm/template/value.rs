@@ -126,12 +126,12 @@ impl List {
     /// A `[]interface {}`.
     #[must_use]
     pub fn new(items: Vec<Value>) -> List {
-        List::of(Elem::Any, items)
+        List::typed(Elem::Any, items)
     }
 
     /// A slice with the given element type.
     #[must_use]
-    pub fn of(elem: Elem, items: Vec<Value>) -> List {
+    pub fn typed(elem: Elem, items: Vec<Value>) -> List {
         List(Rc::new(ListData { elem, nil: false, items }))
     }
 
@@ -143,13 +143,13 @@ impl List {
 
     /// A `[]string`.
     pub fn strings<S: Into<Str>>(items: impl IntoIterator<Item = S>) -> List {
-        List::of(Elem::Str, items.into_iter().map(|s| Value::Str(s.into())).collect())
+        List::typed(Elem::Str, items.into_iter().map(|s| Value::Str(s.into())).collect())
     }
 
     /// A `[]uint8`.
     #[must_use]
     pub fn bytes(bytes: &[u8]) -> List {
-        List::of(Elem::Byte, bytes.iter().map(|b| Value::Uint(UintKind::U8, u64::from(*b))).collect())
+        List::typed(Elem::Byte, bytes.iter().map(|b| Value::Uint(UintKind::U8, u64::from(*b))).collect())
     }
 
     /// The element type.
@@ -252,12 +252,12 @@ impl Map {
     /// An empty `map[string]interface {}`.
     #[must_use]
     pub fn new() -> Map {
-        Map::of(MapType::Any, BTreeMap::new())
+        Map::typed(MapType::Any, BTreeMap::new())
     }
 
     /// A map of the given type.
     #[must_use]
-    pub fn of(ty: MapType, entries: BTreeMap<Str, Value>) -> Map {
+    pub fn typed(ty: MapType, entries: BTreeMap<Str, Value>) -> Map {
         let shared = Shared { entries: RefCell::new(entries), watch: OnceCell::new() };
         Map { ty, nil: false, shared: Rc::new(shared) }
     }
@@ -276,7 +276,7 @@ impl Map {
 
     /// A `map[string]interface {}` with these entries.
     pub fn from_entries<K: Into<Str>>(entries: impl IntoIterator<Item = (K, Value)>) -> Map {
-        Map::of(MapType::Any, entries.into_iter().map(|(k, v)| (k.into(), v)).collect())
+        Map::typed(MapType::Any, entries.into_iter().map(|(k, v)| (k.into(), v)).collect())
     }
 
     /// The same map under another type, as a Go conversion.

@@ -31,21 +31,21 @@ enum Part {
     /// A map that stands elsewhere, too.
     Again(NodeId),
     /// An object of the input.
-    Given(usize),
+    Stable(usize),
     /// What cannot be compared.
     Other,
 }
 
 /// The objects of an input that stay what they are as long as chart, files and cluster do.
 #[derive(Default)]
-pub struct Given(Vec<*const ()>);
+pub struct StableObjects(Vec<*const ()>);
 
-impl Given {
+impl StableObjects {
     /// Those of the data of each chart's templates, before any of them has run.
     #[must_use]
-    pub fn of(data: &[Map]) -> Given {
+    pub fn in_data(data: &[Map]) -> StableObjects {
         let values = data.iter().flat_map(|map| map.peek_all().values().cloned().collect::<Vec<_>>());
-        Given(
+        StableObjects(
             values
                 .filter_map(|value| if let Value::Host(host) = value { Some(address(&host)) } else { None })
                 .collect(),
@@ -60,7 +60,7 @@ fn address<T: ?Sized>(object: &Rc<T>) -> *const () {
 struct Survey<'a> {
     reads: &'a Rc<Reads>,
     paths: &'a mut Paths,
-    given: &'a Given,
+    given: &'a StableObjects,
     /// Maps that have a number of their own.
     numbered: HashSet<*const ()>,
     shown: HashSet<*const ()>,
@@ -70,7 +70,12 @@ struct Survey<'a> {
 impl World {
     /// Looks at the data of each chart's templates; nothing where there is too much of it.
     #[must_use]
-    pub fn survey(data: &[Map], reads: &Rc<Reads>, paths: &mut Paths, given: &Given) -> Option<World> {
+    pub fn survey(
+        data: &[Map],
+        reads: &Rc<Reads>,
+        paths: &mut Paths,
+        given: &StableObjects,
+    ) -> Option<World> {
         let (numbered, shown) = (HashSet::new(), HashSet::new());
         let mut survey = Survey { reads, paths, given, numbered, shown, left: MOST_PARTS };
         for (at, map) in data.iter().enumerate() {
@@ -152,9 +157,12 @@ impl Survey<'_> {
                 Part::List(list.elem(), list.is_nil(), items.collect::<Option<_>>()?)
             }
             Value::Map(map) => self.map(map, in_list, level)?,
-            Value::Host(host) => {
-                self.given.0.iter().position(|given| *given == address(host)).map_or(Part::Other, Part::Given)
-            }
+            Value::Host(host) => self
+                .given
+                .0
+                .iter()
+                .position(|given| *given == address(host))
+                .map_or(Part::Other, Part::Stable),
         })
     }
 }
@@ -177,7 +185,7 @@ impl Part {
                     && old.iter().zip(new).all(|((k, a), (l, b))| k == l && a.same(b))
             }
             (Part::Again(a), Part::Again(b)) => a == b,
-            (Part::Given(a), Part::Given(b)) => a == b,
+            (Part::Stable(a), Part::Stable(b)) => a == b,
             _ => false,
         }
     }

@@ -4,6 +4,7 @@
 use crate::chart::Chart;
 use crate::merge_values::merge_tables;
 use serde_json::{Map, Value};
+use std::fmt;
 
 /// Values for a chart and its subcharts, and what Helm warned about on the way.
 #[derive(Debug, Clone)]
@@ -14,17 +15,50 @@ pub struct Coalesced {
     pub warnings: Vec<String>,
 }
 
+/// Why values do not go together with a chart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CoalesceError {
+    /// The values of a subchart are not a map.
+    SubchartValues {
+        /// The names from the root chart to the chart that has the subchart, joined by dots.
+        parent: String,
+        /// The name of the subchart, which is the key of its values.
+        subchart: String,
+        /// What stands at the key.
+        found: Value,
+    },
+}
+
+impl fmt::Display for CoalesceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CoalesceError::SubchartValues { subchart, found, .. } => {
+                write!(f, "type mismatch on {subchart}: {}", go_boolean_verb(found))
+            }
+        }
+    }
+}
+
+impl std::error::Error for CoalesceError {}
+
 /// Helm's `CoalesceValues`.
-pub fn coalesce(chart: &Chart, values: &Value) -> Result<Coalesced, String> {
+///
+/// # Errors
+/// Values of a subchart that are not a map.
+pub fn coalesce(chart: &Chart, values: &Value) -> Result<Coalesced, CoalesceError> {
     run(chart, values, false)
 }
 
 /// Helm's `MergeValues`: like `coalesce`, but nulls stay.
-pub fn merge_defaults(chart: &Chart, values: &Value) -> Result<Coalesced, String> {
+///
+/// # Errors
+/// Values of a subchart that are not a map.
+pub fn merge_defaults(chart: &Chart, values: &Value) -> Result<Coalesced, CoalesceError> {
     run(chart, values, true)
 }
 
-fn run(chart: &Chart, values: &Value, keep_nulls: bool) -> Result<Coalesced, String> {
+fn run(chart: &Chart, values: &Value, keep_nulls: bool) -> Result<Coalesced, CoalesceError> {
     let mut own = values.as_object().cloned().unwrap_or_default();
     let mut warnings = Vec::new();
     chart_values(chart, &mut own, "", keep_nulls, &mut warnings)?;
@@ -41,14 +75,15 @@ fn chart_values(
     prefix: &str,
     keep_nulls: bool,
     warnings: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), CoalesceError> {
     let path = join(prefix, chart.name());
     fill(chart, own, &path, keep_nulls, warnings);
     for subchart in &chart.subcharts {
         let name = subchart.name();
         let below = own.entry(name).or_insert_with(|| Value::Object(Map::new()));
         let Value::Object(below) = below else {
-            return Err(format!("type mismatch on {name}: {}", go_boolean_verb(below)));
+            let found = below.clone();
+            return Err(CoalesceError::SubchartValues { parent: path, subchart: name.to_owned(), found });
         };
         let mut below = std::mem::take(below);
         globals(&mut below, own, &path, warnings);
@@ -247,6 +282,6 @@ mod tests {
         let found = coalesce(&parent, &json!({})).unwrap().values;
         assert_eq!(found["s"], json!({"global": {"x": {"own": 1, "g": 1}, "y": 5}, "v": 2}));
         let error = coalesce(&parent, &json!({"s": 3})).unwrap_err();
-        assert_eq!(error, "type mismatch on s: %!t(int64=3)");
+        assert_eq!(error.to_string(), "type mismatch on s: %!t(int64=3)");
     }
 }

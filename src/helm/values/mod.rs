@@ -4,11 +4,13 @@
 mod coalesce;
 mod plain_schema;
 pub mod schema;
+mod schema_error;
 pub mod set;
+mod set_error;
 
 pub use crate::merge_values::{merge, merge_tables, path_value, table};
-pub use coalesce::{Coalesced, coalesce, merge_defaults};
-pub use set::{parse_set, parse_set_json, parse_set_string};
+pub use coalesce::{CoalesceError, Coalesced, coalesce, merge_defaults};
+pub use set::{SetError, parse_set, parse_set_json, parse_set_string};
 
 use crate::chart::ChartError;
 use crate::template::Compat;

@@ -2,6 +2,8 @@
 //! The words are those of the library Helm uses, in a fixed order. A reference to another file leads to a file of the
 //! chart, or else by its absolute path to the disk, as in Helm; nothing is fetched.
 
+pub use super::schema_error::{ChartSchemaError, SchemaError, SchemaErrors, Violation};
+
 use super::plain_schema;
 use crate::chart::{Chart, File, read};
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
@@ -9,36 +11,38 @@ use opdev_object::yaml::number::format_g;
 use serde_json::{Number, Value};
 use std::collections::HashMap;
 use std::error::Error;
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const NAME: &str = "file:///values.schema.json";
 
-/// Checks coalesced values; the error is Helm's text.
-pub fn validate(chart: &Chart, values: &Value) -> Result<(), String> {
-    let mut said = String::new();
-    collect(chart, values, &mut said);
-    if said.is_empty() { Ok(()) } else { Err(said) }
+/// Checks coalesced values.
+///
+/// # Errors
+/// What each chart's schema says against its values; `Display` is Helm's text.
+pub fn validate(chart: &Chart, values: &Value) -> Result<(), SchemaErrors> {
+    let mut charts = Vec::new();
+    collect(chart, values, &mut charts);
+    if charts.is_empty() { Ok(()) } else { Err(SchemaErrors { charts }) }
 }
 
-fn collect(chart: &Chart, values: &Value, said: &mut String) {
+fn collect(chart: &Chart, values: &Value, found: &mut Vec<ChartSchemaError>) {
     if let Some(Err(error)) = chart.schema.as_ref().map(|schema| check(chart, schema, values)) {
-        let _ = write!(said, "{}:\n{error}\n", chart.name());
+        found.push(ChartSchemaError { chart: chart.name().to_owned(), error });
     }
     for subchart in &chart.subcharts {
         match values.get(subchart.name()) {
             None | Some(Value::Null) => {}
-            Some(section) => collect(subchart, section, said),
+            Some(section) => collect(subchart, section, found),
         }
     }
 }
 
 /// A schema read before.
-struct Known {
+struct CachedSchema {
     /// What it says, where that is everyday.
     plain: Option<Value>,
-    compiled: OnceLock<Result<Compiled, String>>,
+    compiled: OnceLock<Result<Compiled, SchemaError>>,
 }
 
 struct Compiled {
@@ -46,10 +50,10 @@ struct Compiled {
     index: SchemaIndex,
 }
 
-type Cache = HashMap<Box<[u8]>, Arc<Known>>;
+type Cache = HashMap<Box<[u8]>, Arc<CachedSchema>>;
 
 /// A schema, read once: a chart is rendered often and its schema seldom changes.
-fn known(schema: &[u8]) -> Arc<Known> {
+fn cached(schema: &[u8]) -> Arc<CachedSchema> {
     const KEPT: usize = 64;
     static CACHE: OnceLock<Mutex<Cache>> = OnceLock::new();
     let cache = CACHE.get_or_init(Mutex::default);
@@ -57,7 +61,7 @@ fn known(schema: &[u8]) -> Arc<Known> {
         return found.clone();
     }
     let plain = serde_json::from_slice(schema).ok().filter(plain_schema::is_plain);
-    let read = Arc::new(Known { plain, compiled: OnceLock::new() });
+    let read = Arc::new(CachedSchema { plain, compiled: OnceLock::new() });
     let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
     if cache.len() >= KEPT {
         cache.clear();
@@ -84,21 +88,25 @@ fn refers(schema: &[u8]) -> bool {
     schema.windows(KEY.len()).enumerate().any(|(at, window)| window == KEY && after(at))
 }
 
-fn compile(schema: &[u8], files: Vec<File>) -> Result<Compiled, String> {
-    let json: Value =
-        serde_json::from_slice(schema).map_err(|error| format!("values.schema.json: {error}"))?;
+fn compile(schema: &[u8], files: Vec<File>) -> Result<Compiled, SchemaError> {
+    let json: Value = serde_json::from_slice(schema).map_err(|error| SchemaError::NotJson {
+        line: error.line(),
+        column: error.column(),
+        message: error.to_string(),
+    })?;
+    let refused = |message: String| SchemaError::NotASchema { message };
     let mut schemas = Schemas::new();
     let mut compiler = Compiler::new();
-    compiler.use_loader(Box::new(Beside(files)));
-    compiler.add_resource(NAME, json).map_err(|error| error.to_string())?;
-    let index = compiler.compile(NAME, &mut schemas).map_err(|error| format!("{error:#}"))?;
+    compiler.use_loader(Box::new(ChartFiles(files)));
+    compiler.add_resource(NAME, json).map_err(|error| refused(error.to_string()))?;
+    let index = compiler.compile(NAME, &mut schemas).map_err(|error| refused(format!("{error:#}")))?;
     Ok(Compiled { schemas, index })
 }
 
 /// The files of a chart, to which its schema may refer.
-struct Beside(Vec<File>);
+struct ChartFiles(Vec<File>);
 
-impl UrlLoader for Beside {
+impl UrlLoader for ChartFiles {
     fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
         let Some(path) = url.strip_prefix("file://") else {
             return Err(
@@ -119,12 +127,12 @@ impl UrlLoader for Beside {
     }
 }
 
-fn check(chart: &Chart, schema: &[u8], values: &Value) -> Result<(), String> {
+fn check(chart: &Chart, schema: &[u8], values: &Value) -> Result<(), SchemaError> {
     if refers(schema) {
         let compiled = compile(schema, chart.files.clone())?;
         return compiled.check(values);
     }
-    let known = known(schema);
+    let known = cached(schema);
     if known.plain.as_ref().is_some_and(|plain| plain_schema::surely_fits(plain, values)) {
         return Ok(());
     }
@@ -133,39 +141,33 @@ fn check(chart: &Chart, schema: &[u8], values: &Value) -> Result<(), String> {
 
 /// What the library alone says.
 #[cfg(test)]
-pub(super) fn by_library(schema: &[u8], values: &Value) -> Result<(), String> {
-    Known { plain: None, compiled: OnceLock::new() }.checked(schema, values)
+pub(super) fn by_library(schema: &[u8], values: &Value) -> Result<(), SchemaError> {
+    CachedSchema { plain: None, compiled: OnceLock::new() }.checked(schema, values)
 }
 
-impl Known {
-    fn checked(&self, schema: &[u8], values: &Value) -> Result<(), String> {
+impl CachedSchema {
+    fn checked(&self, schema: &[u8], values: &Value) -> Result<(), SchemaError> {
         let compiled = self.compiled.get_or_init(|| compile(schema, Vec::new()));
-        compiled.as_ref().map_err(String::clone)?.check(values)
+        compiled.as_ref().map_err(SchemaError::clone)?.check(values)
     }
 }
 
 impl Compiled {
-    fn check(&self, values: &Value) -> Result<(), String> {
-        self.schemas.validate(values, self.index).map_err(|error| {
-            let mut text = String::new();
-            for cause in &error.causes {
-                describe(cause, 0, &mut text);
-            }
-            text.pop();
-            text
-        })
+    fn check(&self, values: &Value) -> Result<(), SchemaError> {
+        let found = self.schemas.validate(values, self.index);
+        found.map_err(|error| SchemaError::Values(error.causes.iter().map(violation).collect()))
     }
 }
 
-fn describe(error: &ValidationError<'_, '_>, depth: usize, text: &mut String) {
+fn violation(error: &ValidationError<'_, '_>) -> Violation {
     let transparent = matches!(error.kind, ErrorKind::Reference { .. } | ErrorKind::Group);
-    if let ([only], true) = (error.causes.as_slice(), transparent) {
-        return describe(only, depth, text);
-    }
-    let indent = "  ".repeat(depth);
-    let _ = writeln!(text, "{indent}- at '{}': {}", error.instance_location, words(&error.kind));
-    for cause in &error.causes {
-        describe(cause, depth + 1, text);
+    match (error.causes.as_slice(), transparent) {
+        ([only], true) => violation(only),
+        (causes, _) => Violation {
+            path: error.instance_location.to_string(),
+            message: words(&error.kind),
+            causes: causes.iter().map(violation).collect(),
+        },
     }
 }
 
@@ -279,7 +281,7 @@ mod tests {
             },
             "definitions": {"flag": {"type": "boolean"}}
         });
-        let said = |values: Value| validate(&chart("web", &schema, vec![]), &values).unwrap_err();
+        let said = |values: Value| validate(&chart("web", &schema, vec![]), &values).unwrap_err().to_string();
         assert_eq!(said(json!({})), "web:\n- at '': missing property 'name'\n");
         assert_eq!(
             said(json!({"name": 1, "replicas": "x"})),
@@ -306,7 +308,7 @@ mod tests {
         let parent = chart("web", &json!({}), vec![sub]);
         assert!(validate(&parent, &json!({"db": {"size": "1Gi"}})).is_ok());
         assert_eq!(
-            validate(&parent, &json!({"db": {"size": 3}})).unwrap_err(),
+            validate(&parent, &json!({"db": {"size": 3}})).unwrap_err().to_string(),
             "db:\n- at '/size': got number, want string\n"
         );
     }
@@ -327,23 +329,26 @@ mod tests {
         assert!(reaches_out(&chart("parent", &json!({}), vec![web.clone()])));
         assert!(validate(&web, &json!({"size": "1Gi", "same": "x", "port": 80})).is_ok());
         for (field, want) in [("size", "string"), ("same", "string"), ("port", "integer")] {
-            let said = validate(&web, &json!({field: [1]})).unwrap_err();
+            let said = validate(&web, &json!({field: [1]})).unwrap_err().to_string();
             assert_eq!(said, format!("web:\n- at '/{field}': got array, want {want}\n"));
         }
         // Nothing is remembered of a file that may change.
         std::fs::write(&outside, r#"{"type": "string"}"#).unwrap();
         assert!(validate(&web, &json!({"port": 80})).is_err());
         std::fs::remove_file(&outside).unwrap();
-        let said = validate(&chart("web", &json!({"$ref": "nowhere.json"}), vec![]), &json!({})).unwrap_err();
+        let said = validate(&chart("web", &json!({"$ref": "nowhere.json"}), vec![]), &json!({}))
+            .unwrap_err()
+            .to_string();
         assert!(said.contains("/nowhere.json is neither in the chart nor on this machine"), "{said}");
-        let said =
-            validate(&chart("web", &json!({"$ref": "file:///dev/null"}), vec![]), &json!({})).unwrap_err();
+        let said = validate(&chart("web", &json!({"$ref": "file:///dev/null"}), vec![]), &json!({}))
+            .unwrap_err()
+            .to_string();
         assert!(said.contains("not a file"), "{said}");
     }
 
     #[test]
     fn refuses_schemas_from_elsewhere() {
         let chart = chart("web", &json!({"$ref": "http://example.com/s.json"}), vec![]);
-        assert!(validate(&chart, &json!({})).unwrap_err().contains("is not fetched"));
+        assert!(validate(&chart, &json!({})).unwrap_err().to_string().contains("is not fetched"));
     }
 }

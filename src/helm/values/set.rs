@@ -1,65 +1,80 @@
 //! `--set`, `--set-string`, `--set-json` and `--set-file`: Helm's `strvals`.
 
-use serde_json::{Map, Value};
+pub use super::set_error::SetError;
 
-const MAX_INDEX: usize = 65_536;
-const MAX_NESTED: usize = 30;
+use serde_json::{Map, Value};
+use std::error::Error;
+
+pub(super) const MAX_INDEX: usize = 65_536;
+pub(super) const MAX_NESTED: usize = 30;
 
 /// What the text after `=` becomes.
-type Reader<'r> = &'r mut dyn FnMut(&str) -> Result<Value, String>;
+type Reader<'r> = &'r mut dyn FnMut(&str) -> Result<Value, Box<dyn Error + Send + Sync>>;
 
 /// `--set a.b=1,c[0]=x,d={1,2}`: numbers, booleans and null by their look.
-pub fn parse_set(into: &mut Value, text: &str) -> Result<(), String> {
+///
+/// # Errors
+/// The key, index or value that cannot be read. What stands before it is set already.
+pub fn parse_set(into: &mut Value, text: &str) -> Result<(), SetError> {
     parse_with(into, text, &mut |text| Ok(typed(text)))
 }
 
 /// `--set-string`: every value is text.
-pub fn parse_set_string(into: &mut Value, text: &str) -> Result<(), String> {
+///
+/// # Errors
+/// The key, index or value that cannot be read. What stands before it is set already.
+pub fn parse_set_string(into: &mut Value, text: &str) -> Result<(), SetError> {
     parse_with(into, text, &mut |text| Ok(Value::String(text.to_owned())))
 }
 
 /// Any reader: `--set-file` hands one that reads files.
-pub fn parse_with(into: &mut Value, text: &str, reader: Reader<'_>) -> Result<(), String> {
+///
+/// # Errors
+/// The key, index or value that cannot be read. What stands before it is set already.
+pub fn parse_with(into: &mut Value, text: &str, reader: Reader<'_>) -> Result<(), SetError> {
     let mut parser = Parser { rest: text.chars().collect(), at: 0, reader };
-    let Value::Object(data) = into else { return Err("values are not a table".to_owned()) };
+    let Value::Object(data) = into else { return Err(SetError::ValuesNotAMap) };
     loop {
         match parser.key(data, 0) {
             Ok(()) => {}
             Err(Stop::End) => return Ok(()),
-            Err(Stop::Wrong(message)) => return Err(message),
+            Err(Stop::Wrong(error)) => return Err(error),
         }
     }
 }
 
 /// `--set-json 'a=[1],b.c={"d":2}'`, or one JSON object.
-pub fn parse_set_json(into: &mut Value, text: &str) -> Result<(), String> {
+///
+/// # Errors
+/// The key, index or value that cannot be read. What stands before it is set already.
+pub fn parse_set_json(into: &mut Value, text: &str) -> Result<(), SetError> {
     let trimmed = text.trim();
     if trimmed.starts_with('{') {
-        let value = json(trimmed)?;
+        let value = floats(serde_json::from_str(trimmed)?);
         crate::merge_values::merge(into, value);
         return Ok(());
     }
     let mut rest = text;
     while !rest.is_empty() {
-        let (key, after) = rest.split_once('=').ok_or_else(|| format!("key {rest:?} has no value"))?;
+        let (key, after) = rest.split_once('=').ok_or_else(|| no_value(rest, false))?;
         let mut stream = serde_json::Deserializer::from_str(after).into_iter::<Value>();
         let value = match stream.next() {
-            Some(value) => floats(value.map_err(|error| error.to_string())?),
+            Some(value) => floats(value?),
             None => Value::Null,
         };
         rest = after[stream.byte_offset()..].trim_start();
         if let Some(tail) = rest.strip_prefix(',') {
             rest = tail;
         } else if !rest.is_empty() {
-            return Err(format!("unexpected data after the value of {key:?}: {rest:?}"));
+            return Err(SetError::AfterJson { key: key.to_owned(), text: rest.to_owned() });
         }
         parse_with(into, &format!("{key}=x"), &mut |_| Ok(value.clone()))?;
     }
     Ok(())
 }
 
-fn json(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map(floats).map_err(|error| error.to_string())
+fn no_value(key: &str, comma: bool) -> SetError {
+    SetError::NoValue { key: key.to_owned(), comma }
 }
 
 fn floats(value: Value) -> Value {
@@ -93,11 +108,11 @@ fn typed(text: &str) -> Value {
 
 enum Stop {
     End,
-    Wrong(String),
+    Wrong(SetError),
 }
 
-fn wrong<T>(message: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Wrong(message.into()))
+fn wrong<T>(error: SetError) -> Result<T, Stop> {
+    Err(Stop::Wrong(error))
 }
 
 struct Parser<'r> {
@@ -133,7 +148,7 @@ impl Parser<'_> {
     }
 
     fn read(&mut self, text: &str) -> Result<Value, Stop> {
-        (self.reader)(text).map_err(Stop::Wrong)
+        (self.reader)(text).map_err(|error| Stop::Wrong(SetError::Value(error)))
     }
 
     fn key(&mut self, data: &mut Map<String, Value>, nested: usize) -> Result<(), Stop> {
@@ -163,9 +178,7 @@ impl Parser<'_> {
             },
             Some('.') => {
                 if nested + 1 > MAX_NESTED {
-                    return wrong(format!(
-                        "value name nested level is greater than maximum supported nested level of {MAX_NESTED}"
-                    ));
+                    return wrong(SetError::TooDeep);
                 }
                 let mut inner = match data.remove(&key) {
                     None | Some(Value::Null) => Map::new(),
@@ -174,28 +187,28 @@ impl Parser<'_> {
                 };
                 let result = self.key(&mut inner, nested + 1);
                 if inner.is_empty() && result.is_ok() {
-                    return wrong(format!("key map {key:?} has no value"));
+                    return wrong(SetError::EmptyMap { key });
                 }
                 if !inner.is_empty() {
                     set(data, key, Value::Object(inner));
                 }
                 result
             }
-            Some(_) => wrong(format!("key {key:?} has no value (cannot end with ,)")),
+            Some(_) => wrong(no_value(&key, true)),
             None if key.is_empty() => Err(Stop::End),
-            None => wrong(format!("key {key:?} has no value")),
+            None => wrong(no_value(&key, false)),
         }
     }
 
     fn index(&mut self) -> Result<usize, Stop> {
         let (text, last) = self.until(&[']']);
         if last.is_none() {
-            return wrong("error parsing index: EOF");
+            return wrong(SetError::IndexWithoutEnd);
         }
         match text.parse::<i64>() {
-            Ok(index) if index < 0 => wrong(format!("negative {index} index not allowed")),
+            Ok(index) if index < 0 => wrong(SetError::NegativeIndex { index }),
             Ok(index) => Ok(usize::try_from(index).unwrap_or(usize::MAX)),
-            Err(_) => wrong(format!("error parsing index: strconv.Atoi: parsing {text:?}: invalid syntax")),
+            Err(_) => wrong(SetError::IndexNotANumber { text }),
         }
     }
 
@@ -219,7 +232,7 @@ impl Parser<'_> {
         loop {
             let (text, last) = self.until(&[',', '}']);
             match last {
-                None => return wrong("list must terminate with '}'"),
+                None => return wrong(SetError::ListWithoutEnd),
                 Some('}') => {
                     if self.rest.get(self.at) == Some(&',') {
                         self.at += 1;
@@ -234,11 +247,11 @@ impl Parser<'_> {
 
     fn item(&mut self, list: &mut Vec<Value>, index: usize, nested: usize) -> Result<(), Stop> {
         if index > MAX_INDEX {
-            return wrong(format!("index of {index} is greater than maximum supported index of {MAX_INDEX}"));
+            return wrong(SetError::IndexTooLarge { index });
         }
         let (text, last) = self.until(&['[', '.', '=']);
         if !text.is_empty() {
-            return wrong(format!("unexpected data at end of array index: {text:?}"));
+            return wrong(SetError::AfterIndex { text });
         }
         if list.len() <= index && last.is_some() {
             list.resize(index + 1, Value::Null);
@@ -286,7 +299,7 @@ fn set(data: &mut Map<String, Value>, key: String, value: Value) {
     }
 }
 
-fn conversion(found: &Value, wanted: &str) -> String {
+fn conversion(found: &Value, wanted: &'static str) -> SetError {
     let found = match found {
         Value::Null => "nil",
         Value::Bool(_) => "bool",
@@ -296,7 +309,7 @@ fn conversion(found: &Value, wanted: &str) -> String {
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",
     };
-    format!("unable to parse key: interface conversion: interface {{}} is {found}, not {wanted}")
+    SetError::WrongType { found, wanted }
 }
 
 #[cfg(test)]
@@ -306,7 +319,7 @@ mod tests {
 
     fn parsed(text: &str) -> Result<Value, String> {
         let mut value = json!({});
-        parse_set(&mut value, text).map(|()| value)
+        parse_set(&mut value, text).map(|()| value).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::records::Records;
 use super::release::History;
 use super::verdict::{Fault, Stage};
 use crate::sources::values;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use opdev_helm::chart::Chart;
 use opdev_helm::values::coalesce;
 use opdev_object::meta;
@@ -107,7 +107,7 @@ impl Pass {
             }
         };
         let own = if self.engine.options.hybrid {
-            coalesce(&chart, &own).map_err(|error| plain(anyhow!(error)))?.values
+            coalesce(&chart, &own).map_err(|error| plain(error.into()))?.values
         } else {
             own
         };

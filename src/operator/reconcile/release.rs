@@ -173,7 +173,7 @@ impl History {
     /// operator deletes it, whoever began it. Gives a notice where that was somebody else.
     pub(super) async fn heal(&mut self, api: &Api, owner: &Owner) -> anyhow::Result<Option<String>> {
         if let Some(torn) = self.torn.first() {
-            let why = release::from_secret(torn).err().unwrap_or_default();
+            let why = release::from_secret(torn).err().map(|error| error.to_string()).unwrap_or_default();
             let notice = format!("{why}. The revision was broken off while it was stored, and is dropped");
             self.drop_torn(api).await?;
             return Ok(Some(notice));
@@ -399,7 +399,7 @@ impl Entry {
     }
 
     fn read(&self) -> anyhow::Result<Stored> {
-        let release = release::from_secret(&self.secret).map_err(|error| anyhow!(error))?;
+        let release = release::from_secret(&self.secret)?;
         Ok(Stored { release })
     }
 }

@@ -13,7 +13,7 @@ use crate::tap::Recorder;
 use anyhow::{Context, anyhow};
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::{
-    self, Capabilities, Compat, Environment, ReleaseInfo, ReleaseRead, RenderError, RenderInput,
+    self, Capabilities, Compat, Environment, FuncError, ReleaseInfo, ReleaseRead, RenderError, RenderInput,
 };
 use opdev_helm::manifest::Hook;
 use opdev_object::meta::Gvk;
@@ -95,9 +95,8 @@ impl Engine {
             HelmCompat::V3 => Compat::V3,
             HelmCompat::V4 => Compat::V4,
         };
-        let mut capabilities = Capabilities::default_for(compat)
-            .with_kube_version(&served.version, compat)
-            .map_err(|error| anyhow!(error))?;
+        let mut capabilities =
+            Capabilities::default_for(compat).with_kube_version(&served.version, compat)?;
         capabilities.api_versions = served.api_versions();
         let (limit, _waiting) = deadline::within(deadline::RENDER);
         let outside = Outside {
@@ -235,30 +234,31 @@ impl Environment for Outside {
         self.limit.reached()
     }
 
-    fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+    fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Value, FuncError> {
         self.looked_up.store(true, Ordering::Relaxed);
         if self.lookups == Lookups::Empty {
             return Ok(json!({}));
         }
         let gvk = Gvk::from_api_version(api_version, kind);
         let work = look_up(&self.api, &gvk, namespace, name);
-        match &self.recorder {
+        let found = match &self.recorder {
             Some(recorder) => self.handle.block_on(Arc::clone(recorder).scope(work)),
             None => self.handle.block_on(work),
-        }
+        };
+        found.map_err(|error| FuncError::new(error.to_string()))
     }
 }
 
-async fn look_up(api: &Api, gvk: &Gvk, namespace: &str, name: &str) -> Result<Value, String> {
-    let resource = api.resource(gvk).await.map_err(|error| error.to_string())?;
+async fn look_up(api: &Api, gvk: &Gvk, namespace: &str, name: &str) -> anyhow::Result<Value> {
+    let resource = api.resource(gvk).await?;
     let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
     if name.is_empty() {
-        let items = api.list(&resource, namespace, "").await.map_err(|error| error.to_string())?;
+        let items = api.list(&resource, namespace, "").await?;
         let kind = format!("{}List", gvk.kind);
         return Ok(json!({"apiVersion": gvk.api_version(), "kind": kind, "metadata": {}, "items": items}));
     }
-    let found = api.get(&At { resource: &resource, namespace, name }).await;
-    Ok(found.map_err(|error| error.to_string())?.unwrap_or_else(|| json!({})))
+    let found = api.get(&At { resource: &resource, namespace, name }).await?;
+    Ok(found.unwrap_or_else(|| json!({})))
 }
 
 #[cfg(test)]

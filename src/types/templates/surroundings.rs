@@ -16,16 +16,16 @@ const MOST_READS: usize = 10_000;
 
 /// Functions beside Helm's.
 pub(super) static FUNCTIONS: &[Function] = &[
-    Function::of_environment("ready", Signature::of(&[Ty::Any])),
-    Function::of_environment("wait", Signature::of(&[Ty::Str])),
-    Function::of_environment("requeue", Signature::of(&[Ty::Any])),
-    Function::of_environment("finalized", Signature::of(&[Ty::Bool])),
-    Function::of_environment("event", Signature::of(&[Ty::Str, Ty::Str, Ty::Str])),
-    Function::of_environment("condition", Signature::of(&[Ty::Str, Ty::Any, Ty::Str, Ty::Str])),
+    Function::of_environment("ready", Signature::with_parameters(&[Ty::Any])),
+    Function::of_environment("wait", Signature::with_parameters(&[Ty::Str])),
+    Function::of_environment("requeue", Signature::with_parameters(&[Ty::Any])),
+    Function::of_environment("finalized", Signature::with_parameters(&[Ty::Bool])),
+    Function::of_environment("event", Signature::with_parameters(&[Ty::Str, Ty::Str, Ty::Str])),
+    Function::of_environment("condition", Signature::with_parameters(&[Ty::Str, Ty::Any, Ty::Str, Ty::Str])),
     Function::of_environment("select", Signature { fixed: &[Ty::Str], rest: Some(Ty::Any) }),
-    Function::of_environment("where", Signature::of(&[Ty::Any, Ty::Str, Ty::Any])),
-    Function::of_environment("countWhere", Signature::of(&[Ty::Any, Ty::Str, Ty::Any])),
-    Function::of_environment("collect", Signature::of(&[Ty::Any, Ty::Str])),
+    Function::of_environment("where", Signature::with_parameters(&[Ty::Any, Ty::Str, Ty::Any])),
+    Function::of_environment("countWhere", Signature::with_parameters(&[Ty::Any, Ty::Str, Ty::Any])),
+    Function::of_environment("collect", Signature::with_parameters(&[Ty::Any, Ty::Str])),
 ];
 
 /// One pass as templates see it.
@@ -224,7 +224,7 @@ impl Environment for Surroundings<'_> {
         }
     }
 
-    fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Json, String> {
+    fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Json, FuncError> {
         let gvk = Gvk::from_api_version(api_version, kind);
         let namespaced = !namespace.is_empty() && kinds::namespaced(&gvk) != Some(false);
         let read = Read {

@@ -11,7 +11,7 @@ use super::{Call, Function, Outcome, Run, fixed, variadic};
 pub(super) const FUNCTIONS: &[Function] = &[
     Function { name: "and", signature: Signature { fixed: &[Ty::Raw], rest: Some(Ty::Raw) }, run: Run::And },
     Function { name: "or", signature: Signature { fixed: &[Ty::Raw], rest: Some(Ty::Raw) }, run: Run::Or },
-    Function { name: "len", signature: Signature::of(&[Ty::Raw]), run: Run::Len },
+    Function { name: "len", signature: Signature::with_parameters(&[Ty::Raw]), run: Run::Len },
     fixed("not", &[Ty::Raw], |_, args| Ok(Value::Bool(!args[0].truth()))),
     variadic("index", &[Ty::Raw], Ty::Raw, |_, args| index(args)),
     Function {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp, Zoned};
 
+use super::super::error::FuncError;
 use super::super::host::{Host, Signature, Ty};
 use super::super::text::Str;
 use super::super::value::{Kind, Value};
@@ -38,8 +39,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[Ty::Str, Ty::Time],
         |_, args| Ok(modify(args).unwrap_or_else(|_| args[1].clone())),
     ),
-    fixed("mustDateModify", &[Ty::Str, Ty::Time], |_, args| Ok(modify(args)?)),
-    fixed("must_date_modify", &[Ty::Str, Ty::Time], |_, args| Ok(modify(args)?)),
+    fixed("mustDateModify", &[Ty::Str, Ty::Time], |_, args| modify(args)),
+    fixed("must_date_modify", &[Ty::Str, Ty::Time], |_, args| modify(args)),
     fixed("toDate", &[Ty::Str, Ty::Str], |call, args| {
         let parsed = layout::parse(&string(args, 0), &string(args, 1), &call.context.env.zone());
         Ok(time(parsed.unwrap_or_else(|_| zero())))
@@ -122,10 +123,10 @@ fn in_zone(call: &mut Call<'_, '_>, format: &str, value: &Value, zone: &str) -> 
     Ok(layout::format(&moment.with_time_zone(zone), format).into())
 }
 
-fn modify(args: &[Value]) -> Result<Value, String> {
+fn modify(args: &[Value]) -> Outcome {
     let nanos = duration::parse(&string(args, 0))?;
     let moment = as_time(&args[1]).unwrap_or_else(zero);
-    moment.checked_add(SignedDuration::from_nanos(nanos)).map(time).map_err(|e| e.to_string())
+    moment.checked_add(SignedDuration::from_nanos(nanos)).map(time).map_err(|e| FuncError::new(e.to_string()))
 }
 
 /// Go's `time.Time`.
@@ -140,11 +141,11 @@ impl Host for Time {
         Some(match name {
             "Year" | "Month" | "Day" | "Hour" | "Minute" | "Second" | "Nanosecond" | "Weekday"
             | "YearDay" | "Unix" | "UnixNano" | "UnixMilli" | "UnixMicro" | "UTC" | "Local" | "String"
-            | "IsZero" => Signature::of(&[]),
-            "Format" => Signature::of(&[Ty::Str]),
-            "AddDate" => Signature::of(&[Ty::Int, Ty::Int, Ty::Int]),
-            "Before" | "After" | "Equal" | "Sub" | "Compare" => Signature::of(&[Ty::Time]),
-            "Add" => Signature::of(&[Ty::Host("time.Duration")]),
+            | "IsZero" => Signature::with_parameters(&[]),
+            "Format" => Signature::with_parameters(&[Ty::Str]),
+            "AddDate" => Signature::with_parameters(&[Ty::Int, Ty::Int, Ty::Int]),
+            "Before" | "After" | "Equal" | "Sub" | "Compare" => Signature::with_parameters(&[Ty::Time]),
+            "Add" => Signature::with_parameters(&[Ty::Host("time.Duration")]),
             _ => return None,
         })
     }
@@ -241,7 +242,7 @@ impl Host for Duration {
 
     fn method(&self, name: &str) -> Option<Signature> {
         matches!(name, "Hours" | "Minutes" | "Seconds" | "Milliseconds" | "Nanoseconds" | "String")
-            .then(|| Signature::of(&[]))
+            .then(|| Signature::with_parameters(&[]))
     }
 
     fn call(&self, name: &str, _: &[Value]) -> Outcome {
@@ -298,7 +299,7 @@ impl Host for Named {
     }
 
     fn method(&self, name: &str) -> Option<Signature> {
-        (name == "String").then(|| Signature::of(&[]))
+        (name == "String").then(|| Signature::with_parameters(&[]))
     }
 
     fn call(&self, _: &str, _: &[Value]) -> Outcome {

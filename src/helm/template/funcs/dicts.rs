@@ -111,10 +111,12 @@ fn deep_copy(value: &Value) -> Value {
         Value::Map(map) if map.is_nil() => value.clone(),
         Value::Map(map) => {
             let entries = map.snapshot().into_iter().map(|(key, value)| (key, deep_copy(&value))).collect();
-            Value::Map(Map::of(map.ty(), entries))
+            Value::Map(Map::typed(map.ty(), entries))
         }
         Value::List(list) if list.is_nil() => value.clone(),
-        Value::List(list) => Value::List(List::of(list.elem(), list.items().iter().map(deep_copy).collect())),
+        Value::List(list) => {
+            Value::List(List::typed(list.elem(), list.items().iter().map(deep_copy).collect()))
+        }
         // Unexported fields are not copied, and a version has no others.
         other if other.type_name() == "*semver.Version" => super::semver::nothing(),
         other => other.clone(),

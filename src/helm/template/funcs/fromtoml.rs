@@ -434,5 +434,5 @@ fn open(root: &Map, path: &[Str], array: bool) -> Parsed<Map> {
 }
 
 fn array_of(items: Vec<Value>) -> Value {
-    Value::List(List::of(Elem::Named("map[string]interface {}"), items))
+    Value::List(List::typed(Elem::Named("map[string]interface {}"), items))
 }

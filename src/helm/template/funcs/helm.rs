@@ -85,7 +85,7 @@ fn lookup(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
     match found {
         Ok(serde_json::Value::Null) => Ok(Value::Map(Map::new())),
         Ok(object) => Ok(Value::from_json(&object)),
-        Err(reason) => Err(FuncError::new(reason)),
+        Err(error) => Err(error),
     }
 }
 
@@ -183,7 +183,7 @@ fn everyday(node: &yaml::Node) -> Option<Value> {
         Kind::Sequence(items) => Value::list(items.iter().map(everyday).collect::<Option<_>>()?),
         Kind::Mapping(pairs) => {
             let entries = pairs.iter().map(|(key, value)| Some((Str::from(key.as_str()?), everyday(value)?)));
-            Value::Map(Map::of(MapType::Any, entries.collect::<Option<_>>()?))
+            Value::Map(Map::typed(MapType::Any, entries.collect::<Option<_>>()?))
         }
     })
 }

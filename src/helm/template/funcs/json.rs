@@ -1,9 +1,11 @@
 //! JSON as Go's encoding/json writes and reads it, with its escapes, number forms and error texts.
 
-use std::fmt::Write as _;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 
 use super::super::error::FuncError;
 use super::super::float;
+use super::super::go_error::GoError;
 use super::super::host::Ty;
 use super::super::quote::decode;
 use super::super::value::{Elem, List, Map, Value};
@@ -24,7 +26,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(map @ Value::Map(_)) => return Ok(map),
             Ok(Value::Nil) => return Ok(Value::Map(Map::nil())),
             Ok(other) => cannot(&other, "map[string]interface {}"),
-            Err(error) => told(&string(args, 0), error, "map[string]interface {}"),
+            Err(error) => told(&string(args, 0), &error, "map[string]interface {}"),
         };
         Ok(Value::Map(Map::from_entries([("Error", Value::from(error))])))
     }),
@@ -33,19 +35,19 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(list @ Value::List(_)) => return Ok(list),
             Ok(Value::Nil) => return Ok(Value::List(List::nil(Elem::Any))),
             Ok(other) => cannot(&other, "[]interface {}"),
-            Err(error) => told(&string(args, 0), error, "[]interface {}"),
+            Err(error) => told(&string(args, 0), &error, "[]interface {}"),
         };
         Ok(Value::list(vec![error.into()]))
     }),
 ];
 
 /// A number beyond float64 is first of all no map or list.
-fn told(text: &str, error: String, target: &str) -> String {
+fn told(text: &str, error: &JsonError, target: &str) -> String {
     let number = text.trim_start().starts_with(|c: char| c == '-' || c.is_ascii_digit());
-    if number && error.ends_with("of type float64") {
+    if number && matches!(error, JsonError::NumberOutOfRange { .. }) {
         return format!("json: cannot unmarshal number into Go value of type {target}");
     }
-    error
+    error.to_string()
 }
 
 fn cannot(value: &Value, target: &str) -> String {
@@ -232,7 +234,7 @@ impl Encoder {
 }
 
 /// Go's json.Unmarshal into `interface {}`.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+pub(super) fn parse(text: &str) -> Result<Value, JsonError> {
     let mut parser = Parser { text: text.as_bytes(), at: 0, depth: 0 };
     parser.space();
     let value = parser.value()?;
@@ -243,20 +245,48 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     }
 }
 
-const END: &str = "unexpected end of JSON input";
-
-/// Go's words about a byte that does not fit.
-fn invalid(byte: u8, context: &str) -> String {
-    let shown = match byte {
-        b'\'' => "'\\''".to_owned(),
-        b'"' => "'\"'".to_owned(),
-        _ => {
-            let quoted = super::super::quote::quote(char::from(byte).to_string().as_bytes());
-            format!("'{}'", &quoted[1..quoted.len() - 1])
-        }
-    };
-    format!("invalid character {shown} {context}")
+/// Why a text is not JSON, in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum JsonError {
+    /// The text ends before a value does.
+    End,
+    /// A byte does not fit.
+    Character {
+        /// The byte; a space at the end of the text within a literal or number.
+        byte: u8,
+        /// Where in the grammar it stands.
+        context: Cow<'static, str>,
+    },
+    /// Values are nested too deep.
+    Depth,
+    /// A number does not fit into 64 bits.
+    NumberOutOfRange {
+        /// The number as it is written.
+        number: String,
+    },
 }
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JsonError::End => f.write_str("unexpected end of JSON input"),
+            JsonError::Character { byte: b'\'', context } => {
+                write!(f, "invalid character '\\'' {context}")
+            }
+            JsonError::Character { byte: b'"', context } => write!(f, "invalid character '\"' {context}"),
+            JsonError::Character { byte, context } => {
+                let quoted = super::super::quote::quote(char::from(*byte).to_string().as_bytes());
+                write!(f, "invalid character '{}' {context}", &quoted[1..quoted.len() - 1])
+            }
+            JsonError::Depth => f.write_str("exceeded max depth"),
+            JsonError::NumberOutOfRange { number } => {
+                write!(f, "json: cannot unmarshal number {number} into Go value of type float64")
+            }
+        }
+    }
+}
+
+impl GoError for JsonError {}
 
 struct Parser<'a> {
     text: &'a [u8],
@@ -275,22 +305,23 @@ impl Parser<'_> {
         }
     }
 
-    fn invalid(&self, context: &str) -> String {
-        self.peek().map_or_else(|| END.to_owned(), |byte| invalid(byte, context))
+    fn invalid(&self, context: &'static str) -> JsonError {
+        let wrong = |byte| JsonError::Character { byte, context: context.into() };
+        self.peek().map_or(JsonError::End, wrong)
     }
 
     /// As `invalid`, in a literal or number: there Go takes the end for a space.
-    fn unfinished(&self, context: &str) -> String {
-        invalid(self.peek().unwrap_or(b' '), context)
+    fn unfinished(&self, context: impl Into<Cow<'static, str>>) -> JsonError {
+        JsonError::Character { byte: self.peek().unwrap_or(b' '), context: context.into() }
     }
 
-    fn value(&mut self) -> Result<Value, String> {
+    fn value(&mut self) -> Result<Value, JsonError> {
         self.depth += 1;
         if self.depth > 500 {
-            return Err("exceeded max depth".to_owned());
+            return Err(JsonError::Depth);
         }
         let value = match self.peek() {
-            None => return Err(END.to_owned()),
+            None => return Err(JsonError::End),
             Some(b'{') => self.object()?,
             Some(b'[') => self.array()?,
             Some(b'"') => Value::str(self.string()?),
@@ -304,11 +335,11 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn word(&mut self, word: &'static str, value: Value) -> Result<Value, String> {
+    fn word(&mut self, word: &'static str, value: Value) -> Result<Value, JsonError> {
         for expected in word.bytes() {
             if self.peek() != Some(expected) {
                 let wanted = char::from(expected);
-                return Err(self.unfinished(&format!("in literal {word} (expecting '{wanted}')")));
+                return Err(self.unfinished(format!("in literal {word} (expecting '{wanted}')")));
             }
             self.at += 1;
         }
@@ -323,7 +354,7 @@ impl Parser<'_> {
         self.at > start
     }
 
-    fn number(&mut self) -> Result<Value, String> {
+    fn number(&mut self) -> Result<Value, JsonError> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -351,11 +382,11 @@ impl Parser<'_> {
         let text = std::str::from_utf8(&self.text[start..self.at]).unwrap_or("0");
         match text.parse::<f64>() {
             Ok(f) if f.is_finite() => Ok(Value::Float(f)),
-            _ => Err(format!("json: cannot unmarshal number {text} into Go value of type float64")),
+            _ => Err(JsonError::NumberOutOfRange { number: text.to_owned() }),
         }
     }
 
-    fn array(&mut self) -> Result<Value, String> {
+    fn array(&mut self) -> Result<Value, JsonError> {
         self.at += 1;
         let mut items = Vec::new();
         self.space();
@@ -377,7 +408,7 @@ impl Parser<'_> {
         Ok(Value::list(items))
     }
 
-    fn object(&mut self) -> Result<Value, String> {
+    fn object(&mut self) -> Result<Value, JsonError> {
         self.at += 1;
         let map = Map::new();
         self.space();
@@ -410,11 +441,11 @@ impl Parser<'_> {
         Ok(Value::Map(map))
     }
 
-    fn string(&mut self) -> Result<String, String> {
+    fn string(&mut self) -> Result<String, JsonError> {
         self.at += 1;
         let mut out = String::new();
         loop {
-            let Some(byte) = self.peek() else { return Err(END.to_owned()) };
+            let Some(byte) = self.peek() else { return Err(JsonError::End) };
             match byte {
                 b'"' => {
                     self.at += 1;
@@ -434,8 +465,8 @@ impl Parser<'_> {
         }
     }
 
-    fn escape(&mut self, out: &mut String) -> Result<(), String> {
-        let Some(byte) = self.peek() else { return Err(END.to_owned()) };
+    fn escape(&mut self, out: &mut String) -> Result<(), JsonError> {
+        let Some(byte) = self.peek() else { return Err(JsonError::End) };
         let c = match byte {
             b'"' | b'\\' | b'/' => char::from(byte),
             b'b' => '\u{8}',
@@ -468,7 +499,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn hex(&mut self) -> Result<u32, String> {
+    fn hex(&mut self) -> Result<u32, JsonError> {
         let mut n = 0;
         for _ in 0..4 {
             let Some(digit) = self.peek().and_then(|b| char::from(b).to_digit(16)) else {

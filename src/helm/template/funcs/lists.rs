@@ -148,7 +148,7 @@ fn slice(_: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
         args.get(2).map_or(list.items().len(), |v| usize::try_from(numbers::to_int(v)).unwrap_or(usize::MAX));
     let part = usize::try_from(start).ok().and_then(|start| list.items().get(start..end));
     let part = part.ok_or("reflect.Value.Slice: slice index out of bounds")?;
-    Ok(Value::List(List::of(list.elem(), part.to_vec())))
+    Ok(Value::List(List::typed(list.elem(), part.to_vec())))
 }
 
 fn concat(_: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
@@ -172,7 +172,7 @@ fn chunk(call: &str, args: &[Value]) -> Outcome {
     let (items, size) = (list.items(), int(args, 0));
     if let Some(size) = usize::try_from(size).ok().filter(|n| *n > 0) {
         let chunks = items.chunks(size).map(|c| Value::list(c.to_vec())).collect();
-        return Ok(Value::List(List::of(Elem::Lists, chunks)));
+        return Ok(Value::List(List::typed(Elem::Lists, chunks)));
     }
     let (length, size) = (items.len() as f64, size as f64);
     let count = ((length - 1.0) / size).floor() + 1.0;
@@ -182,5 +182,5 @@ fn chunk(call: &str, args: &[Value]) -> Outcome {
         1.0 if own > 0.0 => vec![Value::list(items.to_vec())],
         _ => return Err(RANGE.into()),
     };
-    Ok(Value::List(List::of(Elem::Lists, chunks)))
+    Ok(Value::List(List::typed(Elem::Lists, chunks)))
 }

@@ -86,7 +86,7 @@ type Body = fn(&mut Call<'_, '_>, &[Value]) -> Outcome;
 
 /// A function with fixed parameters.
 const fn fixed(name: &'static str, types: &'static [Ty], run: Body) -> Function {
-    Function { name, signature: Signature::of(types), run: Run::Plain(run) }
+    Function { name, signature: Signature::with_parameters(types), run: Run::Plain(run) }
 }
 
 /// A function with any number of further arguments.

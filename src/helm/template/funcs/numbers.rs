@@ -175,7 +175,7 @@ fn round(args: &[Value]) -> Value {
 }
 
 fn ints(numbers: &[i64]) -> Value {
-    Value::List(List::of(Elem::Int, numbers.iter().map(|n| Value::Int(*n)).collect()))
+    Value::List(List::typed(Elem::Int, numbers.iter().map(|n| Value::Int(*n)).collect()))
 }
 
 fn steps(start: i64, stop: i64, step: i64) -> Result<Vec<i64>, FuncError> {

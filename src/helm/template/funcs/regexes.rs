@@ -8,7 +8,7 @@ use regex::bytes::Regex;
 
 use super::super::error::FuncError;
 use super::super::host::Ty;
-use super::super::pattern;
+use super::super::pattern::{self, ErrorCode, PatternError};
 use super::super::text::Str;
 use super::super::value::{Elem, List, Value};
 use super::{Call, Function, Outcome, bytes, fixed, int, string};
@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("regexQuoteMeta", &[Ty::Str], |_, args| Ok(pattern::quote_meta(bytes(args, 0)).into())),
 ];
 
-type Compiled = Result<Rc<Regex>, String>;
+type Compiled = Result<Rc<Regex>, PatternError>;
 
 thread_local! {
     static PATTERNS: RefCell<HashMap<Str, Compiled>> = RefCell::default();
@@ -43,7 +43,9 @@ thread_local! {
 
 /// The pattern of a call, in Go's words when it is none.
 fn compiled(args: &[Value]) -> Compiled {
-    let Some(text) = args.first().and_then(Value::as_str) else { return Err("no pattern".to_owned()) };
+    // The signature of each function has the pattern first.
+    let empty = Str::from("");
+    let text = args.first().and_then(Value::as_str).unwrap_or(&empty);
     PATTERNS.with_borrow_mut(|patterns| {
         if patterns.len() > 2000 {
             patterns.clear();
@@ -53,7 +55,7 @@ fn compiled(args: &[Value]) -> Compiled {
         }
         let made = match std::str::from_utf8(text) {
             Ok(pattern) => pattern::compile(pattern).map(Rc::new),
-            Err(_) => Err(format!("error parsing regexp: invalid UTF-8: `{text}`")),
+            Err(_) => Err(PatternError { code: ErrorCode::InvalidUtf8, expression: text.to_string() }),
         };
         patterns.insert(text.clone(), made.clone());
         made

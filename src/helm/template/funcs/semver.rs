@@ -27,7 +27,7 @@ struct VersionObject {
     pointer: bool,
 }
 
-const OTHER: Signature = Signature::of(&[Ty::Host("*semver.Version")]);
+const OTHER: Signature = Signature::with_parameters(&[Ty::Host("*semver.Version")]);
 
 impl Host for VersionObject {
     fn type_name(&self) -> Cow<'static, str> {
@@ -41,9 +41,9 @@ impl Host for VersionObject {
     fn method(&self, name: &str) -> Option<Signature> {
         Some(match name {
             "Major" | "Minor" | "Patch" | "Prerelease" | "Metadata" | "Original" | "String" | "IncMajor"
-            | "IncMinor" | "IncPatch" => Signature::of(&[]),
+            | "IncMinor" | "IncPatch" => Signature::with_parameters(&[]),
             "Compare" | "Equal" | "LessThan" | "LessThanEqual" | "GreaterThan" | "GreaterThanEqual" => OTHER,
-            "SetPrerelease" | "SetMetadata" => Signature::of(&[Ty::Str]),
+            "SetPrerelease" | "SetMetadata" => Signature::with_parameters(&[Ty::Str]),
             _ => return None,
         })
     }

@@ -309,7 +309,7 @@ fn split(text: &[u8], separator: &[u8], count: i64) -> Vec<Str> {
 fn numbered(parts: Vec<Str>) -> Value {
     let entries = parts.into_iter().enumerate();
     let entries = entries.map(|(i, part)| (Str::from(format!("_{i}")), Value::Str(part))).collect();
-    Value::Map(Map::of(MapType::Strings, entries))
+    Value::Map(Map::typed(MapType::Strings, entries))
 }
 
 fn wrap(text: &[u8], width: i64, line: &[u8], long_words: bool) -> Vec<u8> {

@@ -6,6 +6,7 @@ use super::super::quote::quote;
 use super::super::value::{Kind, Map, Value};
 use super::dicts::map;
 use super::{Function, bytes, fixed, string};
+use std::fmt;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("urlParse", &[Ty::Str], |_, args| {
@@ -82,9 +83,56 @@ fn hostname(host: &str) -> String {
     name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(name).to_owned()
 }
 
-fn parse(text: &str) -> Result<Url, String> {
+/// Why a text is not a URL, in the words of Go's net/url.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum UrlError {
+    /// A control character stands in it.
+    ControlCharacter,
+    /// There is no scheme, and the first part of the path has a colon.
+    ColonInFirstSegment,
+    /// It begins with a colon.
+    NoScheme,
+    /// The user's name or password has a character that must be escaped.
+    UserInfo,
+    /// The address of the host begins with `[` and does not end.
+    NoBracket,
+    /// What follows the host is not a port.
+    Port {
+        /// What follows.
+        text: String,
+    },
+    /// A `%` without two hexadecimal digits.
+    Escape {
+        /// The `%` and what follows.
+        text: String,
+    },
+    /// A character that no host has.
+    HostCharacter {
+        /// The character.
+        character: char,
+    },
+}
+
+impl fmt::Display for UrlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UrlError::ControlCharacter => f.write_str("net/url: invalid control character in URL"),
+            UrlError::ColonInFirstSegment => f.write_str("first path segment in URL cannot contain colon"),
+            UrlError::NoScheme => f.write_str("missing protocol scheme"),
+            UrlError::UserInfo => f.write_str("net/url: invalid userinfo"),
+            UrlError::NoBracket => f.write_str("missing ']' in host"),
+            UrlError::Port { text } => write!(f, "invalid port {} after host", quote(text.as_bytes())),
+            UrlError::Escape { text } => write!(f, "invalid URL escape {}", quote(text.as_bytes())),
+            UrlError::HostCharacter { character } => {
+                write!(f, "invalid character {} in host name", quote(character.to_string().as_bytes()))
+            }
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<Url, UrlError> {
     if text.bytes().any(|b| b < 0x20 || b == 0x7f) {
-        return Err("net/url: invalid control character in URL".to_owned());
+        return Err(UrlError::ControlCharacter);
     }
     let mut url = Url::default();
     let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
@@ -102,7 +150,7 @@ fn parse(text: &str) -> Result<Url, String> {
         }
         let first = rest.split('/').next().unwrap_or("");
         if first.contains(':') {
-            return Err("first path segment in URL cannot contain colon".to_owned());
+            return Err(UrlError::ColonInFirstSegment);
         }
     }
     if let Some(authority) =
@@ -123,12 +171,12 @@ fn parse(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-fn scheme(text: &str) -> Result<(&str, &str), String> {
+fn scheme(text: &str) -> Result<(&str, &str), UrlError> {
     for (i, c) in text.char_indices() {
         match c {
             'a'..='z' | 'A'..='Z' => {}
             '0'..='9' | '+' | '-' | '.' if i > 0 => {}
-            ':' if i == 0 => return Err("missing protocol scheme".to_owned()),
+            ':' if i == 0 => return Err(UrlError::NoScheme),
             ':' => return Ok((&text[..i], &text[i + 1..])),
             _ => break,
         }
@@ -136,10 +184,10 @@ fn scheme(text: &str) -> Result<(&str, &str), String> {
     Ok(("", text))
 }
 
-fn userinfo(text: &str) -> Result<String, String> {
+fn userinfo(text: &str) -> Result<String, UrlError> {
     let ok = |b: u8| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b);
     if !text.bytes().all(ok) {
-        return Err("net/url: invalid userinfo".to_owned());
+        return Err(UrlError::UserInfo);
     }
     let shown = |part: &str| unescape(part, Mode::User).map(|plain| escape(&plain, Mode::User));
     match text.split_once(':') {
@@ -148,14 +196,14 @@ fn userinfo(text: &str) -> Result<String, String> {
     }
 }
 
-fn check_host(host: &str) -> Result<String, String> {
-    let port_of = |rest: &str| -> Result<(), String> {
+fn check_host(host: &str) -> Result<String, UrlError> {
+    let port_of = |rest: &str| -> Result<(), UrlError> {
         let ok =
             rest.is_empty() || rest.strip_prefix(':').is_some_and(|p| p.bytes().all(|b| b.is_ascii_digit()));
-        if ok { Ok(()) } else { Err(format!("invalid port {} after host", quote(rest.as_bytes()))) }
+        if ok { Ok(()) } else { Err(UrlError::Port { text: rest.to_owned() }) }
     };
     if host.starts_with('[') {
-        let Some(end) = host.rfind(']') else { return Err("missing ']' in host".to_owned()) };
+        let Some(end) = host.rfind(']') else { return Err(UrlError::NoBracket) };
         port_of(&host[end + 1..])?;
         return Ok(host.to_owned());
     }
@@ -173,7 +221,7 @@ enum Mode {
     Host,
 }
 
-fn unescape(text: &str, mode: Mode) -> Result<String, String> {
+fn unescape(text: &str, mode: Mode) -> Result<String, UrlError> {
     let mut out = Vec::with_capacity(text.len());
     let bytes = text.as_bytes();
     let mut i = 0;
@@ -182,15 +230,14 @@ fn unescape(text: &str, mode: Mode) -> Result<String, String> {
             let digits = text.get(i + 1..i + 3).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
             let Some(byte) = digits.and_then(|d| u8::from_str_radix(d, 16).ok()) else {
                 let shown: String = text[i..].chars().take(3).collect();
-                return Err(format!("invalid URL escape {}", quote(shown.as_bytes())));
+                return Err(UrlError::Escape { text: shown });
             };
             out.push(byte);
             i += 3;
             continue;
         }
         if mode == Mode::Host && bytes[i] < 0x80 && !plain(bytes[i], mode) {
-            let shown = char::from(bytes[i]).to_string();
-            return Err(format!("invalid character {} in host name", quote(shown.as_bytes())));
+            return Err(UrlError::HostCharacter { character: char::from(bytes[i]) });
         }
         out.push(bytes[i]);
         i += 1;
