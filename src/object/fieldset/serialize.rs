@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 pub(super) fn to_fields_v1(set: &FieldSet) -> Value {
     let mut fields = Map::new();
     // The map sorts by text, whichever came first.
-    let only_below = set.children.elements().filter(|element| !set.members.contains(*element));
+    let only_below = set.children.elements().filter(|element| !set.members.contains(element));
     for element in set.members.elements().chain(only_below) {
         let mut inner = match set.children.get(element) {
             Some(child) => to_fields_v1(child),

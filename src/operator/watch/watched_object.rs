@@ -260,15 +260,15 @@ mod tests {
 
     #[test]
     fn lists_and_watches_of_a_server_are_read() {
-        let pod = pod();
+        let pod = pod().to_string();
         for line in [
             format!(r#"{{"type":"MODIFIED","object": {pod}}}"#),
             format!(r#"{{"object":{pod},"type":"MODIFIED"}}"#),
         ] {
             let event: WatchEvent<Sent> = serde_json::from_str(&line).expect("a change");
-            assert!(matches!(event, WatchEvent::Modified(sent) if sent.text.get() == pod.to_string()));
+            assert!(matches!(event, WatchEvent::Modified(sent) if sent.text.get() == pod));
         }
-        let list = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": [pod]});
+        let list = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": [self::pod()]});
         let list: kube::core::ObjectList<Sent> = serde_json::from_str(&list.to_string()).expect("a list");
         assert_eq!(list.items[0].identity["metadata"]["name"], "a");
     }
