@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 const MOST: usize = 200;
 /// More files of a project are not listed; those in its upper folders come first.
 const MOST_FILES: usize = 5_000;
+/// More folders are not read: a chart of a cloned repository may be a link to the whole disk.
+const MOST_FOLDERS: usize = 5_000;
 /// How many folders deep they may lie.
 const DEEPEST: usize = 12;
 
@@ -64,8 +66,12 @@ impl Requests {
 fn project_files(root: &Path, linked: Vec<PathBuf>) -> Vec<String> {
     let mut open: VecDeque<(PathBuf, usize)> = VecDeque::from([(root.to_owned(), 0)]);
     open.extend(linked.into_iter().filter(|path| path.is_symlink()).map(|path| (path, 1)));
-    let mut found = Vec::new();
-    while let Some((folder, depth)) = open.pop_front() {
+    let (mut found, mut read) = (Vec::new(), 0);
+    while found.len() < MOST_FILES
+        && read < MOST_FOLDERS
+        && let Some((folder, depth)) = open.pop_front()
+    {
+        read += 1;
         let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         paths.sort();
@@ -115,5 +121,20 @@ mod tests {
         let all = project_files(&root, vec![root.join("charts/linked"), root.join("charts/web")]);
         assert_eq!(all.len(), 4, "each once: {all:?}");
         assert!(all.contains(&"charts/linked/Chart.yaml".to_owned()));
+    }
+
+    #[test]
+    fn a_link_to_more_folders_than_a_project_has_does_not_keep_it_busy() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, disk) = (folder.path().join("project"), folder.path().join("disk"));
+        fs::create_dir(&root).unwrap();
+        for n in 0..MOST_FOLDERS {
+            fs::create_dir_all(disk.join(n.to_string())).unwrap();
+        }
+        fs::write(disk.join("Chart.yaml"), "").unwrap();
+        // The last by name: root, link and the others are as many as are read.
+        fs::write(disk.join("999/late"), "").unwrap();
+        std::os::unix::fs::symlink(&disk, root.join("chart")).unwrap();
+        assert_eq!(project_files(&root, vec![root.join("chart")]), ["chart/Chart.yaml"]);
     }
 }
