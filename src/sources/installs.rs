@@ -12,7 +12,7 @@ pub(super) fn may_install(texts: &Texts, path: &str) -> bool {
     let mut named = Vec::new();
     for text in texts.values() {
         for value in chart_values(text) {
-            match literal(value) {
+            match value.and_then(literal) {
                 Some(name) => named.push(plain(name)),
                 None => return true,
             }
@@ -45,13 +45,16 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$')
 }
 
-/// What stands behind each `chart:`, up to the end of the line.
-fn chart_values(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices("chart:").filter_map(|(at, found)| {
-        let inside =
-            text[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$');
+/// What stands behind each `chart:`, up to the end of the line; `None` where the word stands otherwise: `{ chart }`,
+/// `"chart": …` and `release.chart = …` may name any chart, too.
+fn chart_values(text: &str) -> impl Iterator<Item = Option<&str>> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    text.match_indices("chart").filter_map(move |(at, found)| {
         let rest = &text[at + found.len()..];
-        (!inside).then(|| rest.lines().next().unwrap_or_default().trim())
+        if text[..at].ends_with(is_part) || rest.starts_with(is_part) {
+            return None;
+        }
+        Some(rest.strip_prefix(':').map(|value| value.lines().next().unwrap_or_default().trim()))
     })
 }
 
@@ -98,6 +101,16 @@ mod tests {
         assert!(script("chart: \"charts/\" + self.spec.name", "charts/db"));
         assert!(script("chart: `charts/${name}`", "charts/db"));
         assert!(script("chart", "charts/db"));
+    }
+
+    #[test]
+    fn a_chart_that_is_named_beside_one_that_may_be_any_does_not_hide_it() {
+        for other in ["{ name, chart }", "{ \"chart\": name }", "Object.assign(r, { chart : name })"] {
+            let text = format!(
+                "import {{ release }} from \"opdev\";\nrelease({{ chart: \"charts/web\" }});\nrelease({other});"
+            );
+            assert!(installs("a.ts", &text, "charts/db"), "{other}");
+        }
     }
 
     #[test]
