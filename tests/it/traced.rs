@@ -53,17 +53,25 @@ fn controller_runtime() -> String {
     line.split_whitespace().find(|word| word.starts_with('v')).unwrap().to_owned()
 }
 
+/// The files that opdev adds to the build of the operator, in an overlay, with these beside them.
+fn overlay_of(folder: &Path, beside: &[(&str, &str)]) -> PathBuf {
+    let added =
+        overlay(&reference(), &controller_runtime(), Rung::Full, &folder.join("inject")).unwrap().unwrap();
+    let mut replace = added.replace;
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    replace.extend(beside.iter().map(|(name, path)| (reference().join(name), repository.join(path))));
+    let file = folder.join("overlay.json");
+    std::fs::write(&file, json!({ "Replace": replace }).to_string()).unwrap();
+    file
+}
+
 /// Builds the operator as `opdev run` does, and checks that nothing is left in its folder.
 fn build(folder: &Path) -> PathBuf {
     let before = std::fs::read_dir(reference()).unwrap().count();
-    let added =
-        overlay(&reference(), &controller_runtime(), Rung::Full, &folder.join("inject")).unwrap().unwrap();
-    let file = folder.join("overlay.json");
-    std::fs::write(&file, json!({"Replace": added.replace}).to_string()).unwrap();
     let binary = folder.join("fleet");
     let out = Command::new("go")
         .args(["build", "-overlay"])
-        .arg(&file)
+        .arg(overlay_of(folder, &[]))
         .arg("-o")
         .arg(&binary)
         .arg(".")
@@ -73,6 +81,29 @@ fn build(folder: &Path) -> PathBuf {
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert_eq!(std::fs::read_dir(reference()).unwrap().count(), before, "the project stays as it is");
     binary
+}
+
+/// What two goroutines of the operator do in an order that only a busy machine shows is judged in Go, step by step.
+#[test]
+fn the_added_files_know_the_cause_of_a_request_that_is_added_while_it_is_taken() {
+    if !go_is_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let test = ("causes_test.go", "tests/reference/controller-runtime/causes_test.go");
+    let out = Command::new("go")
+        .args(["test", "-count=1", "-vet=off", "-v", "-overlay"])
+        .arg(overlay_of(folder.path(), &[test]))
+        .arg(".")
+        .current_dir(reference())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(
+        out.status.success() && said.contains("--- PASS: Test"),
+        "{said}{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
 }
 
 struct World {

@@ -114,14 +114,23 @@ func (c *opdevTraceController) added(request reconcile.Request, after time.Durat
 	}
 }
 
+// Of how many requests the last cause is kept.
+const opdevTraceLast = 4096
+
 // The queue gives a request to a worker. What is due leads to the pass that begins now; what is not waits for its own
 // turn, unless the queue knows each request only once.
+//
+// A cause is noted before its request is added. If the queue gives out the same request in between, for an earlier
+// cause, both causes are taken with it, and the pass that follows from the adding finds none. It has the last one then.
 func (c *opdevTraceController) took(request reconcile.Request, once bool) {
 	now := time.Now().UnixNano()
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	pending := c.pending[request]
 	if pending == nil {
+		if last := c.last[request]; last != nil {
+			c.taken[request] = &opdevTracePending{first: now, causes: []*opdevTraceCause{last}}
+		}
 		return
 	}
 	delete(c.pending, request)
@@ -147,6 +156,11 @@ func (c *opdevTraceController) took(request reconcile.Request, once bool) {
 		}
 	}
 	c.taken[request] = &opdevTracePending{first: first, causes: due, more: pending.more}
+	// To forget them all costs a cause only where one of them is about to be needed.
+	if len(c.last) >= opdevTraceLast {
+		c.last = map[reconcile.Request]*opdevTraceCause{}
+	}
+	c.last[request] = due[len(due)-1]
 }
 
 // The controller is done with a request.

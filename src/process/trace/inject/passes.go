@@ -149,6 +149,8 @@ type opdevTraceController struct {
 	pending map[reconcile.Request]*opdevTracePending
 	// What led to the passes that are about to begin.
 	taken map[reconcile.Request]*opdevTracePending
+	// The newest cause of the pass that was taken last.
+	last map[reconcile.Request]*opdevTraceCause
 }
 
 type opdevTraceAdder interface{ opdevTraceAdd(reconcile.Request) }
@@ -245,6 +247,7 @@ func opdevTraceAddController(r manager.Runnable) {
 		name:    name.String(),
 		pending: map[reconcile.Request]*opdevTracePending{},
 		taken:   map[reconcile.Request]*opdevTracePending{},
+		last:    map[reconcile.Request]*opdevTraceCause{},
 	}
 	added := opdevTraceControllerAdded{Record: "controller", Name: c.name, Hooks: []string{"reconciler"}}
 	queued := opdevTraceHookQueue(c, v)
