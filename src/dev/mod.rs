@@ -28,6 +28,7 @@ pub mod journal;
 mod kind_table;
 pub mod lock;
 pub mod manifests;
+mod observation_queue;
 mod observe;
 pub mod owner;
 pub mod plan;

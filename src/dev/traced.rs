@@ -22,14 +22,16 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::faults::Faults;
 use super::identity::Identity;
+use super::observation_queue::ObservationQueue;
 
 /// HTTP status of a refusal.
 const FORBIDDEN: u16 = 403;
 
-/// Observations that wait for the task.
+/// Printed lines that wait for the task.
 const ROOM: usize = 4096;
 
 /// Passes that wait for whoever follows them.
@@ -195,7 +197,7 @@ impl Drop for Tracing {
 struct TraceInput {
     listener: Listener,
     records: Receiver<Traced>,
-    seen: Receiver<Observation>,
+    seen: Arc<ObservationQueue>,
     dropped: Arc<AtomicU64>,
     faults: Arc<Faults>,
     calls: Arc<AtomicU64>,
@@ -205,12 +207,12 @@ impl TraceInput {
     /// Listens on the socket of the process. The copies are for whoever sees its calls, which may be disturbed or not.
     fn listen(socket: &Path, disturbs: bool) -> Result<(TraceInput, Copies)> {
         let (listener, records) = Listener::start(socket)?;
-        let (observations, seen) = mpsc::channel(ROOM);
+        let seen = Arc::new(ObservationQueue::default());
         let (dropped, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(Faults::default()));
         let disturbing = disturbs.then(|| Arc::clone(&faults));
         let calls = Arc::new(AtomicU64::new(0));
         let copies = Copies {
-            observations,
+            observations: Arc::clone(&seen),
             faults: disturbing,
             dropped: Arc::clone(&dropped),
             calls: Arc::clone(&calls),
@@ -222,7 +224,7 @@ impl TraceInput {
 
 /// Copies what the process asks and is answered, for the task.
 struct Copies {
-    observations: Sender<Observation>,
+    observations: Arc<ObservationQueue>,
     /// None where nothing is ever disturbed.
     faults: Option<Arc<Faults>>,
     dropped: Arc<AtomicU64>,
@@ -272,7 +274,7 @@ impl Observer for Copies {
             Observation::Delivered(_) => false,
             Observation::WatchEnded(_) => true,
         };
-        if !dull && self.observations.try_send(observation).is_err() {
+        if !dull && !self.observations.push(observation) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -281,7 +283,7 @@ impl Observer for Copies {
 /// Where the task hears from.
 struct Sources {
     records: Receiver<Traced>,
-    seen: Receiver<Observation>,
+    seen: Arc<ObservationQueue>,
     starting: Receiver<Start>,
     lines: Receiver<Seen>,
     dropped: Arc<AtomicU64>,
@@ -292,40 +294,21 @@ struct Sources {
 
 impl Sources {
     async fn run(mut self, mut attribution: Attribution, events: EventSink) {
+        let mut looked = None;
         loop {
+            let Some(heard) = self.next(attribution.due(), &mut looked).await else { return };
             let mut out = Vec::new();
-            tokio::select! {
-                biased;
-                start = self.starting.recv() => match start {
-                    Some((files, sources)) => attribution.starting(files, sources, Timestamp::now()),
-                    None => return,
-                },
-                observation = self.seen.recv() => match observation {
-                    Some(observation) => take(&mut attribution, &observation, &mut out),
-                    None => return,
-                },
-                record = self.records.recv() => match record {
-                    Some(record) => {
-                        // A call that was answered before the process said this comes first.
-                        while let Ok(observation) = self.seen.try_recv() {
-                            take(&mut attribution, &observation, &mut out);
-                        }
-                        out.extend(attribution.see(Seen::Traced(record)));
-                    }
-                    None => return,
-                },
-                changed = self.disturbed.changed() => match changed {
-                    Ok(()) => {
-                        let rules = self.disturbed.borrow_and_update().clone();
-                        out.push(Event::Disturbed { rules });
-                    }
-                    Err(_) => return,
-                },
-                () = over(attribution.due()) => out.extend(attribution.elapsed(Timestamp::now())),
-                line = self.lines.recv() => match line {
-                    Some(line) => out.extend(attribution.see(line)),
-                    None => return,
-                },
+            // A call that was answered before the process, or anybody, said this comes first.
+            let before = if let Heard::Seen(seen) = &heard { seen } else { &self.seen.take() };
+            for observation in before {
+                take(&mut attribution, observation, &mut out);
+            }
+            match heard {
+                Heard::Seen(_) => {}
+                Heard::Starts(files, sources) => attribution.starting(files, sources, Timestamp::now()),
+                Heard::Told(seen) => out.extend(attribution.see(*seen)),
+                Heard::Disturbed(rules) => out.push(Event::Disturbed { rules }),
+                Heard::Elapsed => out.extend(attribution.elapsed(Timestamp::now())),
             }
             let dropped = self.dropped.swap(0, Ordering::Relaxed);
             if dropped > 0 {
@@ -340,6 +323,32 @@ impl Sources {
             }
         }
     }
+
+    /// `None` once whoever began this is gone.
+    async fn next(&mut self, due: Option<Timestamp>, looked: &mut Option<Instant>) -> Option<Heard> {
+        tokio::select! {
+            biased;
+            start = self.starting.recv() => start.map(|(files, sources)| Heard::Starts(files, sources)),
+            seen = self.seen.next(looked) => Some(Heard::Seen(seen)),
+            record = self.records.recv() => record.map(|record| Heard::Told(Box::new(Seen::Traced(record)))),
+            changed = self.disturbed.changed() => {
+                changed.ok()?;
+                Some(Heard::Disturbed(self.disturbed.borrow_and_update().clone()))
+            }
+            () = over(due) => Some(Heard::Elapsed),
+            line = self.lines.recv() => line.map(|line| Heard::Told(Box::new(line))),
+        }
+    }
+}
+
+/// What the task hears.
+enum Heard {
+    Seen(Vec<Observation>),
+    Starts(Vec<String>, u64),
+    Told(Box<Seen>),
+    Disturbed(Vec<FaultRule>),
+    /// A time is over that the passes waited for.
+    Elapsed,
 }
 
 /// Whether a read without the id of a pass is one of a watch, or of what the API server serves. A list in pages, and one that may be
@@ -382,12 +391,23 @@ fn lost(calls: u64) -> Event {
 
 fn take(attribution: &mut Attribution, observation: &Observation, out: &mut Vec<Event>) {
     match observation {
-        Observation::Answered(exchange) if fills_cache(&exchange.asked) => {
-            for event in listed(exchange) {
+        Observation::Answered(exchange) => {
+            let mut call = call(exchange);
+            let fills_cache = fills_cache(&exchange.asked);
+            // A program without caches, too, lists a kind before it watches it.
+            let is_list = |answer: &&Value| answer["items"].is_array();
+            let list = match exchange.asked.method == "GET" {
+                true if fills_cache => call.answered.take(),
+                true => call.answered.as_ref().filter(is_list).cloned(),
+                false => None,
+            };
+            for event in list.map(|list| listed(exchange, list)).unwrap_or_default() {
                 out.extend(attribution.see(Seen::Event(event)));
             }
+            if !fills_cache {
+                out.extend(attribution.see(Seen::Call(call)));
+            }
         }
-        Observation::Answered(exchange) => out.extend(attribution.see(Seen::Call(call(exchange)))),
         Observation::Delivered(delivery) => {
             for event in delivered(delivery) {
                 out.extend(attribution.see(Seen::Event(event)));
@@ -414,8 +434,7 @@ fn call(exchange: &Exchange) -> ObservedCall {
 }
 
 /// The objects of a list, each with its kind, which a list in JSON says but once.
-fn listed(exchange: &Exchange) -> Vec<ObservedEvent> {
-    let Some(mut list) = exchange.answer.value() else { return Vec::new() };
+fn listed(exchange: &Exchange, mut list: Value) -> Vec<ObservedEvent> {
     let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
     let kind = list["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).map(str::to_owned);
     let at = exchange.asked.at.checked_add(exchange.took).unwrap_or(exchange.asked.at);

@@ -109,6 +109,10 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
     };
     // What is there already when its watch begins has the start as its cause.
     create("early", json!({"copies": 0})).await;
+    // One that another run of the program has handled: this one lists it and leaves it alone.
+    let handled = json!({"apiVersion": "demo.dev/v1", "kind": "Note", "spec": {"copies": 0}, "metadata": {"name": "handled",
+        "annotations": {"kopf.zalando.org/last-handled-configuration": "{\"spec\":{\"copies\":0}}\n"}}});
+    notes.create(&PostParams::default(), &serde_json::from_value(handled).unwrap()).await.unwrap();
     // The program tells of itself with its first pass.
     opdev
         .wait("the level", 0, |event| match event {
@@ -154,6 +158,12 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
     })
     .await;
     assert_eq!(fields_of(&second.causes[0]), [".spec.copies"], "{:?}", second.causes);
+    let mark = opdev.mark();
+    let wider = Patch::Merge(json!({"spec": {"copies": 1}}));
+    notes.patch("handled", &PatchParams::default(), &wider).await.unwrap();
+    let first =
+        pass(&opdev, "the first pass of an older object", mark, |pass| pass.object.name == "handled").await;
+    assert_eq!(fields_of(&first.causes[0]), [".spec.copies"], "{:?}", first.causes);
 
     // What failed says why, and the next try says which one it is.
     let mark = opdev.mark();
