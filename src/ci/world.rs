@@ -451,6 +451,9 @@ pub(super) fn all_waits(state: &State) -> Vec<String> {
     if queue.backing_off > 0 {
         found.push("a reconcile that failed waits for its next try".to_owned());
     }
+    for (object, pass) in waiting::unseen(state) {
+        found.push(format!("{object}, which reconcile #{pass} has created, has not been seen yet"));
+    }
     // Objects of the cluster are everybody's where the operator has a namespace of its own.
     let everywhere = state.started.as_ref().is_none_or(|started| started.all_namespaces);
     for seen in state.objects.custom().filter(|seen| everywhere || seen.key.namespace.is_some()) {

@@ -2,7 +2,7 @@
 
 use super::tests::{cr, lose, memcached, owned, pass, see, sources};
 use super::{Seen, State, conditions::Truth, deletion, waiting};
-use crate::event::{Event, KindHealth, Outcome, Requeue};
+use crate::event::{Action, Event, KindHealth, ObjectChange, Outcome, Requeue};
 use opdev_object::meta::ObjectRef;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -63,6 +63,38 @@ fn what_holds_an_object_up_is_named() {
     );
     see(&mut state, &pod);
     assert_eq!(waits(&state, &pod), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_reconcile_has_created_is_waited_for_until_a_watch_has_shown_it() {
+    let mut state = memcached();
+    let change = |object: &Value| ObjectChange {
+        object: ObjectRef::of(object).unwrap(),
+        action: Action::Created,
+        changes: Vec::new(),
+        taken_from: Vec::new(),
+    };
+    let (mut elsewhere, child) = (cr("far"), cr("child"));
+    elsewhere["metadata"]["namespace"] = "another".into();
+    let pod = owned("v1", "Pod", "web-1", &child, json!({}));
+    let mut made = pass(7, "a", Outcome::Installed);
+    made.objects = vec![change(&child), change(&elsewhere), change(&pod)];
+    state.reduce(Event::Reconciled(Arc::new(made)));
+    let key = ObjectRef::of(&child).unwrap().key();
+    assert_eq!(
+        waiting::unseen(&state),
+        [(key, 7)],
+        "pods have no reconciles, and another namespace may not be watched"
+    );
+    see(&mut state, &child);
+    assert!(waiting::unseen(&state).is_empty());
+    assert!(
+        waits(&state, &child)
+            .iter()
+            .any(|wait| wait == "its first reconcile" || wait.contains("CustomResource"))
+    );
+    lose(&mut state, &child);
+    assert!(waiting::unseen(&state).is_empty(), "what has come and gone is no longer to come");
 }
 
 #[test]

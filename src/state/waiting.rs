@@ -3,8 +3,9 @@
 
 use super::health::Level;
 use super::{Seen, State, tree};
-use crate::event::{KindHealth, Outcome, Reconcile, words};
+use crate::event::{Action, KindHealth, ObjectChange, Outcome, Reconcile, words};
 use jiff::Timestamp;
+use opdev_object::meta::ObjectKey;
 use serde_json::Value;
 
 /// Owned objects that are named one by one.
@@ -45,6 +46,27 @@ pub fn of(state: &State, seen: &Seen) -> Vec<Wait> {
         waits.push(Wait::new(health.level, what.trim_end(), health.detail.unwrap_or_default()));
     }
     waits
+}
+
+/// Custom resources that reconciles have created and no watch has shown yet, each with the reconcile. Until a watch shows
+/// them nobody reconciles them, and nothing else says that something is to come.
+pub fn unseen(state: &State) -> Vec<(ObjectKey, u64)> {
+    let mut found = Vec::new();
+    for pass in state.history.all() {
+        // Another namespace may be one that nobody watches.
+        let near = |change: &&ObjectChange| {
+            change.object.namespace.is_none() || change.object.namespace == pass.object.namespace
+        };
+        let created = pass.objects.iter().filter(|change| change.action == Action::Created).filter(near);
+        for object in created.map(|change| &change.object) {
+            let key = object.key();
+            let is_seen = state.objects.get(&key).is_some() || state.archive.gone_of(&key).is_some();
+            if state.is_custom(&object.gvk.group, &object.gvk.kind) && !is_seen {
+                found.push((key, pass.id));
+            }
+        }
+    }
+    found
 }
 
 /// Its kind: served, reconciled, held.
