@@ -2,7 +2,6 @@
 //! Knows a client, never what is behind it; reads no files. Read `manager`, then `queue`, `watch` and `reconcile`.
 
 mod api;
-pub(crate) mod busy;
 pub mod deadline;
 mod discovery;
 mod echo;

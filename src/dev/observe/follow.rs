@@ -13,9 +13,8 @@ use crate::dev::api::{escaped, object_path, plural_path};
 use crate::event::{
     Body, Event, Level, Notice, ObjectGone, ObjectSeen, UnrelatedObject, UnrelatedSeen, mask,
 };
-use crate::operator::busy::Busy;
 use crate::tap::EventSink;
-use futures::{AsyncBufReadExt as _, FutureExt as _, pin_mut};
+use futures::{AsyncBufReadExt as _, pin_mut};
 use http::Request;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 use jiff::Timestamp;
@@ -335,17 +334,10 @@ impl Kind {
         pin_mut!(lines);
         self.adopt(known).await;
         let mut line = Vec::new();
-        let (mut busy, mut rest) = (Busy::default(), None);
         loop {
-            // What was read of a line stays in it while something else comes first.
-            let read = async {
-                if let Some(until) = rest {
-                    tokio::time::sleep_until(until).await;
-                }
-                lines.read_until(b'\n', &mut line).await
-            };
             tokio::select! {
-                read = read => {
+                // What was read of a line stays in it while something else comes first.
+                read = lines.read_until(b'\n', &mut line) => {
                     read.map_err(|error| Failure::Lost(error.to_string()))?;
                     if !line.ends_with(b"\n") {
                         return Ok(());
@@ -354,15 +346,6 @@ impl Kind {
                     *failures = 0;
                     line.clear();
                     line.shrink_to(BUFFER);
-                    busy.came(Instant::now());
-                    rest = match busy.rest(Instant::now()) {
-                        Some(until) => match lines.fill_buf().now_or_never() {
-                            Some(Ok(_)) => None,
-                            Some(Err(error)) => return Err(Failure::Lost(error.to_string())),
-                            None => Some(until.into()),
-                        },
-                        None => None,
-                    };
                 }
                 Ok(()) = self.attention.looked_at.changed() => self.look(known).await,
                 Ok(()) = changes.changed() => {

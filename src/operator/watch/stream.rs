@@ -6,11 +6,10 @@ use super::merged::Merged;
 use super::pauses::Pauses;
 use super::watched_object::Sent;
 use crate::operator::api::ApiError;
-use crate::operator::busy::Busy;
 use crate::operator::discovery::{Discovery, Resource};
 use crate::operator::missing_right::FORBIDDEN_PAUSE;
+use futures::StreamExt;
 use futures::stream::select_all;
-use futures::{FutureExt as _, Stream, StreamExt};
 use kube::api::Api;
 use kube::runtime::watcher::{self, Config, watcher};
 use opdev_object::meta::{self, Gvk, ObjectRef};
@@ -175,9 +174,7 @@ impl Streams {
             events.map(move |event| (place, event)).boxed()
         });
         let mut events = select_all(watchers);
-        let mut busy = Busy::default();
-        while let Some((place, event)) = next(&mut events, &busy).await {
-            busy.came(Instant::now());
+        while let Some((place, event)) = events.next().await {
             let raw = match event {
                 Ok(event) => raw(event, resource),
                 Err(error) if is_not_served(&error) => return Ended::NotServed,
@@ -203,17 +200,6 @@ impl Streams {
         }
         Ended::Lost
     }
-}
-
-/// The next event: at once where it is there, else after the rest of a busy stream.
-async fn next<T>(events: &mut (impl Stream<Item = T> + Unpin), busy: &Busy) -> Option<T> {
-    if let Some(there) = events.next().now_or_never() {
-        return there;
-    }
-    if let Some(until) = busy.rest(Instant::now()) {
-        tokio::time::sleep_until(until.into()).await;
-    }
-    events.next().await
 }
 
 fn api(client: &kube::Client, resource: &Resource, namespace: Option<&str>) -> Api<Sent> {
