@@ -50,6 +50,7 @@ impl ObservationQueue {
     /// up for something else and begun again.
     pub(super) async fn next(&self, looked: &mut Option<Instant>) -> Vec<Observation> {
         loop {
+            self.sleeps.store(false, Ordering::Release);
             if let Some(last) = *looked {
                 sleep_until(last + PACE).await;
             }
@@ -63,7 +64,6 @@ impl ObservationQueue {
             if self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
                 self.woken.notified().await;
             }
-            self.sleeps.store(false, Ordering::Release);
             *looked = None;
         }
     }
@@ -105,9 +105,9 @@ mod tests {
                 while !bringing.push(observation(number)) {
                     std::thread::yield_now();
                 }
-                // Now and then the task has time to fall asleep.
-                if number % 2_000 == 0 {
-                    std::thread::sleep(2 * PACE);
+                // Now and then the task falls asleep.
+                while number % 2_000 == 0 && !bringing.sleeps.load(Ordering::Acquire) {
+                    std::thread::yield_now();
                 }
             }
         });

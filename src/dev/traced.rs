@@ -396,10 +396,12 @@ fn take(attribution: &mut Attribution, observation: &Observation, out: &mut Vec<
             let fills_cache = fills_cache(&exchange.asked);
             // A program without caches, too, lists a kind before it watches it.
             let is_list = |answer: &&Value| answer["items"].is_array();
-            let list = match exchange.asked.method == "GET" {
-                true if fills_cache => call.answered.take(),
-                true => call.answered.as_ref().filter(is_list).cloned(),
-                false => None,
+            let list = if fills_cache {
+                call.answered.take()
+            } else if exchange.asked.method == "GET" {
+                call.answered.as_ref().filter(is_list).cloned()
+            } else {
+                None
             };
             for event in list.map(|list| listed(exchange, list)).unwrap_or_default() {
                 out.extend(attribution.see(Seen::Event(event)));
