@@ -74,7 +74,8 @@ fn what_a_reconcile_has_created_is_waited_for_until_a_watch_has_shown_it() {
         changes: Vec::new(),
         taken_from: Vec::new(),
     };
-    let (mut elsewhere, child) = (cr("far"), cr("child"));
+    let (root, mut elsewhere, child) = (cr("a"), cr("far"), cr("child"));
+    see(&mut state, &root);
     elsewhere["metadata"]["namespace"] = "another".into();
     let pod = owned("v1", "Pod", "web-1", &child, json!({}));
     let mut made = pass(7, "a", Outcome::Installed);
@@ -88,13 +89,15 @@ fn what_a_reconcile_has_created_is_waited_for_until_a_watch_has_shown_it() {
     );
     see(&mut state, &child);
     assert!(waiting::unseen(&state).is_empty());
-    assert!(
-        waits(&state, &child)
-            .iter()
-            .any(|wait| wait == "its first reconcile" || wait.contains("CustomResource"))
-    );
+    assert!(!waits(&state, &child).is_empty(), "nobody has reconciled it yet");
     lose(&mut state, &child);
     assert!(waiting::unseen(&state).is_empty(), "what has come and gone is no longer to come");
+    let mut more = pass(8, "a", Outcome::Upgraded);
+    more.objects = vec![change(&cr("another"))];
+    state.reduce(Event::Reconciled(Arc::new(more)));
+    assert_eq!(waiting::unseen(&state).len(), 1);
+    lose(&mut state, &root);
+    assert!(waiting::unseen(&state).is_empty(), "what its owner had made goes with it");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::event::{Action, KindHealth, ObjectChange, Outcome, Reconcile, words};
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Owned objects that are named one by one.
 const MOST: usize = 12;
@@ -49,19 +50,21 @@ pub fn of(state: &State, seen: &Seen) -> Vec<Wait> {
 }
 
 /// Custom resources that reconciles have created and no watch has shown yet, each with the reconcile. Until a watch shows
-/// them nobody reconciles them, and nothing else says that something is to come.
+/// them nobody reconciles them, and nothing else says that something is to come. Reconciles of what has gone are left out: what
+/// they created goes, too.
 pub fn unseen(state: &State) -> Vec<(ObjectKey, u64)> {
     let mut found = Vec::new();
-    for pass in state.history.all() {
+    let is_there = |pass: &&Arc<Reconcile>| state.objects.get(&pass.object.key()).is_some();
+    for pass in state.history.all().iter().filter(is_there) {
         // Another namespace may be one that nobody watches.
         let near = |change: &&ObjectChange| {
             change.object.namespace.is_none() || change.object.namespace == pass.object.namespace
         };
         let created = pass.objects.iter().filter(|change| change.action == Action::Created).filter(near);
-        for object in created.map(|change| &change.object) {
+        let objects = created.map(|change| &change.object);
+        for object in objects.filter(|object| state.is_custom(&object.gvk.group, &object.gvk.kind)) {
             let key = object.key();
-            let is_seen = state.objects.get(&key).is_some() || state.archive.gone_of(&key).is_some();
-            if state.is_custom(&object.gvk.group, &object.gvk.kind) && !is_seen {
+            if state.objects.get(&key).is_none() && state.archive.gone_of(&key).is_none() {
                 found.push((key, pass.id));
             }
         }
