@@ -6,7 +6,7 @@
 mod inner_loop;
 
 use inner_loop::Opdev;
-use opdev::event::{Event, Outcome, Request};
+use opdev::event::{Event, ObjectTask, Outcome};
 use std::time::{Duration, Instant};
 
 #[path = "../tests/it/gadget.rs"]
@@ -68,7 +68,7 @@ async fn api_ready() -> Vec<Duration> {
 async fn saves() -> Vec<Duration> {
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     let mut times = Vec::new();
     for run in 0..RUNS {

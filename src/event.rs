@@ -53,7 +53,10 @@ pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, ReconcileStarted,
     Relation, ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,
 };
-pub use request::{NewFrom, PodFailure, Propagation, Request, RequestId, RequestOutcome};
+pub use request::{
+    ClusterTask, DraftTask, NewFrom, ObjectTask, OperatorTask, PodFailure, ProjectTask, Propagation, Request,
+    RequestId, RequestOutcome, SessionRequest, SourcesTask, Task, ViewRequest,
+};
 pub use traced_pass::{CachedRead, FindingKind, OwnWrite, PassFinding, ProcessPass};
 pub use user_command::{ProgramRun, UserCommand};
 pub use values::{EffectiveValue, ValueFrom, ValuesExplained};

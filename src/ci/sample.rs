@@ -6,7 +6,7 @@ use super::report::{Case, Outcome, Suite};
 use super::shared::inside;
 use super::world::{Setup, World, all_waits, held, waits};
 use crate::dev::api::{NotServed, resource_of};
-use crate::event::{Action, KindHealth, Propagation, Request, words};
+use crate::event::{Action, KindHealth, ObjectTask, OperatorTask, Propagation, words};
 use crate::process::{small_text, unreadable};
 use crate::state::{State, tree};
 use anyhow::{Context as _, Result, anyhow};
@@ -137,7 +137,7 @@ impl Run<'_> {
         let began = Instant::now();
         let before = inventory(&self.world.client, self.world.own_namespace()).await;
         let path = self.sample.path.clone();
-        let applied = self.world.ask(Request::Apply { path }, limit).await.and(before);
+        let applied = self.world.ask(ObjectTask::Apply { path }, limit).await.and(before);
         let applied = match applied {
             Ok(before) => self.name_namespaces().await.map(|()| before),
             Err(error) => Err(error),
@@ -194,7 +194,7 @@ impl Run<'_> {
             return true;
         }
         for object in asked {
-            if let Err(error) = self.world.ask(Request::Check { object }, self.limit).await {
+            if let Err(error) = self.world.ask(OperatorTask::Check { object }, self.limit).await {
                 return self.note(NAME, began, Err(error.into()));
             }
         }
@@ -232,7 +232,7 @@ impl Run<'_> {
 
     async fn samples_before(&mut self) -> Result<(), Wrong> {
         for path in &self.sample.first {
-            self.world.ask(Request::Apply { path: path.clone() }, self.limit).await?;
+            self.world.ask(ObjectTask::Apply { path: path.clone() }, self.limit).await?;
         }
         self.rest(all_waits).await
     }
@@ -271,7 +271,7 @@ impl Run<'_> {
     async fn deleted(&mut self) -> Result<(), Wrong> {
         for object in self.objects.clone().into_iter().rev() {
             let key = object.key();
-            let request = Request::Delete { object, propagation: Propagation::Background, grace: None };
+            let request = ObjectTask::Delete { object, propagation: Propagation::Background, grace: None };
             self.world.ask(request, self.limit).await?;
             let gone = |state: &State| state.objects.get(&key).is_none().then_some(());
             let Err(state) = self.world.until(self.limit, gone).await else { continue };

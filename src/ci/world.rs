@@ -11,7 +11,8 @@ use crate::dev::private_folder::{PrivateFolder, STATE};
 use crate::dev::project::Project;
 use crate::dev::trust::Trust;
 use crate::event::{
-    Event, KindHealth, LoopFound, ProcessState, Reconcile, Request, RequestId, RequestOutcome, words,
+    Event, KindHealth, LoopFound, ObjectTask, ProcessState, Reconcile, Request, RequestId, RequestOutcome,
+    Task, words,
 };
 use crate::operator::manager::Settings;
 use crate::state::{State, waiting};
@@ -222,11 +223,12 @@ impl World {
     ///
     /// # Errors
     /// What was refused, or that no answer came in time.
-    pub(super) async fn ask(&mut self, request: Request, within: Duration) -> Result<String> {
+    pub(super) async fn ask(&mut self, task: impl Into<Task>, within: Duration) -> Result<String> {
         self.next += 1;
         let id = self.next;
-        let applies = matches!(request, Request::Apply { .. });
-        self.ask.send((id, request)).await.map_err(|_| anyhow!("the operator has stopped"))?;
+        let task = task.into();
+        let applies = matches!(task, Task::Object(ObjectTask::Apply { .. }));
+        self.ask.send((id, Request::Task(task))).await.map_err(|_| anyhow!("the operator has stopped"))?;
         let mut news = self.news.clone();
         let answer = async {
             loop {

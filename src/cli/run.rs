@@ -17,7 +17,7 @@ use crate::dev::project::{NoProject, Project};
 use crate::dev::settings;
 use crate::dev::trust::{self, Store, Trust};
 use crate::dev::user_settings;
-use crate::event::{Event, FaultRule, OnExit, Request, RequestId};
+use crate::event::{Event, FaultRule, OnExit, ProjectTask, Request, RequestId};
 use crate::operator::end_programs;
 use crate::operator::manager::{HelmCompat, Settings};
 use crate::state::{Limits, State};
@@ -208,7 +208,7 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     };
     if args.build_dependencies && chart_dependencies::are_missing(&project) {
         // Nothing else is in the queue yet, which has room.
-        let _ = ask.try_send((AT_START, Request::FetchDependencies));
+        let _ = ask.try_send((AT_START, ProjectTask::FetchDependencies.into()));
     }
     let allowed = (trust, allow_contexts);
     let input = input(args, (project, allowed), events, requests, &shutdown, (&log, state_folder, began));

@@ -28,9 +28,9 @@ use super::service_account::RoleSync;
 use super::trust::{self, Trust};
 use crate::dev::ask::Ask;
 use crate::event::{
-    Asker, Event, Level, OnExit, Permission, Protection, Request, RequestId, RequestOutcome, Started,
+    Asker, Event, FaultRule, Level, ObjectTask, OnExit, Permission, Protection, Request, RequestId,
+    RequestOutcome, SessionRequest, SourcesTask, Started, Task, ViewRequest, words,
 };
-use crate::event::{FaultRule, words};
 use crate::operator::manager::{ManagerInput, ManagerRequest, Settings};
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
@@ -134,8 +134,11 @@ pub async fn run(mut input: Input) -> Result<()> {
         reading = read(&input, &options, &programs);
         // What was asked for was about the cluster that was left, but for the wish to stop.
         while let Ok((_, request)) = requests.try_recv() {
-            if let Request::Quit { .. } | Request::Leave { .. } = request {
-                input.shutdown.cancel();
+            match request {
+                Request::Session(SessionRequest::Quit { .. } | SessionRequest::Leave { .. }) => {
+                    input.shutdown.cancel();
+                }
+                Request::Session(SessionRequest::Switch { .. }) | Request::Task(_) | Request::View(_) => {}
             }
         }
     }
@@ -360,46 +363,22 @@ impl Running {
                     }
                 }
                 request = requests.recv() => match request {
-                    Some((_, Request::Quit { by })) => break Why::Stop { by, how },
                     None => break Why::Stop { by: Asker::Signal, how },
-                    Some((_, Request::Leave { how })) => break Why::Stop { by: Asker::User, how },
-                    Some((id, Request::Switch { to, how })) => {
+                    Some((_, Request::Session(SessionRequest::Quit { by }))) => break Why::Stop { by, how },
+                    Some((_, Request::Session(SessionRequest::Leave { how }))) => {
+                        break Why::Stop { by: Asker::User, how };
+                    }
+                    Some((id, Request::Session(SessionRequest::Switch { to, how }))) => {
                         let next = Opening::begin(id, (to, how), &self.here, self.opener.clone());
                         self.begin(&mut opening, next).await;
                     }
-                    Some((_, Request::Cancel { id })) if opening.as_ref().is_some_and(|one| one.id == id) => {
+                    Some((_, Request::Task(Task::Cancel { id })))
+                        if opening.as_ref().is_some_and(|one| one.id == id) =>
+                    {
                         self.stay(&mut opening).await;
                     }
-                    Some((_, Request::ListPaths { typed })) => {
-                        let handler = self.handler.clone();
-                        let listing = async move { handler.list_paths(typed).await };
-                        self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(listing));
-                    }
-                    Some((_, Request::ListFiles)) => {
-                        let handler = self.handler.clone();
-                        let listing = async move { handler.list_files().await };
-                        self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(listing));
-                    }
-                    Some((_, Request::ExplainValues { object })) => {
-                        let handler = self.handler.clone();
-                        let explaining = async move { handler.explain_values(object).await };
-                        self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(explaining));
-                    }
-                    Some((id, Request::Reload)) => {
-                        // What was refused for want of a right is tried again, too.
-                        self.awake.send_modify(|count| *count += 1);
-                        let _ = self.handler.operator.send(ManagerRequest::Connection { lost: false }).await;
-                        self.dispatch(id, Request::Reload);
-                    }
-                    Some((_, Request::Remember { borders })) => {
-                        self.tasks.spawn_blocking(move || preferences::remember(borders));
-                    }
-                    Some((_, Request::PodLogs { sources })) => self.pod_logs.follow(&sources),
-                    Some((_, Request::Look { object })) => self.observer.look_at(object),
-                    Some((_, Request::ShowTable { table })) => self.kind_tables.show(table),
-                    Some((_, Request::ReadRow { object })) => self.kind_tables.read_row(object),
-                    Some((_, Request::ListKinds)) => self.kind_tables.list_kinds(),
-                    Some((id, request)) => self.dispatch(id, request),
+                    Some((id, Request::Task(task))) => self.dispatch(id, task).await,
+                    Some((_, Request::View(request))) => self.show(request),
                 },
             }
         };
@@ -428,21 +407,51 @@ impl Running {
             let applying = async move {
                 // Who is gone keeps nobody waiting.
                 let _ = awaited.wait_for(|waits| !waits).await;
-                handler.carry_out(id, Request::Apply { path }).await;
+                handler.carry_out(id, ObjectTask::Apply { path }.into()).await;
             };
-            self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(applying));
+            self.run_beside(applying);
         }
     }
 
-    /// Requests run beside each other; each is announced and answered by events.
-    fn dispatch(&self, id: RequestId, request: Request) {
-        if self.programs.takes(id, &request, &self.sources.borrow(), &self.events) {
+    /// Tasks run beside each other; each is announced and answered by events.
+    async fn dispatch(&self, id: RequestId, task: Task) {
+        if let Task::Sources(SourcesTask::Reload) = task {
+            // What was refused for want of a right is tried again, too.
+            self.awake.send_modify(|count| *count += 1);
+            let _ = self.handler.operator.send(ManagerRequest::Connection { lost: false }).await;
+        }
+        if self.programs.takes(id, &task, &self.sources.borrow(), &self.events) {
             return;
         }
         let handler = self.handler.clone();
-        let shutdown = self.shutdown.clone();
-        self.tasks
-            .spawn(shutdown.run_until_cancelled_owned(async move { handler.carry_out(id, request).await }));
+        self.run_beside(async move { handler.carry_out(id, task).await });
+    }
+
+    /// Reads what the screen asks for.
+    fn show(&mut self, request: ViewRequest) {
+        let handler = self.handler.clone();
+        match request {
+            ViewRequest::PodLogs { sources } => self.pod_logs.follow(&sources),
+            ViewRequest::Look { object } => self.observer.look_at(object),
+            ViewRequest::ShowTable { table } => self.kind_tables.show(table),
+            ViewRequest::ReadRow { object } => self.kind_tables.read_row(object),
+            ViewRequest::ListKinds => self.kind_tables.list_kinds(),
+            ViewRequest::ListPaths { typed } => {
+                self.run_beside(async move { handler.list_paths(typed).await });
+            }
+            ViewRequest::ListFiles => self.run_beside(async move { handler.list_files().await }),
+            ViewRequest::ExplainValues { object } => {
+                self.run_beside(async move { handler.explain_values(object).await });
+            }
+            ViewRequest::Remember { borders } => {
+                self.tasks.spawn_blocking(move || preferences::remember(borders));
+            }
+        }
+    }
+
+    /// Runs until it is done, or until this cluster is left.
+    fn run_beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(work));
     }
 }
 

@@ -1,6 +1,6 @@
-//! Carries out what the user asks for. Every request is a task of its own: announced and answered by an event, and
-//! dropped where it is cancelled. Never reconciles; what it writes, it writes as field manager `opdev`.
-//! One file per group of requests: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`.
+//! Carries out the tasks that the user asks for. Each is announced and answered by an event, and dropped where it is
+//! cancelled. Never reconciles; what it writes, it writes as field manager `opdev`.
+//! One file per group of tasks: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`.
 //! `send` is the way to the API server.
 
 mod apply;
@@ -35,7 +35,7 @@ mod writing;
 pub(super) use draft::Drafts;
 pub(super) use tasks::Tasks;
 pub(super) use undo_list::UndoList;
-pub(super) use words::{of as in_words, told};
+pub(super) use words::told;
 
 use super::ask::Ask;
 use super::copies::Copies;
@@ -43,7 +43,10 @@ use super::guard::Guard;
 use super::project::Project;
 use super::service_account::Rules;
 use super::trust::Trust;
-use crate::event::{Event, Request, RequestFinished, RequestId, RequestOutcome, RequestStarted};
+use crate::event::{
+    ClusterTask, DraftTask, Event, ObjectTask, ProjectTask, RequestFinished, RequestId, RequestOutcome,
+    RequestStarted, SourcesTask, Task,
+};
 use crate::operator::manager::ManagerRequest;
 use crate::sources::Sources;
 use crate::tap::EventSink;
@@ -94,38 +97,34 @@ pub(super) struct Requests {
 const AT_ONCE: usize = 8;
 
 impl Requests {
-    /// Carries one request out and answers it.
-    pub(super) async fn carry_out(&self, id: RequestId, request: Request) {
+    /// Carries one task out and answers it.
+    pub(super) async fn carry_out(&self, id: RequestId, task: Task) {
         let begun = Instant::now();
-        let what = words::of(&request);
-        let started = RequestStarted {
-            id,
-            at: Timestamp::now(),
-            what: what.clone(),
-            lasting: matches!(request, Request::Run { .. }),
-        };
+        let what = task.words();
+        let started =
+            RequestStarted { id, at: Timestamp::now(), what: what.clone(), lasting: task.is_lasting() };
         self.events.emit(Event::RequestStarted(started)).await;
-        let outcome = match self.tasks.run(id, self.outcome(id, &request)).await {
+        let outcome = match self.tasks.run(id, self.outcome(id, &task)).await {
             Some(outcome) => outcome,
             None => {
-                if let Some(draft) = words::draft(&request) {
+                if let Some(draft) = task.draft() {
                     self.draft_cancelled(draft).await;
                 }
-                RequestOutcome::Cancelled { message: words::cancelled(&request).to_owned() }
+                RequestOutcome::Cancelled { message: task.once_cancelled().to_owned() }
             }
         };
         let finished = RequestFinished { id, at: Timestamp::now(), what, outcome, took: begun.elapsed() };
         self.events.emit(Event::RequestFinished(finished)).await;
     }
 
-    async fn outcome(&self, id: RequestId, request: &Request) -> RequestOutcome {
-        let result = match self.guard.refusal().filter(|_| words::writes(request)) {
+    async fn outcome(&self, id: RequestId, task: &Task) -> RequestOutcome {
+        let result = match self.guard.refusal().filter(|_| task.writes()) {
             Some(why) => Err(anyhow!("{why}")),
-            None => self.run(id, request).await,
+            None => self.run(id, task).await,
         };
         match result {
             Ok(done) => {
-                let what = done.what.unwrap_or_else(|| words::of(request));
+                let what = done.what.unwrap_or_else(|| task.words());
                 self.remember(what, done.undo).await;
                 if done.failed.is_empty() {
                     return RequestOutcome::Done { summary: done.summary, warnings: done.warnings };
@@ -133,8 +132,8 @@ impl Requests {
                 let well =
                     if done.summary.is_empty() { String::new() } else { format!("\ndone: {}", done.summary) };
                 let lacks = |why: &String| why.contains("Required value");
-                let hint = match request {
-                    Request::Apply { .. } if done.failed.iter().any(lacks) => {
+                let hint = match task {
+                    Task::Object(ObjectTask::Apply { .. }) if done.failed.iter().any(lacks) => {
                         "write what is required into the file and apply it again; `n` begins an object with all that its \
                          schema asks for"
                     }
@@ -144,95 +143,105 @@ impl Requests {
                 RequestOutcome::Failed { message, hint: Some(hint.to_owned()) }
             }
             Err(error) => {
-                RequestOutcome::Failed { message: words::told(&error), hint: words::hint(request, &error) }
+                RequestOutcome::Failed { message: words::told(&error), hint: words::hint(task, &error) }
             }
         }
     }
 
-    /// Boxed, because a bundle holds requests.
-    fn run<'a>(&'a self, id: RequestId, request: &'a Request) -> BoxFuture<'a, Result<Done>> {
+    /// Hands a task to the part that it belongs to. Boxed, because a bundle holds tasks.
+    fn run<'a>(&'a self, id: RequestId, task: &'a Task) -> BoxFuture<'a, Result<Done>> {
         async move {
-            match request {
-                Request::Apply { path } => self.apply(path).await,
-                Request::Scale { object, replicas } => self.scale(object, *replicas).await,
-                Request::Delete { object, propagation, grace } => {
-                    self.delete(object, *propagation, *grace).await
-                }
-                Request::DropFinalizers { object, finalizers } => {
-                    self.drop_finalizers(object, finalizers).await
-                }
-                Request::Reconcile { object } => self.reconcile(object).await,
-                Request::Pause { scope } => self.pause(scope.clone()).await,
-                Request::Resume { scope } => self.resume(scope.clone()).await,
-                Request::Step { object } => self.step(object.clone()).await,
-                Request::FailPod { pod, how } => self.fail_pod(pod, *how).await,
-                Request::Check { object } => self.check(object.clone()).await,
-                Request::ApplyHeld { id } => self.answer(id, true).await,
-                Request::DiscardHeld { id } => self.answer(id, false).await,
-                // `program` takes these where there is one.
-                Request::Disturb { .. } => Err(anyhow!(
-                    "the project has no program of its own; faults concern the calls of such a program"
-                )),
-                Request::HoldCharts { on } => {
-                    self.reloader.send(Ask::Hold { on: *on }).await.ok().context(GONE)?;
-                    Ok(Done::default())
-                }
-                Request::Trust { answer, permissions } => {
-                    Ok(Done::said(self.trust.answer(*answer, permissions, &self.events).await?))
-                }
-                Request::Reload => {
-                    self.trust.ask_again();
-                    self.reloader.send(Ask::Reload).await.ok().context(GONE)?;
-                    Ok(Done::default())
-                }
-                Request::Run { program } => self.run_program(program).await,
-                Request::SaveText { path, name, text } => self.save_text(path.as_deref(), name, text).await,
-                Request::Edit { object } => self.edit(id, object).await,
-                Request::New { from } => self.new_from(id, from).await,
-                Request::Edited { draft, problem } => self.edited(*draft, problem.as_deref()).await,
-                Request::Write { draft } => self.write_draft(*draft).await,
-                Request::Reopen { draft } => self.reopen(*draft).await,
-                Request::Discard { draft } => self.discard(*draft).await,
-                Request::AddRules => self.add_rules(id).await,
-                Request::FetchDependencies => self.fetch_dependencies().await,
-                Request::Undo { entry } => self.undo(id, *entry).await,
-                Request::Each { requests } => self.each(id, requests).await,
-                Request::Cancel { id } => {
+            match task {
+                Task::Object(task) => self.change_objects(task).await,
+                Task::Operator(task) => self.ask_operator(task).await,
+                Task::Draft(task) => self.go_on_with(id, task).await,
+                Task::Sources(task) => self.ask_reloader(task).await,
+                Task::Cluster(task) => self.change_cluster(task).await,
+                Task::Project(task) => self.change_project(task).await,
+                Task::Each { tasks } => self.each(id, tasks).await,
+                Task::Cancel { id } => {
                     let cancelled = self.tasks.cancel(*id);
                     cancelled.then(Done::default).context("it has ended already")
                 }
-                // Logs are a level, not a task, and leaving ends all tasks: `inner_loop` does these.
-                Request::PodLogs { .. }
-                | Request::Look { .. }
-                | Request::ShowTable { .. }
-                | Request::ReadRow { .. }
-                | Request::ListKinds
-                | Request::ListPaths { .. }
-                | Request::ListFiles
-                | Request::Remember { .. }
-                | Request::ExplainValues { .. }
-                | Request::Leave { .. }
-                | Request::Switch { .. }
-                | Request::Quit { .. } => Ok(Done::default()),
-                Request::Unlock { context } => {
-                    let said = self.guard.unlock(context).await?;
-                    self.copies.look().await;
-                    Ok(Done::said(said))
-                }
-                Request::Freeze { object } => Ok(Done::said(self.copies.freeze(object).await?)),
-                Request::Unfreeze { object } => Ok(Done::said(self.copies.unfreeze(object).await?)),
             }
         }
         .boxed()
     }
 
+    async fn change_objects(&self, task: &ObjectTask) -> Result<Done> {
+        match task {
+            ObjectTask::Apply { path } => self.apply(path).await,
+            ObjectTask::Scale { object, replicas } => self.scale(object, *replicas).await,
+            ObjectTask::Delete { object, propagation, grace } => {
+                self.delete(object, *propagation, *grace).await
+            }
+            ObjectTask::DropFinalizers { object, finalizers } => {
+                self.drop_finalizers(object, finalizers).await
+            }
+            ObjectTask::FailPod { pod, how } => self.fail_pod(pod, *how).await,
+        }
+    }
+
+    async fn go_on_with(&self, id: RequestId, task: &DraftTask) -> Result<Done> {
+        match task {
+            DraftTask::Edit { object } => self.edit(id, object).await,
+            DraftTask::New { from } => self.new_from(id, from).await,
+            DraftTask::AddRules => self.add_rules(id).await,
+            DraftTask::Undo { entry } => self.undo(id, *entry).await,
+            DraftTask::Edited { draft, problem } => self.edited(*draft, problem.as_deref()).await,
+            DraftTask::Write { draft } => self.write_draft(*draft).await,
+            DraftTask::Reopen { draft } => self.reopen(*draft).await,
+            DraftTask::Discard { draft } => self.discard(*draft).await,
+        }
+    }
+
+    async fn ask_reloader(&self, task: &SourcesTask) -> Result<Done> {
+        match task {
+            SourcesTask::Reload => {
+                self.trust.ask_again();
+                self.reloader.send(Ask::Reload).await.ok().context(GONE)?;
+                Ok(Done::default())
+            }
+            SourcesTask::ApplyHeld { id } => self.answer(id, true).await,
+            SourcesTask::DiscardHeld { id } => self.answer(id, false).await,
+            SourcesTask::HoldCharts { on } => {
+                self.reloader.send(Ask::Hold { on: *on }).await.ok().context(GONE)?;
+                Ok(Done::default())
+            }
+        }
+    }
+
+    async fn change_cluster(&self, task: &ClusterTask) -> Result<Done> {
+        let said = match task {
+            ClusterTask::Unlock { context } => {
+                let said = self.guard.unlock(context).await?;
+                self.copies.look().await;
+                said
+            }
+            ClusterTask::Freeze { object } => self.copies.freeze(object).await?,
+            ClusterTask::Unfreeze { object } => self.copies.unfreeze(object).await?,
+        };
+        Ok(Done::said(said))
+    }
+
+    async fn change_project(&self, task: &ProjectTask) -> Result<Done> {
+        match task {
+            ProjectTask::Run { program } => self.run_program(program).await,
+            ProjectTask::SaveText { path, name, text } => self.save_text(path.as_deref(), name, text).await,
+            ProjectTask::FetchDependencies => self.fetch_dependencies().await,
+            ProjectTask::Trust { answer, permissions } => {
+                Ok(Done::said(self.trust.answer(*answer, permissions, &self.events).await?))
+            }
+        }
+    }
+
     /// Carries out a bundle, some at once; one that fails does not stop the others.
-    async fn each(&self, id: RequestId, requests: &[Request]) -> Result<Done> {
-        let runs: Vec<BoxFuture<'_, _>> = requests.iter().map(|request| self.run(id, request)).collect();
+    async fn each(&self, id: RequestId, tasks: &[Task]) -> Result<Done> {
+        let runs: Vec<BoxFuture<'_, _>> = tasks.iter().map(|task| self.run(id, task)).collect();
         let results: Vec<Result<Done>> = futures::stream::iter(runs).buffered(AT_ONCE).collect().await;
         let mut done = Done::default();
         let mut well = 0;
-        for (request, result) in requests.iter().zip(results) {
+        for (task, result) in tasks.iter().zip(results) {
             match result {
                 Ok(one) => {
                     well += usize::from(one.failed.is_empty());
@@ -240,10 +249,10 @@ impl Requests {
                     done.failed.extend(one.failed);
                     done.undo.extend(one.undo);
                 }
-                Err(error) => done.failed.push(format!("{}: {}", words::of(request), words::told(&error))),
+                Err(error) => done.failed.push(format!("{}: {}", task.words(), words::told(&error))),
             }
         }
-        done.summary = format!("{} of {} ({})", well, requests.len(), words::each(requests));
+        done.summary = format!("{} of {} ({})", well, tasks.len(), Task::words_of_each(tasks));
         Ok(done)
     }
 

@@ -1,9 +1,12 @@
-//! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
+//! What one can ask of the inner loop, split by who carries it out. `task` has what is announced and answered by
+//! `RequestStarted` and `RequestFinished`, `words` what a task is called and whether it writes to the cluster.
 
-use super::{
-    Asker, Borders, Destination, DraftId, FaultRule, LogSource, OnExit, PauseScope, Permission, ProgramRun,
-    TableQuery, TrustAnswer,
-};
+mod task;
+mod words;
+
+pub use task::{ClusterTask, DraftTask, ObjectTask, OperatorTask, ProjectTask, SourcesTask, Task};
+
+use super::{Asker, Borders, Destination, LogSource, OnExit, TableQuery};
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
 
@@ -45,226 +48,68 @@ impl PodFailure {
     }
 }
 
-/// An imperative, from a key or from the command line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "request", rename_all = "camelCase")]
+/// An imperative, from a key or from the command line. Each variant belongs to one part of the inner loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Apply every object of a file or folder (server-side, field manager `opdev`).
-    Apply {
-        /// Path, relative to the project's root or absolute.
-        path: String,
-    },
-    /// Set the replicas of an object through its scale subresource, else through the field that holds them.
-    Scale {
-        /// Which object.
-        object: ObjectRef,
-        /// How many.
-        replicas: i32,
-    },
-    /// Delete an object.
-    Delete {
-        /// Which object.
-        object: ObjectRef,
-        /// What happens to its dependents.
-        propagation: Propagation,
-        /// Seconds that its containers get to end; `None` leaves it to the object.
-        grace: Option<u32>,
-    },
-    /// Remove finalizers of an object that is to go, whatever they wait for.
-    DropFinalizers {
-        /// Which object.
-        object: ObjectRef,
-        /// Which ones.
-        finalizers: Vec<String>,
-    },
-    /// Reconcile one object now.
-    Reconcile {
-        /// Which object.
-        object: ObjectRef,
-    },
-    /// Hold an object or a kind back: its causes collect, no pass begins.
-    Pause {
-        /// What.
-        scope: PauseScope,
-    },
-    /// Let an object or a kind go on.
-    Resume {
-        /// What.
-        scope: PauseScope,
-    },
-    /// Run exactly one pass for an object, paused or not.
-    Step {
-        /// Which object.
-        object: ObjectRef,
-    },
-    /// Follow the logs of these containers and of no others. A level: it is not announced, and answered by log lines.
+    /// Work with a begin and an end: `RequestStarted` announces it, `RequestFinished` answers it. `dev/requests` carries it
+    /// out, and `dev/program` what concerns the operator's own programs.
+    Task(Task),
+    /// Something to read for the screen, or to keep for it. It is not announced. Its answer is an event of its own. The
+    /// inner loop hands it to whoever reads.
+    View(ViewRequest),
+    /// Where opdev works, and when it stops. The inner loop does it.
+    Session(SessionRequest),
+}
+
+/// What the screen reads. A level replaces the one before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ViewRequest {
+    /// Follow the logs of these containers and of no others. A level, answered by log lines.
     PodLogs {
         /// Which; none leaves all.
         sources: Vec<LogSource>,
     },
-    /// Read this object whole, where only its metadata is watched, and keep it current, and no other one. A level: it is not
-    /// announced, and answered by `ObjectSeen`.
+    /// Read this object whole, where only its metadata is watched, and keep it current, and no other one. A level, answered
+    /// by `ObjectSeen`.
     Look {
         /// Which; none lets go.
         object: Option<ObjectRef>,
     },
-    /// Read the objects of a kind as the API server's table of them, and keep it current, and no other table. A level: it is not
-    /// announced, and answered by `TableChanged`.
+    /// Read the objects of a kind as the API server's table of them, and keep it current, and no other table. A level,
+    /// answered by `TableChanged`.
     ShowTable {
         /// Which; none lets go.
         table: Option<TableQuery>,
     },
-    /// Read the object of the table's selected row whole, and keep it current. A level: it is not announced, and answered by
-    /// `RowRead`.
+    /// Read the object of the table's selected row whole, and keep it current. A level, answered by `RowRead`.
     ReadRow {
         /// Which; none lets go.
         object: Option<ObjectRef>,
     },
-    /// Run a program: in the place of the screen, which the screen itself does, or beside it.
-    Run {
-        /// Which.
-        program: ProgramRun,
-    },
-    /// Save a text that the screen shows.
-    SaveText {
-        /// The file; none is one in `.opdev/saved`.
-        path: Option<String>,
-        /// The end of the name of a file in `.opdev/saved`.
-        name: String,
-        /// The text.
-        text: String,
-    },
-    /// Tell which kinds the API server serves. It is not announced, and answered by `KindsServed`.
+    /// Tell which kinds the API server serves. Answered by `KindsServed`.
     ListKinds,
-    /// Keep where the borders between the panes stand, for the next start. A level: it is neither announced nor answered.
-    Remember {
-        /// Where.
-        borders: Borders,
-    },
-    /// Make a pod of the embedded control plane fail, or let it recover.
-    FailPod {
-        /// Which pod.
-        pod: ObjectRef,
-        /// How; `None` lets it recover.
-        how: Option<PodFailure>,
-    },
-    /// Run two passes for an object; fails where the second one writes anything.
-    Check {
-        /// Which object.
-        object: ObjectRef,
-    },
-    /// Let a held change through.
-    ApplyHeld {
-        /// The `id` of the held change.
-        id: String,
-    },
-    /// Drop a held change: what serves goes on serving.
-    DiscardHeld {
-        /// The `id` of the held change.
-        id: String,
-    },
-    /// Let saved charts wait for the user's word from now on, or go live at once again.
-    HoldCharts {
-        /// Whether they wait.
-        on: bool,
-    },
-    /// Disturb the calls of the operator's own program: these rules replace those before; none ends it.
-    Disturb {
-        /// Which faults, for which calls.
-        rules: Vec<FaultRule>,
-    },
-    /// Answer what the project wants beyond rendering and applying.
-    Trust {
-        /// The answer.
-        answer: TrustAnswer,
-        /// What the user saw: the answer is about nothing else.
-        permissions: Vec<Permission>,
-    },
-    /// Open an object in the editor; the answer is a draft.
-    Edit {
-        /// Which object.
-        object: ObjectRef,
-    },
-    /// Open a text for a new object in the editor.
-    New {
-        /// What the text begins with.
-        from: NewFrom,
-    },
-    /// The editor has ended; its file is to be read.
-    Edited {
-        /// Which draft.
-        draft: DraftId,
-        /// Why the text is not to be used: the editor did not start, or said so.
-        problem: Option<String>,
-    },
-    /// Write what a draft holds.
-    Write {
-        /// Which draft.
-        draft: DraftId,
-    },
-    /// Open a draft's text in the editor once more, on top of what is there now.
-    Reopen {
-        /// Which draft.
-        draft: DraftId,
-    },
-    /// Drop a draft.
-    Discard {
-        /// Which draft.
-        draft: DraftId,
-    },
-    /// Undo something; the answer is a draft that shows what would change.
-    Undo {
-        /// The `id` in the list of what can be undone.
-        entry: u64,
-    },
-    /// Allow writes to a cluster that is not clearly local.
-    Unlock {
-        /// The context's name, as the user typed it.
-        context: String,
-    },
-    /// Scale a copy of the operator on the cluster to 0 until opdev ends.
-    Freeze {
-        /// Its Deployment.
-        object: ObjectRef,
-    },
-    /// Give a frozen copy its replicas back.
-    Unfreeze {
-        /// Its Deployment.
-        object: ObjectRef,
-    },
-    /// Add the rules that the operator's role lacks to its file; the answer is a draft that shows the change.
-    AddRules,
-    /// Download what charts of `watches.yaml` depend on and lack.
-    FetchDependencies,
-    /// Read all files again, as if each had been saved.
-    Reload,
-    /// Several requests as one; one that fails does not stop the others.
-    Each {
-        /// Which.
-        requests: Vec<Request>,
-    },
-    /// Drop a request that is under way.
-    Cancel {
-        /// Which.
-        id: RequestId,
-    },
     /// Tell which files and folders a typed path may lead to.
     ListPaths {
         /// What was typed.
         typed: String,
     },
-    /// Tell which files the project has. It is not announced, and answered by `FilesListed`.
+    /// Tell which files the project has. Answered by `FilesListed`.
     ListFiles,
     /// Tell the effective values of a custom resource that a chart feeds, and where each comes from.
     ExplainValues {
         /// Which object.
         object: ObjectRef,
     },
-    /// Stop opdev, after something was done about the custom resources.
-    Leave {
-        /// What.
-        how: OnExit,
+    /// Keep where the borders between the panes stand, for the next start. A level without an answer.
+    Remember {
+        /// Where.
+        borders: Borders,
     },
+}
+
+/// What concerns opdev itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionRequest {
     /// Go on working on another cluster. Nothing changes here until that one answers; then something is done about the
     /// custom resources, and everything begins anew there.
     Switch {
@@ -273,11 +118,34 @@ pub enum Request {
         /// What becomes of the custom resources here.
         how: OnExit,
     },
+    /// Stop opdev, after something was done about the custom resources.
+    Leave {
+        /// What.
+        how: OnExit,
+    },
     /// Stop opdev.
     Quit {
         /// Who asks.
         by: Asker,
     },
+}
+
+impl From<ViewRequest> for Request {
+    fn from(request: ViewRequest) -> Self {
+        Request::View(request)
+    }
+}
+
+impl From<SessionRequest> for Request {
+    fn from(request: SessionRequest) -> Self {
+        Request::Session(request)
+    }
+}
+
+impl<T: Into<Task>> From<T> for Request {
+    fn from(task: T) -> Self {
+        Request::Task(task.into())
+    }
 }
 
 /// What the text of a new object begins with.

@@ -12,7 +12,10 @@ use super::picker::open;
 use super::programs;
 use super::replicas::replicas;
 use super::view::ViewState;
-use crate::event::{Fault, FaultRule, PauseScope, Request, TraceLevel};
+use crate::event::{
+    ClusterTask, DraftTask, Fault, FaultRule, OperatorTask, PauseScope, ProjectTask, Request, SourcesTask,
+    Task, TraceLevel,
+};
 use crate::state::{Seen, State};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::Arc;
@@ -191,7 +194,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Undo => view.open(Undo::default()),
         Do::Edit => {
             let object = view.subject(state).map(|seen| seen.object_ref.clone());
-            return object.map(|object| ask(view, Request::Edit { object })).unwrap_or_default();
+            return object.map(|object| ask(view, DraftTask::Edit { object })).unwrap_or_default();
         }
         Do::Freeze => {
             if let Some(question) = freeze(state) {
@@ -216,15 +219,18 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Save => return save(None, view, state),
         Do::Copy => view.open(Copy::default()),
         Do::Tasks => view.open(Tasks::default()),
-        Do::Reload => return ask(view, Request::Reload),
-        Do::HoldCharts => return ask(view, Request::HoldCharts { on: !state.hold }),
-        Do::AddRules => return ask(view, Request::AddRules),
-        Do::FetchDependencies => return ask(view, Request::FetchDependencies),
-        Do::Reconcile => return all(view, state, "Reconcile", |object| Request::Reconcile { object }),
-        Do::Step => return all(view, state, "Step", |object| Request::Step { object }),
-        Do::Check => return all(view, state, "Check", |object| Request::Check { object }),
+        Do::Reload => return ask(view, SourcesTask::Reload),
+        Do::HoldCharts => return ask(view, SourcesTask::HoldCharts { on: !state.hold }),
+        Do::AddRules => return ask(view, DraftTask::AddRules),
+        Do::FetchDependencies => return ask(view, ProjectTask::FetchDependencies),
+        Do::Reconcile => return all(view, state, "Reconcile", |object| OperatorTask::Reconcile { object }),
+        Do::Step => return all(view, state, "Step", |object| OperatorTask::Step { object }),
+        Do::Check => return all(view, state, "Check", |object| OperatorTask::Check { object }),
         Do::Pause | Do::PauseKind if of_program(view, state) => {
-            return ask(view, Request::Disturb { rules: toggled(&FaultRule::of(Fault::Hold(None)), state) });
+            return ask(
+                view,
+                OperatorTask::Disturb { rules: toggled(&FaultRule::of(Fault::Hold(None)), state) },
+            );
         }
         Do::Pause => {
             // Mixed ones are paused first: pausing twice does no harm.
@@ -233,18 +239,21 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
             let resume = targets.iter().all(|seen| held(&seen));
             if resume {
                 let scope = |object| PauseScope::Object { object };
-                return all(view, state, "Resume", |object| Request::Resume { scope: scope(object) });
+                return all(view, state, "Resume", |object| OperatorTask::Resume { scope: scope(object) });
             }
             let free = targets.iter().filter(|seen| !held(seen)).map(|seen| seen.object_ref.clone());
             let free: Vec<ObjectRef> = free.collect();
-            let request = |object| Request::Pause { scope: PauseScope::Object { object } };
-            return bundle(view, free, "Pause", request);
+            let task = |object| OperatorTask::Pause { scope: PauseScope::Object { object } };
+            return bundle(view, free, "Pause", task);
         }
         Do::PauseKind => {
             let Some(root) = view.root(state) else { return Vec::new() };
             let scope = PauseScope::Kind { gvk: root.object_ref.gvk.clone() };
             let held = state.paused.iter().any(|paused| paused.what == scope);
-            return ask(view, if held { Request::Resume { scope } } else { Request::Pause { scope } });
+            return ask(
+                view,
+                if held { OperatorTask::Resume { scope } } else { OperatorTask::Pause { scope } },
+            );
         }
         _ => {}
     }
@@ -266,7 +275,7 @@ pub(super) fn save(path: Option<String>, view: &mut ViewState, state: &State) ->
     let name = format!("{tab}{about}.{end}");
     let mut text = view.detail.lines.texts().collect::<Vec<_>>().join("\n");
     text.push('\n');
-    ask(view, Request::SaveText { path, name, text })
+    ask(view, ProjectTask::SaveText { path, name, text })
 }
 
 /// Asks about a copy of the operator that runs, or, where none does, about one that is frozen.
@@ -279,26 +288,26 @@ fn freeze(state: &State) -> Option<Confirm> {
         None => (
             format!("Freeze {} (replicas: {}) until opdev ends?", object.name, copy.replicas),
             "Freeze",
-            Request::Freeze { object },
+            Request::from(ClusterTask::Freeze { object }),
         ),
         Some(had) => (
             format!("Give {} its replicas ({had}) back?", object.name),
             "Give back",
-            Request::Unfreeze { object },
+            Request::from(ClusterTask::Unfreeze { object }),
         ),
     };
     Some(Confirm { title, objects, word, request, on_yes: false })
 }
 
-/// One request for each custom resource that is marked, or for the selected one.
+/// One task for each custom resource that is marked, or for the selected one.
 fn all(
     view: &mut ViewState,
     state: &State,
     verb: &'static str,
-    request: impl Fn(ObjectRef) -> Request,
+    task: impl Fn(ObjectRef) -> OperatorTask,
 ) -> Vec<Command> {
     let objects = view.custom_targets(state).iter().map(|seen| seen.object_ref.clone()).collect();
-    bundle(view, objects, verb, request)
+    bundle(view, objects, verb, task)
 }
 
 /// Asks at once for one object, and in a dialog for several.
@@ -306,14 +315,14 @@ fn bundle(
     view: &mut ViewState,
     objects: Vec<ObjectRef>,
     verb: &'static str,
-    request: impl Fn(ObjectRef) -> Request,
+    task: impl Fn(ObjectRef) -> OperatorTask,
 ) -> Vec<Command> {
-    let mut requests: Vec<Request> = objects.iter().cloned().map(request).collect();
-    if requests.len() > 1 {
+    let mut tasks: Vec<Task> = objects.iter().cloned().map(|object| task(object).into()).collect();
+    if tasks.len() > 1 {
         let title = format!("{verb} {} objects?", objects.len());
-        let request = Request::Each { requests };
+        let request = Request::from(Task::Each { tasks });
         view.open(Confirm { title, objects, word: verb, request, on_yes: true });
         return Vec::new();
     }
-    requests.pop().map(|request| ask(view, request)).unwrap_or_default()
+    tasks.pop().map(|task| ask(view, task)).unwrap_or_default()
 }

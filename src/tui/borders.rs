@@ -3,7 +3,7 @@
 use super::command::{Command, ask};
 use super::layout::{self, Edge, Shape, Side};
 use super::view::ViewState;
-use crate::event::{Borders, Request};
+use crate::event::{Borders, ViewRequest};
 
 /// How far one key moves a border: columns and rows.
 const STEP: (u16, u16) = (3, 1);
@@ -56,6 +56,6 @@ impl ViewState {
 
     /// Asks for the borders to be kept.
     pub(super) fn remember_borders(&mut self) -> Vec<Command> {
-        ask(self, Request::Remember { borders: self.screen.borders })
+        ask(self, ViewRequest::Remember { borders: self.screen.borders })
     }
 }

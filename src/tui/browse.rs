@@ -7,7 +7,7 @@ use super::open_table::{Browse, TableSort, key_of, row_of};
 use super::pane::{Pane, Tab};
 use super::selection::Selection;
 use super::view::ViewState;
-use crate::event::{KindTable, Request, TableQuery, TableRow};
+use crate::event::{KindTable, TableQuery, TableRow, ViewRequest};
 use crate::state::{Seen, State};
 use opdev_object::meta::ObjectKey;
 use std::cmp::Ordering;
@@ -67,7 +67,7 @@ fn order(a: &TableRow, b: &TableRow, column: Option<usize>, name: &str) -> Order
 }
 
 /// What to ask for so that the table, its selected object, the kinds of the palette and the files of the jump are there, where that has changed.
-pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<Request> {
+pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<ViewRequest> {
     if state.started.is_none() || view.leaving {
         return Vec::new();
     }
@@ -79,7 +79,7 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<Request> {
     if table != view.asked.table {
         view.asked.table.clone_from(&table);
         view.asked.row = None;
-        requests.push(Request::ShowTable { table });
+        requests.push(ViewRequest::ShowTable { table });
     }
     let row = view.browse.as_ref().and_then(|browse| {
         let (_, seen) = browse.row.as_ref()?;
@@ -88,16 +88,16 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<Request> {
     });
     if row != view.asked.row {
         view.asked.row.clone_from(&row);
-        requests.push(Request::ReadRow { object: row });
+        requests.push(ViewRequest::ReadRow { object: row });
     }
     let palette = view.needs(Need::Kinds);
     if palette && !view.asked.kinds {
-        requests.push(Request::ListKinds);
+        requests.push(ViewRequest::ListKinds);
     }
     view.asked.kinds = palette;
     let jump = view.needs(Need::Files);
     if jump && !view.asked.files {
-        requests.push(Request::ListFiles);
+        requests.push(ViewRequest::ListFiles);
     }
     view.asked.files = jump;
     requests

@@ -3,7 +3,7 @@
 use super::dialog::Switching;
 use super::keys::Key;
 use super::view::ViewState;
-use crate::event::{ProgramRun, Request, RequestId};
+use crate::event::{ProgramRun, ProjectTask, Request, RequestId, SessionRequest, Task, ViewRequest};
 use std::path::PathBuf;
 
 /// What the mouse did.
@@ -62,22 +62,29 @@ pub enum Command {
 }
 
 /// Asks the inner loop for something.
-pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
+pub(super) fn ask(view: &mut ViewState, request: impl Into<Request>) -> Vec<Command> {
+    let request = request.into();
     let id = view.requests.number();
     // Whoever leaves does so once.
-    if let Request::Leave { .. } = request {
+    if let Request::Session(SessionRequest::Leave { .. }) = request {
         view.leaving = true;
         view.layers.clear();
     }
-    if let Request::Switch { to, .. } = &request {
+    if let Request::Session(SessionRequest::Switch { to, .. }) = &request {
         view.layers.clear();
         view.open(Switching { id, to: to.clone() });
     }
-    if !matches!(request, Request::ListPaths { .. } | Request::Cancel { .. } | Request::Remember { .. }) {
+    if !matches!(
+        request,
+        Request::View(ViewRequest::ListPaths { .. } | ViewRequest::Remember { .. })
+            | Request::Task(Task::Cancel { .. })
+    ) {
         view.requests.last = Some(request.clone());
     }
     match request {
-        Request::Run { program } if program.in_front => vec![Command::Run(program)],
+        Request::Task(Task::Project(ProjectTask::Run { program })) if program.in_front => {
+            vec![Command::Run(program)]
+        }
         request => vec![Command::Request(id, request)],
     }
 }

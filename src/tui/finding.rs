@@ -15,7 +15,7 @@ use super::programs;
 use super::table::{Column, Sort};
 use super::theme::Theme;
 use super::view::ViewState;
-use crate::event::{Level, Request};
+use crate::event::{Level, ObjectTask, OperatorTask, SessionRequest, Task};
 use crate::state::{Seen, State, tree};
 use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
@@ -174,23 +174,25 @@ impl ViewState {
             }
             Item::Context(to) => {
                 let how = state.started.as_ref().and_then(|started| started.on_exit).unwrap_or_default();
-                return Answer::Ask(Request::Switch { to, how });
+                return Answer::Ask(SessionRequest::Switch { to, how }.into());
             }
             Item::Failure(how) => {
                 let pods = self.targets(state).into_iter().map(|seen| seen.object_ref.clone());
-                let mut requests: Vec<Request> = pods.map(|pod| Request::FailPod { pod, how }).collect();
-                return match (requests.pop(), requests.is_empty()) {
+                let mut tasks: Vec<Task> = pods.map(|pod| ObjectTask::FailPod { pod, how }.into()).collect();
+                return match (tasks.pop(), tasks.is_empty()) {
                     (None, _) => Answer::Close,
-                    (Some(one), true) => Answer::Ask(one),
+                    (Some(one), true) => Answer::Ask(one.into()),
                     (Some(last), false) => {
-                        requests.push(last);
-                        Answer::Ask(Request::Each { requests })
+                        tasks.push(last);
+                        Answer::Ask(Task::Each { tasks }.into())
                     }
                 };
             }
-            Item::Disturb(None) => return Answer::Ask(Request::Disturb { rules: Vec::new() }),
+            Item::Disturb(None) => return Answer::Ask(OperatorTask::Disturb { rules: Vec::new() }.into()),
             Item::Disturb(Some(rule)) => {
-                return Answer::Ask(Request::Disturb { rules: super::acting::toggled(&rule, state) });
+                return Answer::Ask(
+                    OperatorTask::Disturb { rules: super::acting::toggled(&rule, state) }.into(),
+                );
             }
             Item::Theme(name) => self.look.theme = Theme::named(name).unwrap_or(self.look.theme),
         }

@@ -1,17 +1,46 @@
 //! The kubectl command that does what a key did, or shows what is selected. Pure.
 
-use crate::event::{Propagation, Request, shell};
+use crate::event::{DraftTask, ObjectTask, ProjectTask, Propagation, Request, Task, shell};
 use crate::state::State;
 use opdev_object::meta::{Gvk, ObjectRef};
 
 /// The command that does what a request does, one a line; nothing where kubectl has none for it.
 pub(super) fn of(request: &Request, state: &State) -> Option<String> {
-    let rest = match request {
-        Request::Apply { path } => {
+    match request {
+        Request::Task(task) => of_task(task, state),
+        Request::View(_) | Request::Session(_) => None,
+    }
+}
+
+fn of_task(task: &Task, state: &State) -> Option<String> {
+    match task {
+        Task::Object(task) => Some(format!("{}{}", kubectl(state), arguments(task))),
+        Task::Draft(DraftTask::Edit { object }) => Some(format!("{}edit {}", kubectl(state), target(object))),
+        Task::Project(ProjectTask::Run { program }) => {
+            let set = program.env.iter().map(|(name, value)| format!("{name}={} ", shell::word(value)));
+            Some(set.collect::<String>() + &shell::line(&program.command))
+        }
+        Task::Each { tasks } => {
+            let lines: Vec<String> = tasks.iter().filter_map(|task| of_task(task, state)).collect();
+            (!lines.is_empty()).then(|| lines.join("\n"))
+        }
+        Task::Operator(_)
+        | Task::Draft(_)
+        | Task::Sources(_)
+        | Task::Cluster(_)
+        | Task::Project(_)
+        | Task::Cancel { .. } => None,
+    }
+}
+
+/// What follows `kubectl`.
+fn arguments(task: &ObjectTask) -> String {
+    match task {
+        ObjectTask::Apply { path } => {
             format!("apply --server-side --field-manager=opdev --force-conflicts -f {}", shell::word(path))
         }
-        Request::Scale { object, replicas } => format!("scale --replicas={replicas} {}", target(object)),
-        Request::Delete { object, propagation, grace } => {
+        ObjectTask::Scale { object, replicas } => format!("scale --replicas={replicas} {}", target(object)),
+        ObjectTask::Delete { object, propagation, grace } => {
             let cascade = match propagation {
                 Propagation::Background => "background",
                 Propagation::Foreground => "foreground",
@@ -20,60 +49,14 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
             let grace = grace.map_or_else(String::new, |seconds| format!(" --grace-period={seconds}"));
             format!("delete {} --cascade={cascade}{grace}", target(object))
         }
-        Request::DropFinalizers { object, .. } => {
+        ObjectTask::DropFinalizers { object, .. } => {
             format!("patch {} --type=merge -p '{{\"metadata\":{{\"finalizers\":null}}}}'", target(object))
         }
-        Request::FailPod { pod, how } => {
+        ObjectTask::FailPod { pod, how } => {
             let change = how.map_or_else(|| "-".to_owned(), |how| format!("={} --overwrite", how.word()));
             format!("annotate {} opdev.dev/fail{change}", target(pod))
         }
-        Request::Edit { object } => format!("edit {}", target(object)),
-        Request::Run { program } => {
-            let set = program.env.iter().map(|(name, value)| format!("{name}={} ", shell::word(value)));
-            return Some(set.collect::<String>() + &shell::line(&program.command));
-        }
-        Request::Each { requests } => {
-            let lines: Vec<String> = requests.iter().filter_map(|request| of(request, state)).collect();
-            return (!lines.is_empty()).then(|| lines.join("\n"));
-        }
-        Request::Reconcile { .. }
-        | Request::Pause { .. }
-        | Request::Resume { .. }
-        | Request::Step { .. }
-        | Request::ApplyHeld { .. }
-        | Request::DiscardHeld { .. }
-        | Request::HoldCharts { .. }
-        | Request::Disturb { .. }
-        | Request::Trust { .. }
-        | Request::New { .. }
-        | Request::Edited { .. }
-        | Request::Write { .. }
-        | Request::Reopen { .. }
-        | Request::Discard { .. }
-        | Request::Undo { .. }
-        | Request::AddRules
-        | Request::FetchDependencies
-        | Request::PodLogs { .. }
-        | Request::Check { .. }
-        | Request::Unlock { .. }
-        | Request::Freeze { .. }
-        | Request::Unfreeze { .. }
-        | Request::Look { .. }
-        | Request::ListKinds
-        | Request::ShowTable { .. }
-        | Request::SaveText { .. }
-        | Request::ReadRow { .. }
-        | Request::ListPaths { .. }
-        | Request::ListFiles
-        | Request::Remember { .. }
-        | Request::ExplainValues { .. }
-        | Request::Reload
-        | Request::Cancel { .. }
-        | Request::Leave { .. }
-        | Request::Switch { .. }
-        | Request::Quit { .. } => return None,
-    };
-    Some(format!("{}{rest}", kubectl(state)))
+    }
 }
 
 /// The command that shows an object.

@@ -200,7 +200,10 @@ mod tests {
         mouse(&mut view, Mouse::Click(edge, 8));
         mouse(&mut view, Mouse::Drag(edge + 6, 8));
         let asked = mouse(&mut view, Mouse::Release);
-        assert!(matches!(asked.as_slice(), [Command::Request(_, crate::event::Request::Remember { .. })]));
+        assert!(matches!(
+            asked.as_slice(),
+            [Command::Request(_, crate::event::Request::View(crate::event::ViewRequest::Remember { .. }))]
+        ));
         screen(&state, &mut view, "", (120, 36));
         assert_eq!(view.screen.places[0].right() - 1, edge + 6);
         assert!(view.screen.dragged.is_none());

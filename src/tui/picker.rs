@@ -211,7 +211,7 @@ impl Picker {
         match self.argument() {
             Some(("scale", number)) => match (number.parse::<i32>(), enabled(Do::Scale, view, state)) {
                 (Ok(replicas @ 0..), Ok(())) => {
-                    return Answer::Ask(Scale::of(&view.targets(state), state).request(replicas));
+                    return Answer::Ask(Scale::of(&view.targets(state), state).task(replicas).into());
                 }
                 (_, Err(why)) => view.told.message = Some(format!("scale: {why}")),
                 (Ok(_) | Err(_), Ok(())) => {

@@ -6,7 +6,7 @@ use super::dialog::Confirm;
 use super::kubectl;
 use super::own_command::OwnCommand;
 use super::view::ViewState;
-use crate::event::{ProgramRun, Request, shell};
+use crate::event::{ProgramRun, ProjectTask, Request, shell};
 use crate::state::{Seen, State};
 use opdev_object::meta::ObjectRef;
 use serde_json::Value;
@@ -116,7 +116,7 @@ pub(super) fn start(at: usize, view: &ViewState, state: &State) -> Result<Start,
         pause: true,
         writes: command.writes,
     };
-    let request = Request::Run { program };
+    let request = Request::from(ProjectTask::Run { program });
     if !command.confirm {
         return Ok(Start::Ask(request));
     }
@@ -198,7 +198,9 @@ pub(super) fn shell_request(pod: &Seen, view: &ViewState, state: &State) -> Requ
     command.extend(["--", "sh", "-c", script].map(str::to_owned));
     let title = format!("shell in Pod {}", key.name);
     let env = environment(state);
-    Request::Run { program: ProgramRun { title, command, env, in_front: true, pause: false, writes: true } }
+    Request::from(ProjectTask::Run {
+        program: ProgramRun { title, command, env, in_front: true, pause: false, writes: true },
+    })
 }
 
 /// Whether ports of the selected object can be forwarded; if not, why.
@@ -251,7 +253,7 @@ pub(super) fn forward_request(pair: &str, view: &ViewState, state: &State) -> Re
     command.extend([format!("{kind}/{}", key.name), format!("{local}:{remote}")]);
     let title = format!("forward 127.0.0.1:{local} to {} {}:{remote}", key.kind, key.name);
     let env = environment(state);
-    Ok(Request::Run {
+    Ok(Request::from(ProjectTask::Run {
         program: ProgramRun { title, command, env, in_front: false, pause: false, writes: true },
-    })
+    }))
 }

@@ -14,7 +14,7 @@ use super::terminal::Guard;
 use super::theme::Theme;
 use super::update::update;
 use super::view::ViewState;
-use crate::event::{Asker, DraftId, OnExit, ProgramRun, Request, RequestId};
+use crate::event::{Asker, DraftId, DraftTask, OnExit, ProgramRun, Request, RequestId, SessionRequest};
 use crate::state::State;
 use anyhow::Context;
 use base64::Engine as _;
@@ -410,8 +410,9 @@ impl Loop {
         // What is done to custom resources takes its time.
         let on_exit = self.state.started.as_ref().filter(|started| !started.cluster.embedded);
         let on_exit = on_exit.and_then(|started| started.on_exit).unwrap_or_default();
-        let quits = matches!(request, Request::Quit { .. }) && on_exit == OnExit::Leave;
-        if quits || matches!(request, Request::Leave { how: OnExit::Leave }) {
+        let quits =
+            matches!(request, Request::Session(SessionRequest::Quit { .. })) && on_exit == OnExit::Leave;
+        if quits || matches!(request, Request::Session(SessionRequest::Leave { how: OnExit::Leave })) {
             self.leave_by = Some(Instant::now() + PATIENCE);
         }
         if self.requests.try_send((id, request)).is_err() {
@@ -427,7 +428,7 @@ impl Loop {
         let table = super::browse::follow(&mut self.view, &self.state);
         for request in logs.into_iter().chain(whole).chain(values).chain(table) {
             let id = self.view.requests.number();
-            self.ask(id, request);
+            self.ask(id, request.into());
         }
     }
 
@@ -442,7 +443,7 @@ impl Loop {
         self.guard.lend();
         let Some(problem) = self.lend(Editor::start(file), signals, shutdown).await? else { return Ok(true) };
         let id = self.view.requests.number();
-        self.ask(id, Request::Edited { draft, problem });
+        self.ask(id, DraftTask::Edited { draft, problem }.into());
         Ok(false)
     }
 
@@ -497,7 +498,7 @@ impl Loop {
 
     fn ask_to_quit(&mut self) {
         let id = self.view.requests.next;
-        self.ask(id, Request::Quit { by: Asker::Signal });
+        self.ask(id, SessionRequest::Quit { by: Asker::Signal }.into());
     }
 
     /// Gives the terminal to the shell and sleeps until the shell wakes this job again. The stop comes a little after

@@ -9,7 +9,7 @@ use super::looks::Grouping;
 use super::pane::{Pane, Tab};
 use super::view::ViewState;
 use super::waterfall;
-use crate::event::{LogSource, Request};
+use crate::event::{LogSource, ViewRequest};
 use crate::state::State;
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ fn next_container(view: &mut ViewState, state: &State) {
 }
 
 /// What to ask for so that the logs are followed that are in sight, where that has changed.
-pub(super) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {
+pub(super) fn follow(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
     let in_sight = view.detail.tab == Tab::PODS && view.sees_detail();
     let wanted = if in_sight && !view.leaving && !pods::simulated(state) {
         pods::shown(&view.page(state, 0))
@@ -107,12 +107,12 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {
         return None;
     }
     view.asked.logs.clone_from(&wanted);
-    Some(Request::PodLogs { sources: wanted })
+    Some(ViewRequest::PodLogs { sources: wanted })
 }
 
 /// What to ask for so that the selected object is read whole while more than its metadata is in sight, where that has
 /// changed. Where all objects come whole there is nothing to ask for.
-pub(super) fn look(view: &mut ViewState, state: &State) -> Option<Request> {
+pub(super) fn look(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
     let shown = view.detail.tab.part().shows_whole_object() && view.sees_detail();
     let copied = view.needs(Need::WholeObject);
     let wanted = view.subject(state).filter(|seen| {
@@ -127,11 +127,11 @@ pub(super) fn look(view: &mut ViewState, state: &State) -> Option<Request> {
         return None;
     }
     view.asked.whole.clone_from(&wanted);
-    Some(Request::Look { object: wanted })
+    Some(ViewRequest::Look { object: wanted })
 }
 
 /// What to ask for so that the values in sight are those of now, where that has changed.
-pub(super) fn follow_values(view: &mut ViewState, state: &State) -> Option<Request> {
+pub(super) fn follow_values(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
     let wanted = view.root(state).filter(|seen| {
         view.detail.tab == Tab::VALUES
             && view.sees_detail()
@@ -144,7 +144,7 @@ pub(super) fn follow_values(view: &mut ViewState, state: &State) -> Option<Reque
         return None;
     }
     view.asked.values.clone_from(&wanted);
-    wanted.map(|asked| Request::ExplainValues { object: asked.seen.object_ref.clone() })
+    wanted.map(|asked| ViewRequest::ExplainValues { object: asked.seen.object_ref.clone() })
 }
 
 /// To the version before or after; the first time, the history is shown as it is.

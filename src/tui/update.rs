@@ -18,7 +18,7 @@ use super::programs;
 use super::seeing;
 use super::toast;
 use super::view::ViewState;
-use crate::event::{Asker, Place, Request};
+use crate::event::{Asker, Place, SessionRequest};
 use crate::state::State;
 use crossterm::event::KeyCode;
 
@@ -241,7 +241,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::Quit | Do::Stop => {
             view.leaving = true;
             view.layers.clear();
-            return ask(view, Request::Quit { by: Asker::User });
+            return ask(view, SessionRequest::Quit { by: Asker::User });
         }
     }
     Vec::new()

@@ -6,8 +6,8 @@ use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
 use opdev::event::{
-    Action, DraftId, DraftStage, Event, NewFrom, Outcome, Propagation, Request, RequestOutcome, Review,
-    Undoable,
+    Action, DraftId, DraftStage, DraftTask, Event, NewFrom, ObjectTask, Outcome, Propagation, RequestOutcome,
+    Review, Undoable,
 };
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ fn change(path: &PathBuf, from: &str, to: &str) {
 
 async fn apply_text(opdev: &mut Opdev, name: &str, text: &str) -> RequestOutcome {
     fs::write(opdev.root.join(name), text).unwrap();
-    opdev.ask(Request::Apply { path: name.to_owned() }).await
+    opdev.ask(ObjectTask::Apply { path: name.to_owned() }).await
 }
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plain\ndata:\n  a: one\n  b: two\n";
@@ -121,16 +121,16 @@ async fn undo(opdev: &mut Opdev) -> (Review, String) {
 
 async fn undo_entry(opdev: &mut Opdev, entry: u64) -> (Review, String) {
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Undo { entry }).await);
+    done(&opdev.ask(DraftTask::Undo { entry }).await);
     let (draft, shown) = review(opdev, mark).await;
-    let said = done(&opdev.ask(Request::Write { draft }).await);
+    let said = done(&opdev.ask(DraftTask::Write { draft }).await);
     (shown, said)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_apply_before_the_first_sources_waits_for_its_kind() {
     let mut opdev = Opdev::launched();
-    let said = opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    let said = opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     assert!(matches!(said, RequestOutcome::Done { .. }), "{said:?}");
     opdev.reconcile("an install", 0, |pass| pass.outcome == Outcome::Installed).await;
     opdev.stop().await;
@@ -141,7 +141,7 @@ async fn an_edit_is_tried_shown_written_and_undone() {
     let mut opdev = Opdev::start().await;
     done(&apply_text(&mut opdev, "map.yaml", MAP).await);
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Edit { object: config_map("plain") }).await);
+    done(&opdev.ask(DraftTask::Edit { object: config_map("plain") }).await);
     let (draft, file) = editing(&opdev, mark).await;
     let text = fs::read_to_string(&file).unwrap();
     assert!(
@@ -152,7 +152,7 @@ async fn an_edit_is_tried_shown_written_and_undone() {
     // An error: the file opens again, with the line.
     change(&file, "a: one", "a: [one]");
     let mark = opdev.mark();
-    let said = done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    let said = done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     assert!(said.contains("the editor opens again"), "{said}");
     let (_, again) = editing(&opdev, mark).await;
     assert_eq!(again, file);
@@ -161,13 +161,13 @@ async fn an_edit_is_tried_shown_written_and_undone() {
 
     change(&file, "a: [one]", "a: three");
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     let (_, shown) = review(&opdev, mark).await;
     assert_eq!(shown.changes.len(), 1);
     let paths: Vec<String> = shown.changes[0].changes.iter().map(|c| c.path.to_string()).collect();
     assert_eq!((shown.changes[0].action, paths), (Action::Updated, vec![".data.a".to_owned()]));
     assert_eq!(get(&opdev, &config_map("plain")).await.unwrap()["data"]["a"], "one", "it was a dry run");
-    let said = done(&opdev.ask(Request::Write { draft }).await);
+    let said = done(&opdev.ask(DraftTask::Write { draft }).await);
     assert!(said.contains("ConfigMap default/plain changed"), "{said}");
     assert_eq!(get(&opdev, &config_map("plain")).await.unwrap()["data"]["a"], "three");
     assert!(!file.exists(), "the file has gone with its draft");
@@ -183,32 +183,32 @@ async fn an_edit_goes_on_top_of_what_others_changed_meanwhile() {
     let mut opdev = Opdev::start().await;
     done(&apply_text(&mut opdev, "map.yaml", MAP).await);
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Edit { object: config_map("plain") }).await);
+    done(&opdev.ask(DraftTask::Edit { object: config_map("plain") }).await);
     let (draft, file) = editing(&opdev, mark).await;
     change(&file, "a: one", "a: mine");
     done(&apply_text(&mut opdev, "map.yaml", &MAP.replace("two", "theirs")).await);
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     let (_, shown) = review(&opdev, mark).await;
     assert!(shown.notes.iter().any(|note| note.contains(".data.b")), "{shown:?}");
 
     // Once more in the editor: both are in the text.
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Reopen { draft }).await);
+    done(&opdev.ask(DraftTask::Reopen { draft }).await);
     let (_, file) = editing(&opdev, mark).await;
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("a: mine") && text.contains("b: theirs"), "{text}");
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     review(&opdev, mark).await;
 
     // Somebody is faster than the last key: nothing is written, and the change is shown anew.
     done(&apply_text(&mut opdev, "map.yaml", &MAP.replace("two", "faster")).await);
     let mark = opdev.mark();
-    let refused = failed(&opdev.ask(Request::Write { draft }).await);
+    let refused = failed(&opdev.ask(DraftTask::Write { draft }).await);
     assert!(refused.contains("somebody was faster"), "{refused}");
     review(&opdev, mark).await;
-    done(&opdev.ask(Request::Write { draft }).await);
+    done(&opdev.ask(DraftTask::Write { draft }).await);
     let data = get(&opdev, &config_map("plain")).await.unwrap()["data"].clone();
     assert_eq!(data, json!({"a": "mine", "b": "faster"}));
     opdev.stop().await;
@@ -218,14 +218,14 @@ async fn an_edit_goes_on_top_of_what_others_changed_meanwhile() {
 async fn a_status_that_is_written_meanwhile_is_in_nobodys_way() {
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await);
+    done(&opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await);
     let installed = |pass: &opdev::event::Reconcile| pass.outcome == Outcome::Installed;
     opdev.reconcile("an installed memcached", mark, installed).await;
     let object = memcached("memcached-sample");
-    done(&opdev.ask(Request::Scale { object: object.clone(), replicas: 5 }).await);
+    done(&opdev.ask(ObjectTask::Scale { object: object.clone(), replicas: 5 }).await);
     let mark = opdev.mark();
     let entry = undo_list(&opdev)[0].id;
-    done(&opdev.ask(Request::Undo { entry }).await);
+    done(&opdev.ask(DraftTask::Undo { entry }).await);
     let (draft, _) = review(&opdev, mark).await;
     let version = |object: Value| object["metadata"]["resourceVersion"].clone();
     let before = version(get(&opdev, &object).await.unwrap());
@@ -233,7 +233,7 @@ async fn a_status_that_is_written_meanwhile_is_in_nobodys_way() {
     let objects = api(&opdev, &object).await;
     objects.patch_status("memcached-sample", &PatchParams::default(), &status).await.unwrap();
     assert_ne!(version(get(&opdev, &object).await.unwrap()), before);
-    done(&opdev.ask(Request::Write { draft }).await);
+    done(&opdev.ask(DraftTask::Write { draft }).await);
     assert_eq!(get(&opdev, &object).await.unwrap()["spec"]["replicaCount"], 3);
     opdev.stop().await;
 }
@@ -248,12 +248,12 @@ async fn nothing_is_written_of_a_text_that_is_unchanged_emptied_or_refused_by_it
         ("ended with", false, Some("the editor vi ended with exit status: 1".to_owned())),
     ] {
         let mark = opdev.mark();
-        done(&opdev.ask(Request::Edit { object: config_map("plain") }).await);
+        done(&opdev.ask(DraftTask::Edit { object: config_map("plain") }).await);
         let (draft, file) = editing(&opdev, mark).await;
         if empty {
             fs::write(&file, "# nothing\n\n").unwrap();
         }
-        let outcome = opdev.ask(Request::Edited { draft, problem }).await;
+        let outcome = opdev.ask(DraftTask::Edited { draft, problem }).await;
         let said = match &outcome {
             RequestOutcome::Done { summary, .. } => summary,
             RequestOutcome::Failed { message, .. } | RequestOutcome::Cancelled { message } => message,
@@ -263,11 +263,11 @@ async fn nothing_is_written_of_a_text_that_is_unchanged_emptied_or_refused_by_it
     }
     // Errors that stay: the text is kept.
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Edit { object: config_map("plain") }).await);
+    done(&opdev.ask(DraftTask::Edit { object: config_map("plain") }).await);
     let (draft, file) = editing(&opdev, mark).await;
     change(&file, "name: plain", "name: other");
-    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
-    let said = done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
+    let said = done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     let kept = said.rsplit_once("kept in ").unwrap_or_else(|| panic!("{said}")).1;
     assert!(fs::read_to_string(opdev.root.join(kept)).unwrap().contains("name: other"));
     opdev.stop().await;
@@ -283,20 +283,20 @@ async fn a_secrets_values_are_in_its_file_only() {
     done(&apply_text(&mut opdev, "secret.yaml", &text).await);
     let object = reference("", "v1", "Secret", "hidden");
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Edit { object: object.clone() }).await);
+    done(&opdev.ask(DraftTask::Edit { object: object.clone() }).await);
     let (draft, file) = editing(&opdev, mark).await;
     let text = fs::read_to_string(&file).unwrap();
     let encoded = "Y2FuYXJ5LTVmMmQ="; // the canary in base64
     assert!(text.contains(encoded), "{text}");
     // First a refusal, then a change, then an undo: nothing of it tells the value.
     change(&file, encoded, &format!("\"{CANARY}!\""));
-    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     change(&file, &format!("\"{CANARY}!\""), "Y2FuYXJ5LTVmMmR4");
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     let (_, shown) = review(&opdev, mark).await;
     assert_eq!(shown.changes[0].changes[0].path.to_string(), ".data.token");
-    done(&opdev.ask(Request::Write { draft }).await);
+    done(&opdev.ask(DraftTask::Write { draft }).await);
     undo(&mut opdev).await;
     assert_eq!(get(&opdev, &object).await.unwrap()["data"]["token"], encoded);
     for event in opdev.since(0) {
@@ -317,7 +317,7 @@ async fn a_skeleton_and_a_sample_become_objects() {
     });
     let gvk = kinds.unwrap().into_iter().map(|kind| kind.gvk).find(|known| known.kind == gvk.kind).unwrap();
     let mark = opdev.mark();
-    done(&opdev.ask(Request::New { from: NewFrom::Kind { gvk: gvk.clone() } }).await);
+    done(&opdev.ask(DraftTask::New { from: NewFrom::Kind { gvk: gvk.clone() } }).await);
     let (draft, file) = editing(&opdev, mark).await;
     let text = fs::read_to_string(&file).unwrap();
     assert!(
@@ -326,19 +326,19 @@ async fn a_skeleton_and_a_sample_become_objects() {
         "{text}"
     );
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     let (_, shown) = review(&opdev, mark).await;
     assert_eq!(shown.changes[0].action, Action::Created);
-    done(&opdev.ask(Request::Write { draft }).await);
+    done(&opdev.ask(DraftTask::Write { draft }).await);
     let made = reference(&gvk.group, &gvk.version, "PodSet", "podset-sample");
     assert!(get(&opdev, &made).await.is_some());
     // Once more: there is one already, and the text says so.
     let mark = opdev.mark();
-    done(&opdev.ask(Request::New { from: NewFrom::Kind { gvk } }).await);
+    done(&opdev.ask(DraftTask::New { from: NewFrom::Kind { gvk } }).await);
     let (draft, file) = editing(&opdev, mark).await;
-    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     assert!(fs::read_to_string(&file).unwrap().contains("already exists"));
-    done(&opdev.ask(Request::Discard { draft }).await);
+    done(&opdev.ask(DraftTask::Discard { draft }).await);
     // What was created is undone by deleting it, and that is said.
     let (shown, said) = undo(&mut opdev).await;
     assert_eq!(shown.changes[0].action, Action::Deleted);
@@ -346,11 +346,11 @@ async fn a_skeleton_and_a_sample_become_objects() {
 
     let mark = opdev.mark();
     let from = NewFrom::Sample { path: "samples/memcached.yaml".to_owned() };
-    done(&opdev.ask(Request::New { from }).await);
+    done(&opdev.ask(DraftTask::New { from }).await);
     let (draft, file) = editing(&opdev, mark).await;
     change(&file, "name: memcached-sample", "name: mine");
-    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
-    done(&opdev.ask(Request::Write { draft }).await);
+    done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
+    done(&opdev.ask(DraftTask::Write { draft }).await);
     let installed =
         |pass: &opdev::event::Reconcile| pass.object.name == "mine" && pass.outcome == Outcome::Installed;
     opdev.reconcile("an installed memcached", mark, installed).await;
@@ -367,7 +367,7 @@ async fn a_folder_is_applied_object_by_object_and_refusals_have_lines() {
     fs::write(folder.join("b.yaml"), wrong).unwrap();
     fs::write(folder.join("c.yaml"), "kind: [unclosed\n").unwrap();
     fs::write(folder.join("d.yaml"), MAP.replace("plain", "fourth")).unwrap();
-    let message = failed(&opdev.ask(Request::Apply { path: "many".to_owned() }).await);
+    let message = failed(&opdev.ask(ObjectTask::Apply { path: "many".to_owned() }).await);
     for part in [
         "many/b.yaml:",
         "many/c.yaml:",
@@ -384,7 +384,7 @@ async fn a_folder_is_applied_object_by_object_and_refusals_have_lines() {
     fs::remove_file(folder.join("b.yaml")).unwrap();
     fs::remove_file(folder.join("c.yaml")).unwrap();
     fs::write(folder.join("d.yaml"), MAP.replace("plain", "fourth").replace("two", "2x")).unwrap();
-    let said = done(&opdev.ask(Request::Apply { path: "many".to_owned() }).await);
+    let said = done(&opdev.ask(ObjectTask::Apply { path: "many".to_owned() }).await);
     assert!(said.contains("plain unchanged") && said.contains("fourth configured"), "{said}");
     undo(&mut opdev).await;
     assert_eq!(get(&opdev, &config_map("fourth")).await.unwrap()["data"]["b"], "two");
@@ -406,14 +406,14 @@ async fn undo_of(opdev: &mut Opdev, what: &str) -> (Review, String) {
 async fn scaling_and_deleting_are_undone_and_what_cannot_be_says_why() {
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
-    done(&opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await);
+    done(&opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await);
     let of = |name: &'static str, outcome: Outcome| {
         move |pass: &opdev::event::Reconcile| pass.object.name == name && pass.outcome == outcome
     };
     opdev.reconcile("an installed memcached", mark, of("memcached-sample", Outcome::Installed)).await;
     let object = memcached("memcached-sample");
     let before = get(&opdev, &object).await.unwrap();
-    let said = done(&opdev.ask(Request::Scale { object: object.clone(), replicas: 0 }).await);
+    let said = done(&opdev.ask(ObjectTask::Scale { object: object.clone(), replicas: 0 }).await);
     assert!(said.contains("scaled to 0"), "{said}");
     let live = get(&opdev, &object).await.unwrap();
     assert_eq!(live["spec"]["replicaCount"], 0);
@@ -422,14 +422,14 @@ async fn scaling_and_deleting_are_undone_and_what_cannot_be_says_why() {
 
     // A child's number is put back, and that is said.
     let child = reference("apps", "v1", "Deployment", "memcached-sample");
-    let said = done(&opdev.ask(Request::Scale { object: child, replicas: 7 }).await);
+    let said = done(&opdev.ask(ObjectTask::Scale { object: child, replicas: 7 }).await);
     assert!(said.contains("its reconciler puts the number back"), "{said}");
     // A kind without any number says what to do.
     done(&apply_text(&mut opdev, "map.yaml", MAP).await);
-    let refused = failed(&opdev.ask(Request::Scale { object: config_map("plain"), replicas: 1 }).await);
+    let refused = failed(&opdev.ask(ObjectTask::Scale { object: config_map("plain"), replicas: 1 }).await);
     assert!(refused.contains("under `scale` in opdev.yaml"), "{refused}");
 
-    let delete = |object| Request::Delete { object, propagation: Propagation::Background, grace: None };
+    let delete = |object| ObjectTask::Delete { object, propagation: Propagation::Background, grace: None };
     let mark = opdev.mark();
     done(&opdev.ask(delete(object.clone())).await);
     let gone = |event: &Event| match event {
@@ -454,11 +454,11 @@ async fn scaling_and_deleting_are_undone_and_what_cannot_be_says_why() {
     assert!(said.contains("example.com/hold"), "{said}");
     let object = config_map("stuck");
     let finalizers = vec!["example.com/hold".to_owned()];
-    done(&opdev.ask(Request::DropFinalizers { object: object.clone(), finalizers }).await);
+    done(&opdev.ask(ObjectTask::DropFinalizers { object: object.clone(), finalizers }).await);
     assert!(get(&opdev, &object).await.is_none());
     let newest = undo_list(&opdev).remove(0);
     assert!(newest.why_not.as_deref().is_some_and(|why| why.contains("stays")), "{newest:?}");
-    let refused = failed(&opdev.ask(Request::Undo { entry: newest.id }).await);
+    let refused = failed(&opdev.ask(DraftTask::Undo { entry: newest.id }).await);
     assert!(refused.contains("cannot be undone"), "{refused}");
     opdev.stop().await;
 }

@@ -2,7 +2,7 @@
 
 use crate::inner_loop::Opdev;
 use crate::oracle::oracle;
-use opdev::event::{CauseKind, Outcome, Reconcile, Request};
+use opdev::event::{CauseKind, ObjectTask, Outcome, Reconcile};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
@@ -21,7 +21,7 @@ fn run(opdev: &Opdev, tool: &str, args: &[&str]) -> String {
 async fn installed() -> Opdev {
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     opdev
 }

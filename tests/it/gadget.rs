@@ -1,7 +1,7 @@
 //! A small typed operator beside the demo's: a Go type with a Gadget and a script that makes two ConfigMaps of it.
 
 use crate::inner_loop::Opdev;
-use opdev::event::{Reconcile, Request};
+use opdev::event::{ObjectTask, Reconcile};
 use std::fs;
 use std::path::Path;
 
@@ -76,7 +76,7 @@ pub(crate) fn gadgets(root: &Path) {
 pub(crate) async fn start() -> Opdev {
     let mut opdev = Opdev::start_after(gadgets).await;
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: SAMPLE.to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: SAMPLE.to_owned() }).await;
     opdev.reconcile("the first pass", mark, |pass| is_gadget(pass) && pass.objects.len() == 2).await;
     opdev
 }

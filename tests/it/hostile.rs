@@ -3,7 +3,7 @@
 
 use crate::gadget::{RECONCILER, SAMPLE, gadgets, is_gadget};
 use crate::inner_loop::Opdev;
-use opdev::event::Request;
+use opdev::event::ObjectTask;
 use std::fs;
 use std::process::{Command, Stdio};
 
@@ -53,13 +53,13 @@ async fn hostile_reconcilers_are_named_and_the_others_keep_running() {
     .await;
     let start = opdev.mark();
     for (name, ..) in cases {
-        opdev.ask(Request::Apply { path: format!("samples/{name}.yaml") }).await;
+        opdev.ask(ObjectTask::Apply { path: format!("samples/{name}.yaml") }).await;
     }
     // While they fail, and are tried again, one beside them is served, again and again.
     for size in [3, 4, 5] {
         let mark = opdev.mark();
         fs::write(opdev.root.join(SAMPLE), gadget("top", size)).unwrap();
-        opdev.ask(Request::Apply { path: SAMPLE.to_owned() }).await;
+        opdev.ask(ObjectTask::Apply { path: SAMPLE.to_owned() }).await;
         let served = opdev.reconcile("a pass of the good one", mark, |pass| {
             is_gadget(pass) && pass.object.name == "top" && pass.failure.is_none() && pass.objects.len() == 1
         });

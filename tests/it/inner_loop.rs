@@ -238,16 +238,16 @@ impl Opdev {
     }
 
     /// Asks and waits for the answer.
-    pub(crate) async fn ask(&mut self, request: Request) -> RequestOutcome {
+    pub(crate) async fn ask(&mut self, request: impl Into<Request>) -> RequestOutcome {
         let mark = self.mark();
         let id = self.begin(request).await;
         self.outcome(id, mark).await
     }
 
     /// Asks; the answer is the number of the request.
-    pub(crate) async fn begin(&mut self, request: Request) -> RequestId {
+    pub(crate) async fn begin(&mut self, request: impl Into<Request>) -> RequestId {
         self.next_id += 1;
-        self.ask.send((self.next_id, request)).await.unwrap();
+        self.ask.send((self.next_id, request.into())).await.unwrap();
         self.next_id
     }
 

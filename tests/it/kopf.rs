@@ -8,7 +8,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config};
 use opdev::dev::cluster::Choice;
 use opdev::event::{
-    Cause, CauseKind, Event, ProcessState, Reconcile, Relation, Request, RequestOutcome, TraceLevel,
+    Cause, CauseKind, Event, OperatorTask, ProcessState, Reconcile, Relation, RequestOutcome, TraceLevel,
     WatchEvent,
 };
 use serde_json::{Value, json};
@@ -187,7 +187,7 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
     .await;
 
     // kopf has no queue into which an object could be put.
-    let asked = opdev.ask(Request::Reconcile { object: first.object.clone() }).await;
+    let asked = opdev.ask(OperatorTask::Reconcile { object: first.object.clone() }).await;
     assert!(
         matches!(&asked, RequestOutcome::Failed { message, .. } if message.contains("cannot be asked for one reconcile")),
         "{asked:?}"

@@ -1,7 +1,7 @@
 //! `opdev plan` as a user runs it beside an opdev that works, and saved charts that wait for the user's word.
 
 use crate::inner_loop::{Opdev, demo_project};
-use opdev::event::{Event, Held, HeldChange, Outcome, Request, RequestOutcome, Verdict};
+use opdev::event::{Event, Held, HeldChange, ObjectTask, Outcome, RequestOutcome, SourcesTask, Verdict};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
@@ -28,7 +28,7 @@ fn told(output: &Output) -> String {
 async fn with_a_memcached() -> Opdev {
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
-    let outcome = opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    let outcome = opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     opdev.reconcile("the install", mark, |pass| pass.outcome == Outcome::Installed).await;
     opdev
@@ -191,7 +191,7 @@ const TEMPLATE: &str = "charts/memcached/templates/deployment.yaml";
 async fn a_held_chart_waits_with_what_it_would_do_until_it_is_answered_or_undone() {
     let mut opdev = with_a_memcached().await;
     let mark = opdev.mark();
-    opdev.ask(Request::HoldCharts { on: true }).await;
+    opdev.ask(SourcesTask::HoldCharts { on: true }).await;
     opdev
         .wait("the hold", mark, |event| matches!(event, Event::HoldChanged { on: true }).then_some(()))
         .await;
@@ -235,15 +235,15 @@ async fn a_held_chart_waits_with_what_it_would_do_until_it_is_answered_or_undone
     let mark = opdev.mark();
     opdev.edit(TEMPLATE, rename);
     let id = held(&opdev, mark).await.id.clone();
-    let outcome = opdev.ask(Request::DiscardHeld { id }).await;
+    let outcome = opdev.ask(SourcesTask::DiscardHeld { id }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     assert_eq!(released(&opdev, mark).await, Verdict::Discarded);
     // Asked again, and let through.
     let mark = opdev.mark();
-    opdev.ask(Request::Reload).await;
+    opdev.ask(SourcesTask::Reload).await;
     let id = held(&opdev, mark).await.id.clone();
     assert!(!opdev.since(mark).iter().any(wrote), "a discarded chart has gone live");
-    let outcome = opdev.ask(Request::ApplyHeld { id }).await;
+    let outcome = opdev.ask(SourcesTask::ApplyHeld { id }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     let pass = opdev.reconcile("the upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
     assert_eq!(

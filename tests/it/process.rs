@@ -3,7 +3,7 @@
 
 use crate::inner_loop::Opdev;
 use opdev::dev::cluster::Choice;
-use opdev::event::{Event, KindHealth, ProcessChanged, ProcessExit, ProcessState, ReloadFailed, Request};
+use opdev::event::{Event, KindHealth, ProcessChanged, ProcessExit, ProcessState, ReloadFailed, SourcesTask};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -131,7 +131,7 @@ async fn a_program_that_cannot_come_up_is_told_with_its_reason_until_a_save() {
     assert_eq!(place.as_ref().unwrap().to_string(), "op.sh:7");
     // `R` tries again, and a save that mends it ends the trouble.
     let mark = opdev.mark();
-    opdev.ask(Request::Reload).await;
+    opdev.ask(SourcesTask::Reload).await;
     let again =
         process(&opdev, "another try", mark, |state| matches!(state, ProcessState::Restarting { .. })).await;
     assert_eq!(again.starts, 4);

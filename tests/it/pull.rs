@@ -541,7 +541,7 @@ fn a_server_that_a_registry_redirects_to_gets_no_login() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chart_without_its_dependencies_does_not_run_until_they_are_asked_for() {
     use crate::inner_loop::Opdev;
-    use opdev::event::{Event, KindHealth, KindStatus, Request, RequestOutcome};
+    use opdev::event::{Event, KindHealth, KindStatus, ProjectTask, RequestOutcome};
     let shelf = Shelf::open();
     let url = repository(&shelf, "/charts", &["1.0.0"]);
     let mut opdev = Opdev::start().await;
@@ -563,7 +563,7 @@ async fn a_chart_without_its_dependencies_does_not_run_until_they_are_asked_for(
     assert_eq!(told.place.as_ref().unwrap().file, "charts/memcached/Chart.yaml");
     assert!(shelf.asked().is_empty(), "nothing is downloaded unasked");
     let mark = opdev.mark();
-    let outcome = opdev.ask(Request::FetchDependencies).await;
+    let outcome = opdev.ask(ProjectTask::FetchDependencies).await;
     let RequestOutcome::Done { summary, .. } = &outcome else { panic!("{outcome:?}") };
     assert_eq!(summary, "the dependencies of charts/memcached are there");
     assert!(opdev.root.join("charts/memcached/charts/web-1.0.0.tgz").is_file());

@@ -2,7 +2,9 @@
 //! replaces nothing, and `watches.yaml` itself is live.
 
 use crate::inner_loop::Opdev;
-use opdev::event::{CauseKind, Event, KindHealth, Outcome, Reconcile, Request, RequestOutcome, ValueFrom};
+use opdev::event::{
+    CauseKind, Event, KindHealth, ObjectTask, Outcome, Reconcile, RequestOutcome, ValueFrom, ViewRequest,
+};
 use opdev_object::meta::ObjectRef;
 use std::fs;
 
@@ -23,7 +25,7 @@ async fn with_both_samples() -> Opdev {
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
     for path in ["samples/memcached.yaml", "samples/hello.yaml"] {
-        let outcome = opdev.ask(Request::Apply { path: path.to_owned() }).await;
+        let outcome = opdev.ask(ObjectTask::Apply { path: path.to_owned() }).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     }
     for kind in ["Memcached", "Hello"] {
@@ -93,7 +95,7 @@ async fn the_effective_values_say_who_gives_each_and_follow_a_save() {
         })
         .await;
     let mark = opdev.mark();
-    opdev.begin(Request::ExplainValues { object: object.clone() }).await;
+    opdev.begin(ViewRequest::ExplainValues { object: object.clone() }).await;
     let told = opdev
         .wait("the values", mark, |event| match event {
             Event::ValuesExplained(told) => Some(told.clone()),
@@ -111,7 +113,7 @@ async fn the_effective_values_say_who_gives_each_and_follow_a_save() {
     assert_eq!(of("session.token").value, "\"••••••\"");
     let gone = ObjectRef { name: "nobody".to_owned(), uid: None, ..object };
     let mark = opdev.mark();
-    opdev.begin(Request::ExplainValues { object: gone }).await;
+    opdev.begin(ViewRequest::ExplainValues { object: gone }).await;
     opdev
         .wait("the refusal", mark, |event| match event {
             Event::ValuesExplained(told) => told.problem.clone().filter(|why| why.contains("not found")),
@@ -151,7 +153,7 @@ async fn a_broken_edit_is_placed_and_mended_and_the_operator_serves_on() {
             _ => None,
         })
         .unwrap();
-    opdev.ask(Request::Scale { object, replicas: 2 }).await;
+    opdev.ask(ObjectTask::Scale { object, replicas: 2 }).await;
     let pass = opdev.reconcile("an upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
     assert_eq!(pass.object.gvk.kind, "Memcached");
 
@@ -191,7 +193,7 @@ async fn watches_yaml_adds_and_removes_kinds_while_it_runs() {
             _ => None,
         })
         .await;
-    let outcome = opdev.ask(Request::Apply { path: "samples/hello.yaml".to_owned() }).await;
+    let outcome = opdev.ask(ObjectTask::Apply { path: "samples/hello.yaml".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     opdev.reconcile("its install", mark, |pass| pass.outcome == Outcome::Installed).await;
 
@@ -296,7 +298,7 @@ async fn a_linked_chart_is_followed() {
     })
     .await;
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     let mark = opdev.mark();
     opdev.edit("elsewhere/values.yaml", |text| text.replace("maxConnections: 1024", "maxConnections: 7"));
@@ -320,7 +322,7 @@ async fn a_chart_that_is_broken_at_start_disables_its_kind_and_no_other() {
     assert_eq!(kinds[0].health, KindHealth::Serving);
     assert!(matches!(kinds[1].health, KindHealth::Disabled { .. }), "{:?}", kinds[1].health);
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     opdev.stop().await;
 }

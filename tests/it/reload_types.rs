@@ -4,14 +4,14 @@
 use crate::gadget::{GADGET, RECONCILER, SAMPLE, TYPES, is_gadget, start};
 use crate::inner_loop::Opdev;
 use opdev::event::{
-    CauseKind, Event, Held, HeldChange, KindHealth, Level, Outcome, Reconcile, Request, RequestOutcome,
-    ShadowDecision, SourcesChanged, TypeChanged, Verdict, Weight,
+    CauseKind, Event, Held, HeldChange, KindHealth, Level, ObjectTask, Outcome, Reconcile, RequestOutcome,
+    ShadowDecision, SourcesChanged, SourcesTask, TypeChanged, Verdict, Weight,
 };
 use std::fs;
 use std::sync::Arc;
 
 async fn apply(opdev: &mut Opdev, path: &str) {
-    let outcome = opdev.ask(Request::Apply { path: path.to_owned() }).await;
+    let outcome = opdev.ask(ObjectTask::Apply { path: path.to_owned() }).await;
     let RequestOutcome::Done { warnings, .. } = &outcome else { panic!("{outcome:?}") };
     assert!(warnings.is_empty(), "{outcome:?}");
 }
@@ -187,17 +187,17 @@ async fn a_rename_is_named_and_waits_for_the_answer() {
     );
     assert_eq!(question.findings[0].weight, Weight::Loss);
     let discarded = opdev.mark();
-    let outcome = opdev.ask(Request::DiscardHeld { id: question.id.clone() }).await;
+    let outcome = opdev.ask(SourcesTask::DiscardHeld { id: question.id.clone() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     assert_eq!(released(&opdev, discarded).await, Verdict::Discarded);
-    let again = opdev.ask(Request::ApplyHeld { id: question.id.clone() }).await;
+    let again = opdev.ask(SourcesTask::ApplyHeld { id: question.id.clone() }).await;
     assert!(matches!(again, RequestOutcome::Failed { .. }), "{again:?}");
 
     let mark = opdev.mark();
-    opdev.ask(Request::Reload).await;
+    opdev.ask(SourcesTask::Reload).await;
     let question = held(&opdev, mark).await;
     let mark = opdev.mark();
-    let outcome = opdev.ask(Request::ApplyHeld { id: question.id.clone() }).await;
+    let outcome = opdev.ask(SourcesTask::ApplyHeld { id: question.id.clone() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     let changed = type_changed(&opdev, mark).await;
     assert!(changed.findings.iter().any(|finding| finding.weight == Weight::Loss), "{changed:?}");
@@ -381,7 +381,7 @@ async fn a_reconciler_that_would_delete_waits_for_a_word() {
     opdev.edit(RECONCILER, fewer);
     let question = held(&opdev, mark).await;
     let mark = opdev.mark();
-    let outcome = opdev.ask(Request::ApplyHeld { id: question.id.clone() }).await;
+    let outcome = opdev.ask(SourcesTask::ApplyHeld { id: question.id.clone() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     let pass = opdev.reconcile("the deletion", mark, |pass| is_gadget(pass) && pass.objects.len() == 1).await;
     assert_eq!(pass.objects[0].object.name, "top-two");

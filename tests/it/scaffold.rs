@@ -9,7 +9,7 @@ mod shipped;
 
 use crate::inner_loop::Opdev;
 use opdev::dev::cluster::Choice;
-use opdev::event::{Event, Outcome, Request};
+use opdev::event::{Event, ObjectTask, Outcome};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -236,7 +236,7 @@ async fn run_samples(commands: &[&[&str]], samples: &[(&str, Outcome)]) {
     assert_eq!(running.since(0).iter().find_map(failed), None);
     for (sample, outcome) in samples {
         let mark = running.mark();
-        running.ask(Request::Apply { path: format!("config/samples/{sample}") }).await;
+        running.ask(ObjectTask::Apply { path: format!("config/samples/{sample}") }).await;
         running.reconcile("the sample's first pass", mark, |pass| pass.outcome == *outcome).await;
     }
     running.stop().await;

@@ -4,7 +4,7 @@
 use crate::inner_loop::Opdev;
 use opdev::dev::cluster::Choice;
 use opdev::event::{
-    DraftStage, Event, Level, MissingRule, Notice, Outcome, Reconcile, Request, RequestOutcome,
+    DraftStage, DraftTask, Event, Level, MissingRule, Notice, ObjectTask, Outcome, Reconcile, RequestOutcome,
 };
 use opdev_controlplane::{Config, ControlPlane, Listen};
 use std::fs;
@@ -93,7 +93,7 @@ async fn a_rule_that_is_missing_is_told_and_a_saved_role_cures_it() {
         .await;
     assert!(told.contains("roles are enforced"), "{told}");
     let mark = opdev.mark();
-    let outcome = opdev.ask(Request::Apply { path: "samples/hello-ingress.yaml".to_owned() }).await;
+    let outcome = opdev.ask(ObjectTask::Apply { path: "samples/hello-ingress.yaml".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     let (rule, notice) = missing(&opdev, mark, "ingresses").await;
     assert_eq!((rule.group.as_str(), rule.file.as_str()), ("networking.k8s.io", "config/rbac/role.yaml"));
@@ -137,14 +137,14 @@ async fn a_rule_that_is_missing_is_told_and_a_saved_role_cures_it() {
 async fn the_rule_is_added_to_the_file_once_its_change_was_seen() {
     let mut opdev = Opdev::start_against(choice(), scaffold).await;
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: "samples/hello-ingress.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/hello-ingress.yaml".to_owned() }).await;
     missing(&opdev, mark, "ingresses").await;
     let path = opdev.root.join("config/rbac/role.yaml");
     let before = fs::read_to_string(&path).unwrap();
     // Who reads is refused before who writes: it may take the rule twice.
     for _ in 0..4 {
         let (mark, text) = (opdev.mark(), fs::read_to_string(&path).unwrap());
-        if !matches!(opdev.ask(Request::AddRules).await, RequestOutcome::Done { .. }) {
+        if !matches!(opdev.ask(DraftTask::AddRules).await, RequestOutcome::Done { .. }) {
             break;
         }
         let (id, notes) = opdev
@@ -161,7 +161,7 @@ async fn the_rule_is_added_to_the_file_once_its_change_was_seen() {
         assert!(notes.contains(added), "{notes}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text, "nothing is written before it is confirmed");
         let mark = opdev.mark();
-        let outcome = opdev.ask(Request::Write { draft: id }).await;
+        let outcome = opdev.ask(DraftTask::Write { draft: id }).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
         let cured = opdev
             .wait("the next word", mark, |event| match event {
@@ -185,7 +185,7 @@ async fn the_rule_is_added_to_the_file_once_its_change_was_seen() {
 async fn without_role_files_the_roles_are_what_the_charts_ask_for() {
     let mut opdev = Opdev::start_against(choice(), |_| {}).await;
     let mark = opdev.mark();
-    let outcome = opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    let outcome = opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     opdev
         .reconcile("an install", mark, |pass| {
@@ -210,7 +210,7 @@ async fn a_broken_role_file_is_placed_and_changes_nothing() {
         })
         .await;
     assert!(notice.contains(':'), "{notice}");
-    opdev.ask(Request::Apply { path: "samples/hello.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/hello.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, done).await;
     opdev.stop().await;
 }

@@ -14,8 +14,8 @@ mod switching;
 
 use crate::pty::Pty;
 use opdev::event::{
-    Body, Cluster, Event, KindHealth, KindStatus, ObjectSeen, Request, RequestFinished, RequestOutcome,
-    Sample, SourcesChanged, Started,
+    Body, Cluster, Event, KindHealth, KindStatus, ObjectSeen, ObjectTask, Request, RequestFinished,
+    RequestOutcome, Sample, SessionRequest, SourcesChanged, Started, Task,
 };
 use opdev::state::State;
 use opdev::tui::{TuiInput, run};
@@ -112,8 +112,8 @@ async fn answer(
     let mut state = first_state();
     while let Some((id, request)) = requests.recv().await {
         match request {
-            Request::Quit { .. } => return shutdown.cancel(),
-            Request::Apply { path } => {
+            Request::Session(SessionRequest::Quit { .. }) => return shutdown.cancel(),
+            Request::Task(Task::Object(ObjectTask::Apply { path })) => {
                 let object = json!({"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached",
                     "metadata": {"name": "sample", "namespace": "default"}});
                 let at = jiff::Timestamp::now();

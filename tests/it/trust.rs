@@ -4,7 +4,9 @@ use crate::gadget::{self, gadgets};
 use crate::inner_loop::Opdev;
 use opdev::dev::cluster::Choice;
 use opdev::dev::trust::{Store, Trust};
-use opdev::event::{Event, Outcome, Permission, Request, RequestOutcome, TrustAnswer};
+use opdev::event::{
+    Event, ObjectTask, Outcome, Permission, ProjectTask, RequestOutcome, SourcesTask, TrustAnswer,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -56,7 +58,7 @@ async fn question(opdev: &Opdev, mark: usize) -> Vec<Permission> {
 }
 
 async fn answer(opdev: &mut Opdev, answer: TrustAnswer, permissions: &[Permission]) {
-    let outcome = opdev.ask(Request::Trust { answer, permissions: permissions.to_vec() }).await;
+    let outcome = opdev.ask(ProjectTask::Trust { answer, permissions: permissions.to_vec() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
 }
 
@@ -82,7 +84,7 @@ async fn nothing_runs_before_the_answer_and_nothing_after_a_refusal() {
     let seen =
         |event: &Event| matches!(event, Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Gadget");
     assert!(!opdev.since(0).iter().any(seen), "a sample was applied that the user had refused");
-    let outcome = opdev.ask(Request::Apply { path: gadget::SAMPLE.to_owned() }).await;
+    let outcome = opdev.ask(ObjectTask::Apply { path: gadget::SAMPLE.to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     let refused = opdev.reconcile("the refused pass", 0, |pass| pass.outcome == Outcome::Failed).await;
     let why = serde_json::to_string(&refused.failure).unwrap();
@@ -91,7 +93,7 @@ async fn nothing_runs_before_the_answer_and_nothing_after_a_refusal() {
 
     // Asked again, and allowed for now: nothing is remembered.
     let mark = opdev.mark();
-    opdev.ask(Request::Reload).await;
+    opdev.ask(SourcesTask::Reload).await;
     assert_eq!(question(&opdev, mark).await, asked);
     answer(&mut opdev, TrustAnswer::Once, &asked).await;
     opdev.reconcile("a pass that may", mark, |pass| pass.outcome != Outcome::Failed).await;

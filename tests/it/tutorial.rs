@@ -11,8 +11,8 @@ use kube::{Client, Config};
 use opdev::dev::cluster::Choice;
 use opdev::dev::trust::{Store, Trust};
 use opdev::event::{
-    CauseKind, Event, FindingKind, Permission, ProcessState, Reconcile, Relation, Request, RequestOutcome,
-    TraceLevel, TrustAnswer, WatchEvent,
+    CauseKind, Event, FindingKind, ObjectTask, OperatorTask, Permission, ProcessState, ProjectTask,
+    Reconcile, Relation, Request, RequestOutcome, TraceLevel, TrustAnswer, WatchEvent,
 };
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::json;
@@ -52,7 +52,7 @@ impl Tutorial {
             })
             .await;
         assert!(matches!(&asked[..], [Permission::StartOperator { .. }]), "{asked:?}");
-        opdev.ask(Request::Trust { answer: TrustAnswer::Once, permissions: asked }).await;
+        opdev.ask(ProjectTask::Trust { answer: TrustAnswer::Once, permissions: asked }).await;
         let traced = opdev
             .wait_within(BUILD, "the program", 0, |event| match event {
                 Event::ProcessChanged(run) if matches!(run.state, ProcessState::Running { .. }) => {
@@ -77,14 +77,14 @@ impl Tutorial {
         Tutorial { opdev, pods: Api::default_namespaced(client), sets }
     }
 
-    async fn ask(&mut self, request: Request) {
+    async fn ask(&mut self, request: impl Into<Request>) {
         let outcome = self.opdev.ask(request).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     }
 
     async fn disturb(&mut self, rules: &[&str]) {
         let rules = rules.iter().map(|rule| rule.parse().unwrap()).collect();
-        self.ask(Request::Disturb { rules }).await;
+        self.ask(OperatorTask::Disturb { rules }).await;
     }
 
     /// Asks for a reconcile, as `r` does, and waits for it.
@@ -93,7 +93,7 @@ impl Tutorial {
         let gvk = Gvk::new("app.example.com", "v1alpha1", "PodSet");
         let object =
             ObjectRef { gvk, namespace: Some("default".to_owned()), name: NAME.to_owned(), uid: None };
-        self.ask(Request::Reconcile { object }).await;
+        self.ask(OperatorTask::Reconcile { object }).await;
         let asked = |pass: &Reconcile| pass.causes.iter().any(|cause| matches!(cause.kind, CauseKind::User));
         self.pass("the reconcile that was asked for", mark, asked).await
     }
@@ -151,7 +151,7 @@ async fn the_podset_tutorial_runs_as_it_is_printed_and_its_mistakes_are_named() 
     // A cache that is behind is a matter of moments; held events make them last.
     tutorial.disturb(&["hold pods"]).await;
     let mark = tutorial.opdev.mark();
-    tutorial.ask(Request::Apply { path: "config/samples/app_v1alpha1_podset.yaml".to_owned() }).await;
+    tutorial.ask(ObjectTask::Apply { path: "config/samples/app_v1alpha1_podset.yaml".to_owned() }).await;
     let first = tutorial.pass("the first reconcile", mark, |_| true).await;
     assert!(
         matches!(&first.causes[0].kind, CauseKind::Watch { object, event: WatchEvent::Added, relation: Relation::Primary, .. }

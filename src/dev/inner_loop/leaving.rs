@@ -2,7 +2,7 @@
 //! stops, frozen copies of the operator get their replicas back.
 
 use super::{Opened, Opening, PATIENCE, Running};
-use crate::event::{Asker, Event, OnExit, Request, RequestId};
+use crate::event::{Asker, Event, OnExit, Request, RequestId, SessionRequest, Task};
 use anyhow::{Context as _, Result};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -106,13 +106,20 @@ impl Running {
         };
         let asked_again = async {
             loop {
-                match requests.recv().await {
-                    Some((_, Request::Cancel { id })) if Some(id) == switch => return true,
-                    // A signal reaches the process and the screen, which passes it on.
-                    Some((_, Request::Quit { by: Asker::Signal })) if by == Asker::Signal => {}
-                    Some((_, Request::Quit { .. } | Request::Leave { .. })) => return false,
-                    Some(_) => {}
+                let (_, request) = match requests.recv().await {
+                    Some(request) => request,
                     None => std::future::pending().await,
+                };
+                match request {
+                    Request::Task(Task::Cancel { id }) if Some(id) == switch => return true,
+                    // A signal reaches the process and the screen, which passes it on.
+                    Request::Session(SessionRequest::Quit { by: Asker::Signal }) if by == Asker::Signal => {}
+                    Request::Session(SessionRequest::Quit { .. } | SessionRequest::Leave { .. }) => {
+                        return false;
+                    }
+                    // Whoever leaves begins nothing new.
+                    Request::Task(_) | Request::View(_) | Request::Session(SessionRequest::Switch { .. }) => {
+                    }
                 }
             }
         };

@@ -2,10 +2,10 @@
 //! API server.
 
 use super::{Handle, Handles};
-use crate::dev::requests::in_words;
 use crate::dev::traced::Tracing;
 use crate::event::{
-    Event, FaultRule, Reconcile, Request, RequestFinished, RequestId, RequestOutcome, RequestStarted,
+    Event, FaultRule, OperatorTask, Reconcile, RequestFinished, RequestId, RequestOutcome, RequestStarted,
+    SourcesTask, Task,
 };
 use crate::operator::manager::verdict;
 use crate::process::Ask;
@@ -27,54 +27,66 @@ type Answer = Result<String, (String, Option<String>)>;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Handles {
-    /// Does what concerns the programs of a request, and says whether that is all there is to it.
+    /// Does what concerns the programs of a task, and says whether that is all there is to it.
     pub(in crate::dev) fn takes(
         &self,
         id: RequestId,
-        request: &Request,
+        task: &Task,
         sources: &Sources,
         events: &EventSink,
     ) -> bool {
-        if let Request::Reload = request {
+        if let Task::Sources(SourcesTask::Reload) = task {
             for program in &self.0 {
                 // One that is full of asks builds anew anyway.
                 let _ = program.ask.try_send(Ask::Restart);
             }
         }
-        let Some(work) = self.work_of(request, sources) else { return false };
-        tokio::spawn(answer(id, in_words(request), work, events.clone()));
+        let Some(work) = self.work_of(task, sources) else { return false };
+        tokio::spawn(answer(id, task.words(), work, events.clone()));
         true
     }
 
-    /// The work of a request that is the programs' alone.
-    fn work_of(&self, request: &Request, sources: &Sources) -> Option<BoxFuture<'static, Answer>> {
+    /// The work of a task that is the programs' alone.
+    fn work_of(&self, task: &Task, sources: &Sources) -> Option<BoxFuture<'static, Answer>> {
+        match task {
+            Task::Operator(task) => self.work_of_programs(task, sources),
+            Task::Each { tasks } => {
+                let works: Option<Vec<_>> = tasks.iter().map(|task| self.work_of(task, sources)).collect();
+                let works = works.filter(|works| !works.is_empty())?;
+                Some(async move { all(futures::future::join_all(works).await) }.boxed())
+            }
+            Task::Object(_)
+            | Task::Draft(_)
+            | Task::Sources(_)
+            | Task::Cluster(_)
+            | Task::Project(_)
+            | Task::Cancel { .. } => None,
+        }
+    }
+
+    fn work_of_programs(&self, task: &OperatorTask, sources: &Sources) -> Option<BoxFuture<'static, Answer>> {
         let of =
             |object: &ObjectRef| self.of_kind(&object.gvk, sources).map(|program| program.tracing.clone());
-        match request {
-            Request::Disturb { rules } if !self.0.is_empty() => {
+        match task {
+            OperatorTask::Reconcile { object } => {
+                let (tracing, object) = (of(object)?, object.clone());
+                Some(async move { ask(tracing.as_deref(), &object) }.boxed())
+            }
+            OperatorTask::Check { object } => {
+                let (tracing, object) = (of(object)?, object.clone());
+                Some(async move { check(tracing.as_deref(), &object).await }.boxed())
+            }
+            OperatorTask::Step { object } => {
+                let tracing = of(object)?;
+                Some(async move { step(tracing.as_deref()) }.boxed())
+            }
+            OperatorTask::Disturb { rules } if !self.0.is_empty() => {
                 let of_each = self.0.iter().map(|program| (program.tracing.clone(), program.seed));
                 let (programs, rules): (Vec<_>, _) = (of_each.collect(), rules.clone());
                 Some(async move { disturb(&programs, &rules) }.boxed())
             }
-            Request::Reconcile { object } => {
-                let (tracing, object) = (of(object)?, object.clone());
-                Some(async move { ask(tracing.as_deref(), &object) }.boxed())
-            }
-            Request::Check { object } => {
-                let (tracing, object) = (of(object)?, object.clone());
-                Some(async move { check(tracing.as_deref(), &object).await }.boxed())
-            }
-            Request::Step { object } => {
-                let tracing = of(object)?;
-                Some(async move { step(tracing.as_deref()) }.boxed())
-            }
-            Request::Each { requests } => {
-                let works: Option<Vec<_>> =
-                    requests.iter().map(|request| self.work_of(request, sources)).collect();
-                let works = works.filter(|works| !works.is_empty())?;
-                Some(async move { all(futures::future::join_all(works).await) }.boxed())
-            }
-            _ => None,
+            // `dev/requests` answers these.
+            OperatorTask::Disturb { .. } | OperatorTask::Pause { .. } | OperatorTask::Resume { .. } => None,
         }
     }
 

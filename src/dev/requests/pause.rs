@@ -2,35 +2,35 @@
 
 use super::Requests;
 use super::done::Done;
-use crate::event::PauseScope;
+use crate::event::OperatorTask;
 use crate::operator::manager::ManagerRequest;
-use anyhow::{Context as _, Result, anyhow};
-use opdev_object::meta::ObjectRef;
+use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::sync::oneshot;
 
 const GONE: &str = "the operator has stopped; restart opdev";
 
 impl Requests {
-    pub(super) async fn reconcile(&self, object: &ObjectRef) -> Result<Done> {
-        let request = ManagerRequest::ReconcileNow { object: object.clone() };
-        self.operator.send(request).await.ok().context(GONE)?;
-        Ok(Done::default())
-    }
-
-    pub(super) async fn pause(&self, scope: PauseScope) -> Result<Done> {
-        self.hear(|reply| ManagerRequest::Pause { scope, why: None, reply }).await
-    }
-
-    pub(super) async fn resume(&self, scope: PauseScope) -> Result<Done> {
-        self.hear(|reply| ManagerRequest::Resume { scope, reply }).await
-    }
-
-    pub(super) async fn step(&self, object: ObjectRef) -> Result<Done> {
-        self.hear(|reply| ManagerRequest::Step { object, reply }).await
-    }
-
-    pub(super) async fn check(&self, object: ObjectRef) -> Result<Done> {
-        self.hear(|reply| ManagerRequest::Check { object, reply }).await
+    /// Hands a task to the operator's manager. `dev/program` takes those of a program before.
+    pub(super) async fn ask_operator(&self, task: &OperatorTask) -> Result<Done> {
+        match task.clone() {
+            OperatorTask::Reconcile { object } => {
+                self.operator.send(ManagerRequest::ReconcileNow { object }).await.ok().context(GONE)?;
+                Ok(Done::default())
+            }
+            OperatorTask::Pause { scope } => {
+                self.hear(|reply| ManagerRequest::Pause { scope, why: None, reply }).await
+            }
+            OperatorTask::Resume { scope } => {
+                self.hear(|reply| ManagerRequest::Resume { scope, reply }).await
+            }
+            OperatorTask::Step { object } => self.hear(|reply| ManagerRequest::Step { object, reply }).await,
+            OperatorTask::Check { object } => {
+                self.hear(|reply| ManagerRequest::Check { object, reply }).await
+            }
+            OperatorTask::Disturb { .. } => {
+                bail!("the project has no program of its own; faults concern the calls of such a program")
+            }
+        }
     }
 
     async fn hear(

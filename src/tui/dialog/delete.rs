@@ -2,7 +2,7 @@
 //! For an object that is to go already and does not, it offers to remove what it waits for, with the same care.
 
 use super::answer::Answer;
-use crate::event::{Propagation, Request};
+use crate::event::{ObjectTask, Propagation, Task};
 use crate::state::{Seen, State, tree};
 use crate::tui::draw::boxes::{boxed, buttons, named};
 use crate::tui::keys::Key;
@@ -76,18 +76,20 @@ impl Delete {
     }
 
     /// What is asked for once the dialog is confirmed.
-    fn request(&self) -> Request {
+    fn task(&self) -> Task {
         let grace = self.grace.parse().ok();
         let propagation = self.propagation;
-        let one = |object: &ObjectRef| match self.hangs {
-            Some(_) => {
-                Request::DropFinalizers { object: object.clone(), finalizers: self.finalizers.clone() }
-            }
-            None => Request::Delete { object: object.clone(), propagation, grace },
+        let one = |object: &ObjectRef| {
+            Task::from(match self.hangs {
+                Some(_) => {
+                    ObjectTask::DropFinalizers { object: object.clone(), finalizers: self.finalizers.clone() }
+                }
+                None => ObjectTask::Delete { object: object.clone(), propagation, grace },
+            })
         };
         match self.objects.as_slice() {
             [object] => one(object),
-            objects => Request::Each { requests: objects.iter().map(one).collect() },
+            objects => Task::Each { tasks: objects.iter().map(one).collect() },
         }
     }
 }
@@ -97,7 +99,7 @@ impl Layer for Delete {
         use Propagation::{Background, Foreground, Orphan};
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) | (_, Some('q' | 'n')) => return Answer::Close,
-            (KeyCode::Enter, _) if self.on_delete => return Answer::Ask(self.request()),
+            (KeyCode::Enter, _) if self.on_delete => return Answer::Ask(self.task().into()),
             (KeyCode::Enter, _) => return Answer::Close,
             (KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab, _) | (_, Some('h' | 'l')) => {
                 self.on_delete = !self.on_delete;

@@ -2,7 +2,7 @@
 //! came up by itself takes no answer until it is asked for: its keys were meant for something else.
 
 use super::answer::Answer;
-use crate::event::{Held, HeldChange, Request, words};
+use crate::event::{Held, HeldChange, SourcesTask, words};
 use crate::state::State;
 use crate::tui::detail::impact;
 use crate::tui::draw::boxes::{boxed, scrolled};
@@ -56,8 +56,8 @@ impl Layer for HeldDialog {
         }
         let id = self.id.clone();
         match (key.code, key.typed()) {
-            (KeyCode::Enter, _) if self.on_apply => return Answer::Ask(Request::ApplyHeld { id }),
-            (KeyCode::Enter, _) => return Answer::Ask(Request::DiscardHeld { id }),
+            (KeyCode::Enter, _) if self.on_apply => return Answer::Ask(SourcesTask::ApplyHeld { id }.into()),
+            (KeyCode::Enter, _) => return Answer::Ask(SourcesTask::DiscardHeld { id }.into()),
             (KeyCode::Esc, _) | (_, Some('q' | 'H')) => return Answer::Close,
             (KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab, _) | (_, Some('h' | 'l')) => {
                 self.on_apply = !self.on_apply;

@@ -1,7 +1,7 @@
 //! What becomes of the custom resources when opdev leaves a cluster that lives on, for good or for another one.
 
 use super::answer::Answer;
-use crate::event::{Destination, OnExit, Request};
+use crate::event::{Destination, OnExit, SessionRequest};
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
 use crate::tui::keys::Key;
@@ -28,10 +28,11 @@ const WAYS: [(OnExit, &str, &str); 3] = [
 
 /// What leaving asks for.
 fn leave(how: OnExit, to: Option<&Destination>) -> Answer {
-    Answer::Ask(match to {
-        Some(to) => Request::Switch { to: to.clone(), how },
-        None => Request::Leave { how },
-    })
+    let request = match to {
+        Some(to) => SessionRequest::Switch { to: to.clone(), how },
+        None => SessionRequest::Leave { how },
+    };
+    Answer::Ask(request.into())
 }
 
 /// The question.

@@ -1,7 +1,7 @@
 //! What a new object begins with: the text of a sample, or what a kind's schema says.
 
 use super::answer::Answer;
-use crate::event::{NewFrom, Request};
+use crate::event::{DraftTask, NewFrom};
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
 use crate::tui::filter::passes;
@@ -45,7 +45,7 @@ impl Layer for New {
             (KeyCode::Esc, _) => return Answer::Close,
             (KeyCode::Enter, _) => {
                 let chosen = all.into_iter().nth(self.index);
-                return chosen.map_or(Answer::Stay, |(from, ..)| Answer::Ask(Request::New { from }));
+                return chosen.map_or(Answer::Stay, |(from, ..)| Answer::Ask(DraftTask::New { from }.into()));
             }
             (KeyCode::Down | KeyCode::Tab, _) => self.index = (self.index + 1).min(last),
             (KeyCode::Up | KeyCode::BackTab, _) => self.index = self.index.saturating_sub(1),

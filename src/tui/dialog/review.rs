@@ -1,7 +1,7 @@
 //! What a draft would change, before it is written: cancel, open the text again, write.
 
 use super::answer::Answer;
-use crate::event::{Action, Draft, DraftId, DraftStage, Request, Review};
+use crate::event::{Action, Draft, DraftId, DraftStage, DraftTask, Review};
 use crate::state::State;
 use crate::tui::detail::change_rows;
 use crate::tui::draw::boxes::{boxed, scrolled};
@@ -72,14 +72,15 @@ impl Layer for ReviewDialog {
         let (buttons, first) = buttons_of(review);
         let on = self.on.unwrap_or(first).min(buttons.len() - 1);
         match (key.code, key.typed()) {
-            (KeyCode::Esc, _) | (_, Some('q')) => return Answer::Ask(Request::Discard { draft }),
-            (_, Some('e')) if review.editable => return Answer::Ask(Request::Reopen { draft }),
+            (KeyCode::Esc, _) | (_, Some('q')) => return Answer::Ask(DraftTask::Discard { draft }.into()),
+            (_, Some('e')) if review.editable => return Answer::Ask(DraftTask::Reopen { draft }.into()),
             (KeyCode::Enter, _) => {
-                return Answer::Ask(match buttons[on] {
-                    Button::Cancel => Request::Discard { draft },
-                    Button::Reopen => Request::Reopen { draft },
-                    Button::Write => Request::Write { draft },
-                });
+                let task = match buttons[on] {
+                    Button::Cancel => DraftTask::Discard { draft },
+                    Button::Reopen => DraftTask::Reopen { draft },
+                    Button::Write => DraftTask::Write { draft },
+                };
+                return Answer::Ask(task.into());
             }
             (KeyCode::Right | KeyCode::Tab, _) | (_, Some('l')) => self.on = Some((on + 1) % buttons.len()),
             (KeyCode::Left | KeyCode::BackTab, _) | (_, Some('h')) => {

@@ -1,7 +1,7 @@
 //! Applying: a sample of the project, or a file by its path.
 
 use super::answer::Answer;
-use crate::event::{Request, Sample};
+use crate::event::{ObjectTask, Sample, ViewRequest};
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
 use crate::tui::filter::passes;
@@ -82,8 +82,10 @@ impl Layer for Samples {
             (KeyCode::Esc, _) => return Answer::Close,
             (KeyCode::Enter, _) => {
                 return match choices.into_iter().nth(self.index) {
-                    Some(Choice::Sample(sample)) => Answer::Ask(Request::Apply { path: sample.path }),
-                    Some(Choice::Path(path)) => Answer::Ask(Request::Apply { path }),
+                    Some(Choice::Sample(sample)) => {
+                        Answer::Ask(ObjectTask::Apply { path: sample.path }.into())
+                    }
+                    Some(Choice::Path(path)) => Answer::Ask(ObjectTask::Apply { path }.into()),
                     None => Answer::Stay,
                 };
             }
@@ -114,7 +116,7 @@ impl Layer for Samples {
             _ => return Answer::Stay,
         }
         match is_path(self.typed.trim()) {
-            true => Answer::AskOn(Request::ListPaths { typed: self.typed.trim().to_owned() }),
+            true => Answer::AskOn(ViewRequest::ListPaths { typed: self.typed.trim().to_owned() }.into()),
             false => Answer::Stay,
         }
     }

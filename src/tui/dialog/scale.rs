@@ -1,7 +1,7 @@
 //! The scale dialog: a number for one object or for all marked ones.
 
 use super::answer::Answer;
-use crate::event::Request;
+use crate::event::{ObjectTask, Task};
 use crate::state::{Seen, State, tree};
 use crate::tui::draw::boxes::{boxed, named};
 use crate::tui::keys::Key;
@@ -40,11 +40,11 @@ impl Scale {
     }
 
     /// What is asked for once the number is known.
-    pub(in crate::tui) fn request(&self, replicas: i32) -> Request {
-        let one = |object: &ObjectRef| Request::Scale { object: object.clone(), replicas };
+    pub(in crate::tui) fn task(&self, replicas: i32) -> Task {
+        let one = |object: &ObjectRef| Task::from(ObjectTask::Scale { object: object.clone(), replicas });
         match self.objects.as_slice() {
             [object] => one(object),
-            objects => Request::Each { requests: objects.iter().map(one).collect() },
+            objects => Task::Each { tasks: objects.iter().map(one).collect() },
         }
     }
 }
@@ -57,7 +57,7 @@ impl Layer for Scale {
             (KeyCode::Esc, _) | (_, Some('q')) => return Answer::Close,
             (KeyCode::Enter, _) => {
                 return match self.typed.parse() {
-                    Ok(replicas) => Answer::Ask(self.request(replicas)),
+                    Ok(replicas) => Answer::Ask(self.task(replicas).into()),
                     Err(_) => Answer::Stay,
                 };
             }

@@ -1,7 +1,7 @@
 //! The wait for another cluster; and, for whatever is done to custom resources before opdev leaves one, how far that is.
 
 use super::answer::Answer;
-use crate::event::{Destination, OnExit, Request, RequestId};
+use crate::event::{Destination, OnExit, RequestId, Task};
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
 use crate::tui::keys::Key;
@@ -24,7 +24,7 @@ impl Layer for Switching {
     /// Until the other cluster answers one can stay; after that, what is still done to custom resources can be left.
     fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
         match (key.code, key.typed()) {
-            (KeyCode::Esc, _) | (_, Some('q')) => Answer::AskOn(Request::Cancel { id: self.id }),
+            (KeyCode::Esc, _) | (_, Some('q')) => Answer::AskOn(Task::Cancel { id: self.id }.into()),
             _ => Answer::Stay,
         }
     }

@@ -1,7 +1,7 @@
 //! Requests under way and the last ones that ended, newest first. What is under way can be dropped.
 
 use super::answer::Answer;
-use crate::event::{Request, RequestFinished, RequestOutcome, RequestStarted, words};
+use crate::event::{RequestFinished, RequestOutcome, RequestStarted, words};
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
 use crate::tui::keys::Key;
@@ -47,7 +47,7 @@ impl Layer for Tasks {
             (KeyCode::PageUp, _) => self.index = self.index.saturating_sub(10),
             (_, Some('x')) => {
                 if let Some(Task::Running(task)) = all.get(self.index) {
-                    return Answer::AskOn(Request::Cancel { id: task.id });
+                    return Answer::AskOn(crate::event::Task::Cancel { id: task.id }.into());
                 }
             }
             _ => {}

@@ -3,7 +3,7 @@
 //! else.
 
 use super::answer::Answer;
-use crate::event::{Permission, Request, TrustAnswer, TrustAsked, words};
+use crate::event::{Permission, ProjectTask, TrustAnswer, TrustAsked, words};
 use crate::state::State;
 use crate::tui::draw::boxes::{boxed, scrolled};
 use crate::tui::keys::Key;
@@ -58,7 +58,9 @@ impl Layer for TrustDialog {
             (KeyCode::Esc, _) | (_, Some('q' | 'H')) => return Answer::Close,
             (KeyCode::Enter, _) => {
                 let (answer, _) = ANSWERS[self.focus.min(ANSWERS.len() - 1)];
-                return Answer::Ask(Request::Trust { answer, permissions: self.permissions.clone() });
+                return Answer::Ask(
+                    ProjectTask::Trust { answer, permissions: self.permissions.clone() }.into(),
+                );
             }
             (KeyCode::Right | KeyCode::Tab, _) | (_, Some('l')) => {
                 self.focus = (self.focus + 1).min(ANSWERS.len() - 1);

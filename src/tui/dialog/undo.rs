@@ -1,7 +1,7 @@
 //! What was done lately, newest first; enter shows what undoing it would change.
 
 use super::answer::Answer;
-use crate::event::{Request, words};
+use crate::event::{DraftTask, words};
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
 use crate::tui::draw::pieces::age;
@@ -27,7 +27,8 @@ impl Layer for Undo {
             (KeyCode::Esc, _) | (_, Some('q' | 'u')) => return Answer::Close,
             (KeyCode::Enter, _) => {
                 let entry = state.undo.get(self.index).filter(|entry| entry.why_not.is_none());
-                return entry.map_or(Answer::Stay, |entry| Answer::Ask(Request::Undo { entry: entry.id }));
+                return entry
+                    .map_or(Answer::Stay, |entry| Answer::Ask(DraftTask::Undo { entry: entry.id }.into()));
             }
             (KeyCode::Down, _) | (_, Some('j')) => self.index = (self.index + 1).min(last),
             (KeyCode::Up, _) | (_, Some('k')) => self.index = self.index.saturating_sub(1),

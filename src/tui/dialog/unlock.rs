@@ -1,7 +1,7 @@
 //! The question before the first write to a cluster that is not clearly local: its name has to be typed.
 
 use super::answer::Answer;
-use crate::event::Request;
+use crate::event::ClusterTask;
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
 use crate::tui::keys::Key;
@@ -47,7 +47,7 @@ impl Layer for Unlock {
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) => return Answer::Close,
             (KeyCode::Enter, _) if self.is_right() => {
-                return Answer::Ask(Request::Unlock { context: self.typed.clone() });
+                return Answer::Ask(ClusterTask::Unlock { context: self.typed.clone() }.into());
             }
             (KeyCode::Backspace, _) => {
                 self.typed.pop();

@@ -3,9 +3,9 @@
 use super::fixture::{busy, events, finished, now, of, reference};
 use super::frames::{check, screen, text};
 use crate::event::{
-    Action, Asker, Draft, DraftStage, Event, FaultRule, Leaving, NewFrom, ObjectChange, OnExit, Paths,
-    PauseScope, Paused, PodFailure, Propagation, Request, RequestOutcome, RequestStarted, Review, Started,
-    Undoable,
+    Action, Asker, Draft, DraftStage, DraftTask, Event, FaultRule, Leaving, NewFrom, ObjectChange,
+    ObjectTask, OnExit, OperatorTask, Paths, PauseScope, Paused, PodFailure, Propagation, Request,
+    RequestOutcome, RequestStarted, Review, SessionRequest, Started, Task, Undoable, ViewRequest,
 };
 use crate::state::State;
 use crate::tui::command::{Command, Input};
@@ -82,19 +82,25 @@ fn kind() -> PauseScope {
 fn p_pauses_and_resumes_an_object_or_its_kind_and_a_dot_steps() {
     let object = || reference("Memcached", "memcached-sample");
     let state = busy();
-    assert_eq!(requests(&state, "j p"), [Request::Pause { scope: sample() }]);
-    assert_eq!(requests(&state, "j 2 j p"), [Request::Pause { scope: sample() }], "a child means its owner");
-    assert_eq!(requests(&state, "j P"), [Request::Pause { scope: kind() }]);
-    assert_eq!(requests(&state, "j ."), [Request::Step { object: object() }]);
-    assert_eq!(requests(&state, "j ="), [Request::Check { object: object() }]);
+    assert_eq!(requests(&state, "j p"), [Request::from(OperatorTask::Pause { scope: sample() })]);
+    assert_eq!(
+        requests(&state, "j 2 j p"),
+        [Request::from(OperatorTask::Pause { scope: sample() })],
+        "a child means its owner"
+    );
+    assert_eq!(requests(&state, "j P"), [Request::from(OperatorTask::Pause { scope: kind() })]);
+    assert_eq!(requests(&state, "j ."), [Request::from(OperatorTask::Step { object: object() })]);
+    assert_eq!(requests(&state, "j ="), [Request::from(OperatorTask::Check { object: object() })]);
     let state = paused(sample());
-    assert_eq!(requests(&state, "j p"), [Request::Resume { scope: sample() }]);
+    assert_eq!(requests(&state, "j p"), [Request::from(OperatorTask::Resume { scope: sample() })]);
     assert_eq!(
         requests(&state, "p"),
-        [Request::Pause { scope: PauseScope::Object { object: reference("Memcached", "big") } }]
+        [Request::from(OperatorTask::Pause {
+            scope: PauseScope::Object { object: reference("Memcached", "big") }
+        })]
     );
     let state = paused(kind());
-    assert_eq!(requests(&state, "j P"), [Request::Resume { scope: kind() }]);
+    assert_eq!(requests(&state, "j P"), [Request::from(OperatorTask::Resume { scope: kind() })]);
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &state, "j r"), []);
     assert_eq!(
@@ -115,7 +121,7 @@ fn borders_are_moved_by_keys_remembered_and_put_back() {
         let asked = commands(&mut view, &state, keys);
         screen(&state, &mut view, "", SIZE);
         assert_eq!(i32::from(view.screen.places[0].width) - before, wide, "{keys}");
-        let Some(Command::Request(_, Request::Remember { borders })) = asked.last() else {
+        let Some(Command::Request(_, Request::View(ViewRequest::Remember { borders }))) = asked.last() else {
             panic!("{asked:?}")
         };
         assert_eq!(*borders, view.screen.borders);
@@ -149,7 +155,9 @@ fn an_exclamation_mark_makes_a_pod_fail() {
     assert_eq!(commands(&mut view, &state, "j !"), []);
     assert_eq!(view.told.message.as_deref(), Some("fail: no pod is selected"));
     let asked = |keys: &str| match requests(&state, keys).pop() {
-        Some(Request::FailPod { pod, how }) => (pod.gvk.kind, how.map(PodFailure::word)),
+        Some(Request::Task(Task::Object(ObjectTask::FailPod { pod, how }))) => {
+            (pod.gvk.kind, how.map(PodFailure::word))
+        }
         other => panic!("{other:?}"),
     };
     assert_eq!(asked("j 2 j j ! enter"), ("Pod".to_owned(), Some("crash")));
@@ -190,19 +198,23 @@ fn marks_are_one_by_one_a_range_the_others_or_none() {
 fn what_is_marked_is_asked_for_in_one_dialog() {
     let state = busy();
     let both = || [reference("Memcached", "big"), reference("Memcached", "memcached-sample")];
-    let each = |one: fn(opdev_object::meta::ObjectRef) -> Request| {
-        vec![Request::Each { requests: both().into_iter().map(one).collect() }]
+    let each = |one: fn(opdev_object::meta::ObjectRef) -> Task| {
+        vec![Request::from(Task::Each { tasks: both().into_iter().map(one).collect() })]
     };
-    let delete = |object| Request::Delete { object, propagation: Propagation::Background, grace: None };
+    let delete =
+        |object| Task::from(ObjectTask::Delete { object, propagation: Propagation::Background, grace: None });
     assert_eq!(requests(&state, "space space D tab enter"), each(delete));
     assert_eq!(requests(&state, "space space D enter"), [], "the focus is on cancel");
     assert_eq!(
         requests(&state, "space space s 0 enter"),
-        each(|object| Request::Scale { object, replicas: 0 })
+        each(|object| Task::from(ObjectTask::Scale { object, replicas: 0 }))
     );
-    assert_eq!(requests(&state, "space space r enter"), each(|object| Request::Reconcile { object }));
+    assert_eq!(
+        requests(&state, "space space r enter"),
+        each(|object| Task::from(OperatorTask::Reconcile { object }))
+    );
     assert_eq!(requests(&state, "space space r tab enter"), []);
-    let pause = |object| Request::Pause { scope: PauseScope::Object { object } };
+    let pause = |object| Task::from(OperatorTask::Pause { scope: PauseScope::Object { object } });
     assert_eq!(requests(&state, "space space p enter"), each(pause));
     let mut view = ViewState::default();
     let got = commands(&mut view, &state, "space space r enter");
@@ -219,7 +231,9 @@ fn what_is_marked_is_asked_for_in_one_dialog() {
 fn deleting_takes_a_grace_period_and_says_what_a_hanging_object_waits_for() {
     let object = || reference("Memcached", "memcached-sample");
     let state = busy();
-    let delete = |grace| Request::Delete { object: object(), propagation: Propagation::Background, grace };
+    let delete = |grace| {
+        Request::from(ObjectTask::Delete { object: object(), propagation: Propagation::Background, grace })
+    };
     assert_eq!(requests(&state, "j D 0 tab enter"), [delete(Some(0))]);
     assert_eq!(requests(&state, "j D 3 0 5 backspace tab enter"), [delete(Some(30))]);
     check("delete-grace-120x36", &state, "j D 3 0", SIZE);
@@ -237,7 +251,7 @@ fn deleting_takes_a_grace_period_and_says_what_a_hanging_object_waits_for() {
     let finalizers =
         ["helm.sdk.operatorframework.io/uninstall-release", "example.com/backup"].map(str::to_owned).to_vec();
     assert_eq!(requests(&hanging, "j D enter"), []);
-    let drop = Request::DropFinalizers { object: object(), finalizers };
+    let drop = Request::from(ObjectTask::DropFinalizers { object: object(), finalizers });
     assert_eq!(requests(&hanging, "j D tab enter"), [drop]);
     check("hanging-120x36", &hanging, "j D", SIZE);
     check("hanging-40x10", &hanging, "j D tab", SMALL);
@@ -271,7 +285,10 @@ fn tasks_show_what_is_under_way_and_cancel_it() {
     let what = "delete Memcached default/big".to_owned();
     all.push(Event::RequestStarted(RequestStarted { id: 4, at, what, lasting: false }));
     let state = of(all);
-    assert_eq!(requests(&state, "T x x"), [Request::Cancel { id: 4 }, Request::Cancel { id: 4 }]);
+    assert_eq!(
+        requests(&state, "T x x"),
+        [Request::from(Task::Cancel { id: 4 }), Request::from(Task::Cancel { id: 4 })]
+    );
     assert_eq!(requests(&state, "T j x esc"), [], "what has ended cannot be cancelled");
     let mut view = ViewState::default();
     let shown = text(&screen(&state, &mut view, "", SIZE));
@@ -336,16 +353,16 @@ fn e_and_n_ask_for_the_editor_and_each_round_opens_it_once() {
     let state = busy();
     assert_eq!(
         requests(&state, "j e"),
-        [Request::Edit { object: reference("Memcached", "memcached-sample") }]
+        [Request::from(DraftTask::Edit { object: reference("Memcached", "memcached-sample") })]
     );
     assert_eq!(
         requests(&state, "j 2 e"),
-        [Request::Edit { object: reference("Deployment", "memcached-sample") }]
+        [Request::from(DraftTask::Edit { object: reference("Deployment", "memcached-sample") })]
     );
     let kind = NewFrom::Kind { gvk: reference("Memcached", "x").gvk };
-    assert_eq!(requests(&state, "n enter"), [Request::New { from: kind }]);
+    assert_eq!(requests(&state, "n enter"), [Request::from(DraftTask::New { from: kind })]);
     let sample = NewFrom::Sample { path: "samples/cache_v1alpha1_memcachedbackup.yaml".to_owned() };
-    assert_eq!(requests(&state, "n n i g h t enter"), [Request::New { from: sample }]);
+    assert_eq!(requests(&state, "n n i g h t enter"), [Request::from(DraftTask::New { from: sample })]);
     assert_eq!(requests(&state, "n z z z enter esc"), []);
     check("new-120x36", &state, "n", SIZE);
     check("new-40x10", &state, "n down", SMALL);
@@ -362,8 +379,11 @@ fn e_and_n_ask_for_the_editor_and_each_round_opens_it_once() {
 
 #[test]
 fn a_review_is_written_reopened_or_dropped_and_starts_on_cancel_where_it_deletes() {
-    let (write, reopen, discard) =
-        (Request::Write { draft: 9 }, Request::Reopen { draft: 9 }, Request::Discard { draft: 9 });
+    let (write, reopen, discard) = (
+        Request::from(DraftTask::Write { draft: 9 }),
+        Request::from(DraftTask::Reopen { draft: 9 }),
+        Request::from(DraftTask::Discard { draft: 9 }),
+    );
     let state = with_draft(DraftStage::Review(review(Action::Updated)));
     for (keys, wanted) in [
         ("enter", &write),
@@ -409,7 +429,7 @@ fn undo_lists_what_was_done_and_says_what_cannot_be_undone() {
     ];
     let state = of(events().into_iter().chain([Event::UndoChanged { entries }]).collect());
     assert_eq!(requests(&state, "u enter esc"), []);
-    assert_eq!(requests(&state, "u j enter"), [Request::Undo { entry: 1 }]);
+    assert_eq!(requests(&state, "u j enter"), [Request::from(DraftTask::Undo { entry: 1 })]);
     check("undo-120x36", &state, "u", SIZE);
     check("undo-40x10", &state, "u j", SMALL);
     let mut view = ViewState::default();
@@ -431,16 +451,20 @@ fn on_a_cluster(on_exit: Option<OnExit>) -> State {
 
 #[test]
 fn leaving_a_cluster_that_lives_on_asks_once() {
-    let leave = |how| Request::Leave { how };
+    let leave = |how| Request::from(SessionRequest::Leave { how });
     let state = on_a_cluster(None);
     assert_eq!(requests(&state, "q esc"), []);
     assert_eq!(requests(&state, "q enter"), [leave(OnExit::Leave)]);
     assert_eq!(requests(&state, "q q"), [leave(OnExit::Leave)]);
     assert_eq!(requests(&state, "q j enter"), [leave(OnExit::Uninstall)]);
     assert_eq!(requests(&state, "q j j enter"), [leave(OnExit::Release)]);
-    assert_eq!(requests(&state, "ctrl-c"), [Request::Quit { by: Asker::User }], "in a hurry");
+    assert_eq!(
+        requests(&state, "ctrl-c"),
+        [Request::from(SessionRequest::Quit { by: Asker::User })],
+        "in a hurry"
+    );
     for state in [on_a_cluster(Some(OnExit::Uninstall)), busy()] {
-        assert_eq!(requests(&state, "q"), [Request::Quit { by: Asker::User }]);
+        assert_eq!(requests(&state, "q"), [Request::from(SessionRequest::Quit { by: Asker::User })]);
     }
     check("leave-120x36", &state, "q j", SIZE);
     check("leave-40x10", &state, "q j", SMALL);
@@ -484,20 +508,23 @@ fn copying_gives_names_yaml_and_commands() {
 #[test]
 fn a_path_is_completed_and_a_name_still_finds_its_sample() {
     let state = busy();
-    let apply = |path: &str| Request::Apply { path: path.to_owned() };
+    let apply = |path: &str| Request::from(ObjectTask::Apply { path: path.to_owned() });
     let typed = |text: &str| text.chars().map(|c| c.to_string()).collect::<Vec<_>>().join(" ");
     // The end of a sample's path finds the sample.
     let keys = format!("a {} enter", typed("memcachedbackup.yaml"));
     assert_eq!(requests(&state, &keys).last(), Some(&apply("samples/cache_v1alpha1_memcachedbackup.yaml")));
     let asked = requests(&state, "a d e p l o y /");
-    assert_eq!(asked, [Request::ListPaths { typed: "deploy/".to_owned() }]);
+    assert_eq!(asked, [Request::from(ViewRequest::ListPaths { typed: "deploy/".to_owned() })]);
     let found = ["deploy/a/", "deploy/all.yaml"].map(str::to_owned).to_vec();
     let listed = Event::PathsListed(Paths { typed: "deploy/".to_owned(), found });
     let state = of(events().into_iter().chain([listed]).collect());
     let all = requests(&state, "a d e p l o y / a l tab enter");
     assert_eq!(all.last(), Some(&apply("deploy/all.yaml")), "{all:?}");
     let all = requests(&state, "a d e p l o y / tab enter");
-    assert!(all.contains(&Request::ListPaths { typed: "deploy/a/".to_owned() }), "{all:?}");
+    assert!(
+        all.contains(&Request::from(ViewRequest::ListPaths { typed: "deploy/a/".to_owned() })),
+        "{all:?}"
+    );
     check("apply-path-120x36", &state, "a d e p l o y /", SIZE);
     check("apply-path-40x10", &state, "a d e p l o y /", SMALL);
 }
@@ -518,7 +545,7 @@ fn of_a_program(more: Vec<Event>) -> State {
 #[test]
 fn the_calls_of_a_program_are_disturbed_from_a_list_and_by_a_typed_rule() {
     let rules = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<FaultRule>>();
-    let disturb = |texts: &[&str]| vec![Request::Disturb { rules: rules(texts) }];
+    let disturb = |texts: &[&str]| vec![Request::from(OperatorTask::Disturb { rules: rules(texts) })];
     let calm = of_a_program(Vec::new());
     assert_eq!(requests(&calm, "g d enter"), disturb(&["hold"]));
     let typed = |state: &State, text: &str| {
@@ -544,8 +571,8 @@ fn the_calls_of_a_program_are_disturbed_from_a_list_and_by_a_typed_rule() {
         (disturb(&["hold"]), disturb(&["503 every=3"]))
     );
     let object = reference("Memcached", "memcached-sample");
-    assert_eq!(requests(&held, "j ."), [Request::Step { object: object.clone() }]);
-    assert_eq!(requests(&held, "j ="), [Request::Check { object }]);
+    assert_eq!(requests(&held, "j ."), [Request::from(OperatorTask::Step { object: object.clone() })]);
+    assert_eq!(requests(&held, "j ="), [Request::from(OperatorTask::Check { object })]);
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &calm, "j ."), []);
     assert!(

@@ -5,8 +5,9 @@ use super::acting::{commands, requests};
 use super::fixture::{events, now, object, of, reference, seen, sources, started};
 use super::frames::{check, screen, text};
 use crate::event::{
-    ConnectionChanged, CopiesChanged, DeployedCopy, Destination, Event, Leaving, Level, Notice, OnExit,
-    Protection, ProtectionChanged, Request, RequestFinished, RequestOutcome, Started, Trouble, TroubleKind,
+    ClusterTask, ConnectionChanged, CopiesChanged, DeployedCopy, Destination, Event, Leaving, Level, Notice,
+    OnExit, Protection, ProtectionChanged, Request, RequestFinished, RequestOutcome, SessionRequest, Started,
+    Task, Trouble, TroubleKind,
 };
 use crate::state::State;
 use crate::tui::view::ViewState;
@@ -64,7 +65,7 @@ fn a_name_unlocks_once_it_is_typed_whole() {
     check("unlock-40x10", &state, "U", SMALL);
     assert_eq!(requests(&state, "U p r o d enter"), []);
     assert_eq!(requests(&state, "U p r o d u c t i o n esc"), []);
-    let unlock = Request::Unlock { context: "production".to_owned() };
+    let unlock = Request::from(ClusterTask::Unlock { context: "production".to_owned() });
     assert_eq!(requests(&state, "U p r o d u c t i o n enter"), [unlock]);
 }
 
@@ -108,8 +109,11 @@ fn a_copy_is_frozen_after_a_question_and_given_back_after_another() {
     check("freeze-120x36", &running, "Z", SIZE);
     let object = running.copies[0].object.clone();
     assert_eq!(requests(&running, "Z enter"), [], "the focus begins on Cancel");
-    assert_eq!(requests(&running, "Z right enter"), [Request::Freeze { object: object.clone() }]);
-    assert_eq!(requests(&frozen, "Z right enter"), [Request::Unfreeze { object }]);
+    assert_eq!(
+        requests(&running, "Z right enter"),
+        [Request::from(ClusterTask::Freeze { object: object.clone() })]
+    );
+    assert_eq!(requests(&frozen, "Z right enter"), [Request::from(ClusterTask::Unfreeze { object })]);
     assert_eq!(requests(&of(events()), "Z right enter"), [], "there is no copy");
 }
 
@@ -132,7 +136,7 @@ fn elsewhere() -> State {
 #[test]
 fn another_cluster_is_chosen_asked_about_and_waited_for() {
     let state = of(events());
-    let switch = |how| Request::Switch { to: production(), how };
+    let switch = |how| Request::from(SessionRequest::Switch { to: production(), how });
     assert_eq!(requests(&state, "g c p r o d enter"), [switch(OnExit::Leave)]);
     assert_eq!(requests(&state, "g c e m b e d enter"), [], "opdev is there");
     check("contexts-120x36", &state, "g c", SIZE);
@@ -140,7 +144,7 @@ fn another_cluster_is_chosen_asked_about_and_waited_for() {
     let shown = text(&screen(&state, &mut view, "g c p r o d enter D", SIZE));
     assert!(shown.contains("Going to context production") && shown.contains("stays on embedded"), "{shown}");
     assert_eq!(view.layers.len(), 1, "no other key does anything meanwhile");
-    let cancel = crate::tui::Command::Request(2, Request::Cancel { id: 1 });
+    let cancel = crate::tui::Command::Request(2, Request::from(Task::Cancel { id: 1 }));
     assert_eq!(commands(&mut view, &state, "esc"), [cancel]);
     let mut state = state;
     let outcome = RequestOutcome::Failed { message: "nobody answers".to_owned(), hint: None };
@@ -162,9 +166,9 @@ fn a_cluster_that_lives_on_is_asked_about_before_it_is_left_for_another_one() {
     assert_eq!(requests(&state, "g c p r o d enter esc"), []);
     let keys = "g c p r o d enter j";
     check("switch-120x36", &state, keys, SIZE);
-    let uninstall = Request::Switch { to: production(), how: OnExit::Uninstall };
+    let uninstall = Request::from(SessionRequest::Switch { to: production(), how: OnExit::Uninstall });
     assert_eq!(requests(&state, &format!("{keys} enter")), [uninstall]);
-    let embedded = Request::Switch { to: Destination::Embedded, how: OnExit::Leave };
+    let embedded = Request::from(SessionRequest::Switch { to: Destination::Embedded, how: OnExit::Leave });
     assert_eq!(requests(&state, "g c e m b e d enter q"), [embedded]);
     let left = vec![reference("Memcached", "memcached-sample")];
     state.reduce(Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left, spared: Vec::new() }));

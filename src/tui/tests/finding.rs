@@ -5,7 +5,8 @@ use super::acting::commands;
 use super::fixture::{busy, events, logged, now, object, of, reference, seen, sources, started};
 use super::frames::{check, screen, text};
 use crate::event::{
-    Asker, Destination, Event, KindHealth, Level, ObjectGone, OnExit, PrinterColumn, Request, SourcesChanged,
+    Asker, Destination, Event, KindHealth, Level, ObjectGone, ObjectTask, OnExit, PrinterColumn, Request,
+    SessionRequest, SourcesChanged, SourcesTask,
 };
 use crate::state::State;
 use crate::tui::actions::ACTIONS;
@@ -51,11 +52,14 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     let state = busy();
     let mut view = ViewState::default();
     type_in(&mut view, &state, ":", "reload");
-    assert_eq!(commands(&mut view, &state, "enter"), [Command::Request(1, Request::Reload)]);
+    assert_eq!(
+        commands(&mut view, &state, "enter"),
+        [Command::Request(1, Request::from(SourcesTask::Reload))]
+    );
     type_in(&mut view, &state, ":", "q");
     assert_eq!(
         commands(&mut view, &state, "enter"),
-        [Command::Request(2, Request::Quit { by: Asker::User })]
+        [Command::Request(2, Request::from(SessionRequest::Quit { by: Asker::User }))]
     );
     let mut view = ViewState::default();
     type_in(&mut view, &state, ":", "held");
@@ -72,7 +76,7 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     assert_eq!(Some(view.look.theme), crate::tui::Theme::named("light"));
     type_in(&mut view, &state, ":", "ctx prod");
     let to = Destination::Context { name: "production".to_owned() };
-    let switch = Request::Switch { to, how: OnExit::Leave };
+    let switch = Request::from(SessionRequest::Switch { to, how: OnExit::Leave });
     assert_eq!(commands(&mut view, &state, "enter"), [Command::Request(1, switch)]);
     view.layers.clear();
     type_in(&mut view, &state, ":", "ctx embedded");
@@ -91,7 +95,8 @@ fn the_palette_takes_arguments_and_brings_back_what_was_typed() {
     let mut view = ViewState::default();
     commands(&mut view, &state, "j");
     type_in(&mut view, &state, ":", "scale 5");
-    let scale = Request::Scale { object: reference("Memcached", "memcached-sample"), replicas: 5 };
+    let scale =
+        Request::from(ObjectTask::Scale { object: reference("Memcached", "memcached-sample"), replicas: 5 });
     assert_eq!(commands(&mut view, &state, "enter"), [Command::Request(1, scale)]);
     type_in(&mut view, &state, ":", "scale many");
     assert_eq!(commands(&mut view, &state, "enter"), []);

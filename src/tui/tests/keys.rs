@@ -7,8 +7,8 @@ use super::fixture::{
 };
 use super::frames::{screen, text};
 use crate::event::{
-    Asker, Event, ObjectGone, Outcome, Propagation, Request, RequestOutcome, Started, TrustAnswer,
-    TrustAnswered,
+    Asker, Event, ObjectGone, ObjectTask, OperatorTask, Outcome, ProjectTask, Propagation, Request,
+    RequestOutcome, SessionRequest, SourcesTask, Started, Task, TrustAnswer, TrustAnswered,
 };
 use crate::tui::dialog::{Delete, Help};
 use crate::tui::pane::{Pane, Tab};
@@ -24,13 +24,14 @@ const SIZE: (u16, u16) = (120, 36);
 #[test]
 fn apply_takes_the_chosen_sample_or_a_typed_path() {
     let state = of(vec![started(), sources(1, &[])]);
-    let first = Request::Apply { path: "samples/cache_v1alpha1_memcached.yaml".to_owned() };
-    let second = Request::Apply { path: "samples/cache_v1alpha1_memcachedbackup.yaml".to_owned() };
+    let first = Request::from(ObjectTask::Apply { path: "samples/cache_v1alpha1_memcached.yaml".to_owned() });
+    let second =
+        Request::from(ObjectTask::Apply { path: "samples/cache_v1alpha1_memcachedbackup.yaml".to_owned() });
     assert_eq!(requests(&state, "a enter"), std::slice::from_ref(&first));
     assert_eq!(requests(&state, "enter enter"), [first]);
     assert_eq!(requests(&state, "a down enter"), std::slice::from_ref(&second));
     assert_eq!(requests(&state, "a n i g h t enter"), [second]);
-    let typed = Request::Apply { path: "x.yaml".to_owned() };
+    let typed = Request::from(ObjectTask::Apply { path: "x.yaml".to_owned() });
     assert_eq!(requests(&state, "a x . y a m l enter").last(), Some(&typed));
     assert_eq!(requests(&state, "a n o p e enter esc"), []);
     // A whole name comes before names that hold it.
@@ -40,18 +41,23 @@ fn apply_takes_the_chosen_sample_or_a_typed_path() {
     (sample.path, sample.object.name) = ("samples/z.yaml".to_owned(), "cached".to_owned());
     changed.samples.push(sample);
     let state = of(vec![started(), Event::SourcesChanged(changed.into())]);
-    let named = Request::Apply { path: "samples/z.yaml".to_owned() };
+    let named = Request::from(ObjectTask::Apply { path: "samples/z.yaml".to_owned() });
     assert_eq!(requests(&state, "a c a c h e d enter"), [named]);
 }
 
 #[test]
 fn scale_starts_from_what_is_and_goes_to_the_selected_object() {
     let state = busy();
-    let cr = Request::Scale { object: reference("Memcached", "memcached-sample"), replicas: 5 };
+    let cr =
+        Request::from(ObjectTask::Scale { object: reference("Memcached", "memcached-sample"), replicas: 5 });
     assert_eq!(requests(&state, "j s 5 enter"), [cr]);
-    let up = Request::Scale { object: reference("Memcached", "memcached-sample"), replicas: 4 };
+    let up =
+        Request::from(ObjectTask::Scale { object: reference("Memcached", "memcached-sample"), replicas: 4 });
     assert_eq!(requests(&state, "j s up enter"), [up]);
-    let child = Request::Scale { object: reference("Deployment", "memcached-sample"), replicas: 35 };
+    let child = Request::from(ObjectTask::Scale {
+        object: reference("Deployment", "memcached-sample"),
+        replicas: 35,
+    });
     assert_eq!(requests(&state, "j 2 s right left 5 enter"), [child]);
     assert_eq!(requests(&state, "j s backspace enter esc"), []);
     let mut view = ViewState::default();
@@ -65,7 +71,8 @@ fn delete_needs_a_second_deliberate_key() {
     let object = reference("Memcached", "memcached-sample");
     assert_eq!(requests(&state, "j D enter"), []);
     assert_eq!(requests(&state, "j D esc enter"), []);
-    let delete = |propagation| Request::Delete { object: object.clone(), propagation, grace: None };
+    let delete =
+        |propagation| Request::from(ObjectTask::Delete { object: object.clone(), propagation, grace: None });
     assert_eq!(requests(&state, "j D tab enter"), [delete(Propagation::Background)]);
     assert_eq!(requests(&state, "j D down down right enter"), [delete(Propagation::Orphan)]);
     for risky in ["k", "ctrl-k", "ctrl-d", "d", "x", "delete", "backspace"] {
@@ -89,7 +96,8 @@ fn the_delete_dialog_keeps_its_object_whatever_happens_below() {
     }));
     let got = commands(&mut view, &state, "enter");
     let object = reference("Memcached", "memcached-sample");
-    let wanted = Request::Delete { object, propagation: Propagation::Background, grace: None };
+    let wanted =
+        Request::from(ObjectTask::Delete { object, propagation: Propagation::Background, grace: None });
     assert_eq!(got, [Command::Request(1, wanted)]);
 }
 
@@ -101,7 +109,10 @@ fn a_held_change_asks_and_the_safe_answer_has_the_focus() {
         state
     };
     let id = "memcacheds.cache.my.domain@8".to_owned();
-    let (apply, discard) = (Request::ApplyHeld { id: id.clone() }, Request::DiscardHeld { id });
+    let (apply, discard) = (
+        Request::from(SourcesTask::ApplyHeld { id: id.clone() }),
+        Request::from(SourcesTask::DiscardHeld { id }),
+    );
     for keys in ["H esc", "H a esc", "H q"] {
         assert_eq!(requests(&held(), keys), [], "{keys}: esc answers nothing, here as everywhere");
     }
@@ -112,7 +123,10 @@ fn a_held_change_asks_and_the_safe_answer_has_the_focus() {
     assert_eq!(requests(&held(), "esc H right enter"), [apply], "later, and then asked for by key");
     // What was typed for something else while it came up is no answer, and is not lost.
     assert_eq!(requests(&held(), "tab enter"), []);
-    assert!(matches!(requests(&held(), "D tab enter").as_slice(), [Request::Delete { .. }]));
+    assert!(matches!(
+        requests(&held(), "D tab enter").as_slice(),
+        [Request::Task(Task::Object(ObjectTask::Delete { .. }))]
+    ));
     assert_eq!(requests(&busy(), "H"), [], "nothing is held");
 
     // It opens by itself once, over no other dialog, and goes when the edit is undone.
@@ -136,7 +150,8 @@ fn what_the_project_wants_is_asked_and_refusing_has_the_focus() {
         state
     };
     let Event::TrustAsked(question) = trust_asked() else { unreachable!() };
-    let answer = |answer| [Request::Trust { answer, permissions: question.unanswered.clone() }];
+    let answer =
+        |answer| [Request::from(ProjectTask::Trust { answer, permissions: question.unanswered.clone() })];
     assert_eq!(requests(&asked(), "H enter"), answer(TrustAnswer::Refuse));
     assert_eq!(requests(&asked(), "H tab enter"), answer(TrustAnswer::Once));
     assert_eq!(requests(&asked(), "H right l l enter"), answer(TrustAnswer::Trust));
@@ -175,12 +190,22 @@ fn what_the_project_wants_is_asked_and_refusing_has_the_focus() {
 fn reconcile_reload_and_quit() {
     let state = busy();
     let object = reference("Memcached", "memcached-sample");
-    assert_eq!(requests(&state, "j 2 j r R"), [Request::Reconcile { object }, Request::Reload]);
+    assert_eq!(
+        requests(&state, "j 2 j r R"),
+        [Request::from(OperatorTask::Reconcile { object }), Request::from(SourcesTask::Reload)]
+    );
     let mut view = ViewState::default();
     let got = commands(&mut view, &state, "? ctrl-c q");
-    assert_eq!(got, [Command::Request(1, Request::Quit { by: Asker::User }), Command::Leave]);
+    assert_eq!(
+        got,
+        [Command::Request(1, Request::from(SessionRequest::Quit { by: Asker::User })), Command::Leave]
+    );
     assert!(text(&screen(&state, &mut view, "", SIZE)).contains("stopping"));
-    assert_eq!(requests(&state, "? q q"), [Request::Quit { by: Asker::User }], "the first q closes the help");
+    assert_eq!(
+        requests(&state, "? q q"),
+        [Request::from(SessionRequest::Quit { by: Asker::User })],
+        "the first q closes the help"
+    );
 }
 
 #[test]
@@ -378,7 +403,12 @@ fn no_sequence_of_keys_and_events_breaks_anything() {
                 _ => {
                     let asked = view.top::<Delete>().is_some_and(|delete| delete.on_delete);
                     let commands = update(&mut view, Input::Key(keys[dice.roll(keys.len())]), &state);
-                    let is_delete = |c: &Command| matches!(c, Command::Request(_, Request::Delete { .. }));
+                    let is_delete = |c: &Command| {
+                        matches!(
+                            c,
+                            Command::Request(_, Request::Task(Task::Object(ObjectTask::Delete { .. })))
+                        )
+                    };
                     assert!(asked || !commands.iter().any(is_delete), "deleted without asking");
                     assert!(!commands.contains(&Command::Leave));
                 }

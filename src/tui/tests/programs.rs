@@ -4,8 +4,8 @@ use super::acting::commands;
 use super::fixture::{busy, events, of};
 use super::frames::{screen, text};
 use crate::event::{
-    Body, Cluster, Event, ObjectSeen, Place, Preferences, ProgramRun, Protection, ProtectionChanged, Request,
-    Started, UserCommand,
+    Body, Cluster, Event, ObjectSeen, Place, Preferences, ProgramRun, ProjectTask, Protection,
+    ProtectionChanged, Request, Started, Task, UserCommand,
 };
 use crate::state::{State, tree};
 use crate::tui::pane::{Pane, Tab};
@@ -109,7 +109,7 @@ fn a_command_says_why_it_does_not_start_and_asks_where_it_is_to() {
     commands(&mut view, &state, "ctrl-y tab");
     let asked = commands(&mut view, &state, "enter");
     assert!(
-        matches!(asked.as_slice(), [Command::Request(_, Request::Run { program })] if !program.in_front),
+        matches!(asked.as_slice(), [Command::Request(_, Request::Task(Task::Project(ProjectTask::Run { program })))] if !program.in_front),
         "{asked:?}"
     );
     // Where writes are held back it does not start.
@@ -214,7 +214,10 @@ fn a_shell_and_ports_need_containers() {
     commands(&mut view, &state, "g f");
     "9090:80".chars().for_each(|c| drop(update(&mut view, Input::Key(Key::char(c)), &state)));
     let asked = commands(&mut view, &state, "enter");
-    let [Command::Request(_, Request::Run { program })] = asked.as_slice() else { panic!("{asked:?}") };
+    let [Command::Request(_, Request::Task(Task::Project(ProjectTask::Run { program })))] = asked.as_slice()
+    else {
+        panic!("{asked:?}")
+    };
     assert_eq!(
         program.command.join(" "),
         format!("kubectl --context kind-dev port-forward -n default pod/{name} 9090:80")
@@ -233,7 +236,13 @@ fn the_lines_of_the_detail_pane_are_saved_and_copied() {
     screen(&state, &mut view, "j y", SIZE);
     assert_eq!((view.focus, view.detail.tab), (Pane::Detail, Tab::YAML));
     let asked = commands(&mut view, &state, "g w");
-    let [Command::Request(_, Request::SaveText { path: None, name, text: saved })] = asked.as_slice() else {
+    let [
+        Command::Request(
+            _,
+            Request::Task(Task::Project(ProjectTask::SaveText { path: None, name, text: saved })),
+        ),
+    ] = asked.as_slice()
+    else {
         panic!("{asked:?}")
     };
     assert!(name.starts_with("yaml-") && name.ends_with(".yaml"), "{name}");
@@ -242,7 +251,7 @@ fn the_lines_of_the_detail_pane_are_saved_and_copied() {
     "save out/a.yaml".chars().for_each(|c| drop(update(&mut view, Input::Key(Key::char(c)), &state)));
     let asked = commands(&mut view, &state, "enter");
     assert!(
-        matches!(asked.as_slice(), [Command::Request(_, Request::SaveText { path: Some(path), .. })]
+        matches!(asked.as_slice(), [Command::Request(_, Request::Task(Task::Project(ProjectTask::SaveText { path: Some(path), .. })))]
             if path == "out/a.yaml"),
         "{asked:?}"
     );

@@ -4,8 +4,8 @@ use super::fixture::{at, busy, events, object, of, pass, reference, seen, seen_a
 use super::frames::{check, screen, text};
 use super::history::past;
 use crate::event::{
-    Body, EffectiveValue, Event, ObjectSeen, Outcome, PodLine, PodLog, Request, Started, ValueFrom,
-    ValuesExplained,
+    Body, EffectiveValue, Event, ObjectSeen, Outcome, PodLine, PodLog, Started, ValueFrom, ValuesExplained,
+    ViewRequest,
 };
 use crate::state::State;
 use crate::tui::detail::{TABS, pods};
@@ -94,7 +94,7 @@ fn logs_are_followed_while_they_are_in_sight() {
     let followed = |keys: &str, size: (u16, u16), view: &mut ViewState| {
         screen(&state, view, keys, size);
         seeing::follow(view, &state).map(|request| match request {
-            Request::PodLogs { sources } => sources.len(),
+            ViewRequest::PodLogs { sources } => sources.len(),
             other => panic!("{other:?}"),
         })
     };
@@ -134,7 +134,7 @@ fn whole_objects_are_asked_for_while_they_are_in_sight() {
     let asked = |keys: &str, size: (u16, u16), state: &State, view: &mut ViewState| {
         screen(state, view, keys, size);
         seeing::look(view, state).map(|request| match request {
-            Request::Look { object } => object.map(|object| object.name),
+            ViewRequest::Look { object } => object.map(|object| object.name),
             other => panic!("{other:?}"),
         })
     };
@@ -219,7 +219,7 @@ fn effective_values_are_asked_for_while_they_are_in_sight() {
     let asked = |keys: &str, state: &State, view: &mut ViewState| {
         screen(state, view, keys, (120, 36));
         seeing::follow_values(view, state).map(|request| match request {
-            Request::ExplainValues { object } => object.name,
+            ViewRequest::ExplainValues { object } => object.name,
             other => panic!("{other:?}"),
         })
     };

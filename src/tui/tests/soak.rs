@@ -3,7 +3,8 @@
 
 use super::fixture::{busy, events, held_type, logged, now, object, reference, released, seen, shadow_run};
 use crate::event::{
-    Binding, Event, Level, ObjectGone, Place, Preferences, QueueChanged, Request, ThemeChoice,
+    Binding, Event, Level, ObjectGone, ObjectTask, Place, Preferences, QueueChanged, Request, Task,
+    ThemeChoice,
 };
 use crate::state::State;
 use crate::tui::view::ViewState;
@@ -124,7 +125,13 @@ fn run(seed: u64, steps: usize) {
                 let asked = !view.layers.is_empty();
                 let commands = update(&mut view, input(&mut dice, size), &state);
                 let deletes = commands.iter().any(|command| {
-                    matches!(command, crate::tui::Command::Request(_, Request::Delete { .. }))
+                    matches!(
+                        command,
+                        crate::tui::Command::Request(
+                            _,
+                            Request::Task(Task::Object(ObjectTask::Delete { .. }))
+                        )
+                    )
                 });
                 assert!(asked || !deletes, "deleted without a question, seed {seed}");
                 // Who leaves comes back: the screen is to go on.

@@ -4,8 +4,8 @@ use super::acting::commands;
 use super::fixture::{at, busy, object, reference, seen};
 use super::frames::{check_view, screen, text};
 use crate::event::{
-    Body, Event, KindHealth, KindTable, ObjectSeen, Request, Sample, ServedKind, TableColumn, TableQuery,
-    TableRow,
+    Body, DraftTask, Event, KindHealth, KindTable, ObjectSeen, ObjectTask, Request, Sample, ServedKind,
+    TableColumn, TableQuery, TableRow, Task, ViewRequest,
 };
 use crate::state::State;
 use crate::tui::pane::{Pane, Tab};
@@ -165,10 +165,10 @@ fn what_is_needed_is_asked_for_once() {
     let state = with(pods("pods", some()));
     let mut view = ViewState::default();
     screen(&state, &mut view, ":", (120, 36));
-    assert_eq!(browse::follow(&mut view, &state), [Request::ListKinds]);
+    assert_eq!(browse::follow(&mut view, &state), [ViewRequest::ListKinds]);
     assert_eq!(browse::follow(&mut view, &state), []);
     screen(&state, &mut view, "esc ctrl-p", (120, 36));
-    assert_eq!(browse::follow(&mut view, &state), [Request::ListFiles]);
+    assert_eq!(browse::follow(&mut view, &state), [ViewRequest::ListFiles]);
     screen(&state, &mut view, "esc", (120, 36));
     assert_eq!(browse::follow(&mut view, &state), []);
     choose(&mut view, &state, "pods");
@@ -177,20 +177,20 @@ fn what_is_needed_is_asked_for_once() {
     let first = some()[0].object_ref.clone();
     assert_eq!(
         browse::follow(&mut view, &state),
-        [Request::ShowTable { table: Some(query) }, Request::ReadRow { object: Some(first) }]
+        [ViewRequest::ShowTable { table: Some(query) }, ViewRequest::ReadRow { object: Some(first) }]
     );
     assert_eq!(browse::follow(&mut view, &state), []);
     screen(&state, &mut view, "j", (120, 36));
     let second = some()[1].object_ref.clone();
-    assert_eq!(browse::follow(&mut view, &state), [Request::ReadRow { object: Some(second) }]);
+    assert_eq!(browse::follow(&mut view, &state), [ViewRequest::ReadRow { object: Some(second) }]);
     // Another namespace is another table.
     view.namespace = Some("web".to_owned());
     screen(&state, &mut view, "", (120, 36));
     let query = TableQuery { kind: "pods".to_owned(), namespace: Some("web".to_owned()) };
-    assert_eq!(browse::follow(&mut view, &state), [Request::ShowTable { table: Some(query) }]);
+    assert_eq!(browse::follow(&mut view, &state), [ViewRequest::ShowTable { table: Some(query) }]);
     assert!(text(&screen(&state, &mut view, "", (120, 36))).contains("Asking the API server for pods."));
     screen(&state, &mut view, "esc", (120, 36));
-    assert_eq!(browse::follow(&mut view, &state), [Request::ShowTable { table: None }]);
+    assert_eq!(browse::follow(&mut view, &state), [ViewRequest::ShowTable { table: None }]);
 }
 
 #[test]
@@ -243,20 +243,22 @@ fn keys_act_on_the_row_and_esc_leaves() {
     choose(&mut view, &state, "pods");
     commands(&mut view, &state, "j j");
     assert_eq!(view.subject(&state).unwrap().key.name, "etcd-0");
-    let Some(Command::Request(_, Request::Edit { object })) = commands(&mut view, &state, "e").pop() else {
+    let Some(Command::Request(_, Request::Task(Task::Draft(DraftTask::Edit { object })))) =
+        commands(&mut view, &state, "e").pop()
+    else {
         panic!("no edit")
     };
     assert_eq!(object.to_string(), "Pod kube-system/etcd-0");
     let asked = commands(&mut view, &state, "D tab enter");
     assert!(
-        matches!(asked.as_slice(), [Command::Request(_, Request::Delete { object, .. })]
+        matches!(asked.as_slice(), [Command::Request(_, Request::Task(Task::Object(ObjectTask::Delete { object, .. })))]
             if object.name == "etcd-0" && object.uid.as_deref() == Some("pod-etcd-0")),
         "{asked:?}"
     );
     // Marked rows, too.
     let asked = commands(&mut view, &state, "g g space space D tab enter");
     assert!(
-        matches!(asked.as_slice(), [Command::Request(_, Request::Each { requests })] if requests.len() == 2)
+        matches!(asked.as_slice(), [Command::Request(_, Request::Task(Task::Each { tasks }))] if tasks.len() == 2)
     );
     commands(&mut view, &state, "L");
     assert_eq!((view.focus, view.detail.tab), (Pane::Detail, Tab::PODS));

@@ -2,7 +2,7 @@
 
 use super::door::Door;
 use crate::inner_loop::Opdev;
-use opdev::event::{DeployedCopy, Event, Request, RequestOutcome};
+use opdev::event::{ClusterTask, DeployedCopy, Event, RequestOutcome};
 use serde_json::{Value, json};
 
 const PATH: &str = "/apis/apps/v1/namespaces/demo-system/deployments/demo-controller-manager";
@@ -68,11 +68,11 @@ async fn a_copy_on_the_cluster_is_named_frozen_and_given_back() {
     opdev.wait("a notice", 0, notice).await;
 
     let mark = opdev.mark();
-    let outcome = opdev.ask(Request::Freeze { object: found[0].object.clone() }).await;
+    let outcome = opdev.ask(ClusterTask::Freeze { object: found[0].object.clone() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     assert_eq!(copies(&opdev, mark, |_| true).await[0].frozen, Some(2));
     assert_eq!(live(&door).await.0, 0);
-    let again = opdev.ask(Request::Freeze { object: found[0].object.clone() }).await;
+    let again = opdev.ask(ClusterTask::Freeze { object: found[0].object.clone() }).await;
     assert!(matches!(again, RequestOutcome::Failed { .. }), "{again:?}");
     opdev.stop().await;
     assert_eq!(live(&door).await, (json!(2), Value::Null), "it is given back on the way out");

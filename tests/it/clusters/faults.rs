@@ -4,7 +4,7 @@
 use super::door::{Answer, Door};
 use crate::inner_loop::Opdev;
 use http::Method;
-use opdev::event::{Event, KindHealth, KindStatus, Outcome, Request, RequestOutcome, TroubleKind};
+use opdev::event::{Event, KindHealth, KindStatus, ObjectTask, Outcome, RequestOutcome, TroubleKind};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -21,7 +21,7 @@ async fn installed() -> World {
     let choice = door.choice(folder.path(), "opdev", &json!({}));
     let mut opdev = Opdev::start_against(choice, |_| {}).await;
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     World { door, opdev, _folder: folder }
 }
@@ -143,7 +143,7 @@ async fn a_server_that_comes_back_empty_gets_its_crds_again() {
         .await;
     // All goes on as at the first start.
     let mark = world.opdev.mark();
-    world.opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    world.opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     world.opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     world.opdev.stop().await;
 }
@@ -240,7 +240,7 @@ async fn credentials_that_are_refused_while_it_runs() {
     let choice = door.choice(folder.path(), "opdev", &json!({"tokenFile": token}));
     let mut opdev = Opdev::start_against(choice, |_| {}).await;
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     let world = World { door, opdev, _folder: folder };
     let mark = world.opdev.mark();

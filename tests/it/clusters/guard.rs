@@ -2,7 +2,9 @@
 
 use super::door::Door;
 use crate::inner_loop::Opdev;
-use opdev::event::{Event, Outcome, Propagation, Protection, Request, RequestOutcome};
+use opdev::event::{
+    ClusterTask, Event, ObjectTask, OperatorTask, Outcome, Propagation, Protection, RequestOutcome,
+};
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::json;
 
@@ -27,7 +29,7 @@ async fn nothing_is_written_until_the_name_is_typed() {
     choice.allow_contexts = vec!["prod".to_owned()];
     let mut before = Opdev::start_against(choice.clone(), |_| {}).await;
     let mark = before.mark();
-    before.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    before.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     before.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     before.stop().await;
 
@@ -50,14 +52,14 @@ async fn nothing_is_written_until_the_name_is_typed() {
         .await;
     let object = memcached();
     for request in [
-        Request::Apply { path: "samples/hello.yaml".to_owned() },
-        Request::Scale { object: object.clone(), replicas: 5 },
-        Request::Delete { object: object.clone(), propagation: Propagation::Background, grace: None },
+        ObjectTask::Apply { path: "samples/hello.yaml".to_owned() },
+        ObjectTask::Scale { object: object.clone(), replicas: 5 },
+        ObjectTask::Delete { object: object.clone(), propagation: Propagation::Background, grace: None },
     ] {
         assert!(refused(&opdev.ask(request).await));
     }
     let mark = opdev.mark();
-    opdev.ask(Request::Reconcile { object }).await;
+    opdev.ask(OperatorTask::Reconcile { object }).await;
     opdev.reconcile("another look", mark, |pass| pass.outcome == Outcome::Waiting).await;
     let mark = opdev.mark();
     opdev.edit("charts/memcached/templates/deployment.yaml", |text| {
@@ -68,13 +70,13 @@ async fn nothing_is_written_until_the_name_is_typed() {
     opdev
         .reconcile("what the edit would change", mark, |pass| pass.waiting.as_deref().is_some_and(foreseen))
         .await;
-    let outcome = opdev.ask(Request::Unlock { context: "prd".to_owned() }).await;
+    let outcome = opdev.ask(ClusterTask::Unlock { context: "prd".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Failed { .. }), "{outcome:?}");
     assert_eq!(door.writes(), [], "a guarded cluster was written to");
     assert!(door.asked() > 10, "nothing was read either");
 
     let mark = opdev.mark();
-    let outcome = opdev.ask(Request::Unlock { context: "prod".to_owned() }).await;
+    let outcome = opdev.ask(ClusterTask::Unlock { context: "prod".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     opdev.reconcile("the edit goes live", mark, |pass| pass.outcome == Outcome::Upgraded).await;
     opdev

@@ -3,7 +3,7 @@
 use super::door::Door;
 use super::kubelet::Kubelet;
 use crate::inner_loop::Opdev;
-use opdev::event::{Event, LogSource, Request};
+use opdev::event::{Event, LogSource, ObjectTask, ViewRequest};
 use serde_json::{Value, json};
 
 /// The names of the sample's pods once they run.
@@ -64,7 +64,7 @@ async fn world() -> (Door, Opdev, tempfile::TempDir, Kubelet) {
     let kubelet = door.kubelet();
     let folder = tempfile::tempdir().unwrap();
     let mut opdev = Opdev::start_against(door.choice(folder.path(), "opdev", &json!({})), |_| {}).await;
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     (door, opdev, folder, kubelet)
 }
 
@@ -86,7 +86,7 @@ async fn a_log_goes_on_after_a_rotation_and_ends_with_a_restart() {
     for i in 0..250 {
         kubelet.write(&name, &container, &format!("before {i}"));
     }
-    opdev.begin(Request::PodLogs { sources: vec![source.clone()] }).await;
+    opdev.begin(ViewRequest::PodLogs { sources: vec![source.clone()] }).await;
     // No more than the newest lines of the past.
     let past: Vec<String> = (50..250).map(|i| format!("before {i}")).collect();
     let mut wanted: Vec<&str> = past.iter().map(String::as_str).collect();
@@ -119,7 +119,7 @@ async fn a_log_goes_on_after_a_rotation_and_ends_with_a_restart() {
     let now = LogSource { restarts: 1, ..source };
     kubelet.write(&name, &container, "once more");
     let mark = opdev.mark();
-    opdev.begin(Request::PodLogs { sources: vec![before.clone(), now.clone()] }).await;
+    opdev.begin(ViewRequest::PodLogs { sources: vec![before.clone(), now.clone()] }).await;
     told(&opdev, mark, &now, &["once more"]).await;
     let mut old = wanted[wanted.len() - 201..wanted.len() - 1].to_vec();
     old.push("this run has ended");
@@ -143,7 +143,7 @@ async fn a_log_goes_on_when_the_api_server_comes_back() {
     };
     let mark = opdev.mark();
     kubelet.write(&name, &container, "one");
-    opdev.begin(Request::PodLogs { sources: vec![source.clone()] }).await;
+    opdev.begin(ViewRequest::PodLogs { sources: vec![source.clone()] }).await;
     told(&opdev, mark, &source, &["one"]).await;
     let mark = opdev.mark();
     door.kill();

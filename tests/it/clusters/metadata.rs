@@ -3,7 +3,10 @@
 
 use super::door::Door;
 use crate::inner_loop::Opdev;
-use opdev::event::{Body, DraftStage, Event, ObjectSeen, Outcome, Propagation, Request, RequestOutcome};
+use opdev::event::{
+    Body, DraftStage, DraftTask, Event, ObjectSeen, ObjectTask, Outcome, Propagation, RequestOutcome, Task,
+    ViewRequest,
+};
 use opdev::state::State;
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::{Value, json};
@@ -96,7 +99,7 @@ async fn an_object_is_read_whole_while_it_is_looked_at() {
 
     let whole = |seen: &ObjectSeen| is_settings(seen) && !seen.metadata_only;
     let mark = opdev.mark();
-    opdev.begin(Request::Look { object: Some(settings()) }).await;
+    opdev.begin(ViewRequest::Look { object: Some(settings()) }).await;
     let object = seen(&opdev, mark, "all of it", "ConfigMap", whole).await;
     assert!(object["data"]["big"].as_str().unwrap().starts_with("deep-below"));
     assert_eq!((&object["kind"], &object["apiVersion"]), (&json!("ConfigMap"), &json!("v1")));
@@ -108,9 +111,9 @@ async fn an_object_is_read_whole_while_it_is_looked_at() {
     opdev.since(0).into_iter().for_each(|event| state.reduce(event));
     assert_eq!(state.versions(&settings().key()).unwrap().count(), 2, "versions of what was read whole");
 
-    opdev.begin(Request::Look { object: None }).await;
+    opdev.begin(ViewRequest::Look { object: None }).await;
     // A request that is answered came after it.
-    opdev.ask(Request::Cancel { id: u64::MAX }).await;
+    opdev.ask(Task::Cancel { id: u64::MAX }).await;
     let mark = opdev.mark();
     send(&door, "PATCH", &format!("{MAPS}/settings"), &json!({"data": {"small": "3"}})).await;
     let object = seen(&opdev, mark, "a change nobody looks at", "ConfigMap", is_settings).await;
@@ -123,7 +126,7 @@ async fn what_was_deleted_while_its_metadata_alone_was_known_comes_back_whole() 
     let (door, mut opdev, _folder) = world().await;
     let mark = opdev.mark();
     let outcome = opdev
-        .ask(Request::Delete { object: settings(), propagation: Propagation::Background, grace: None })
+        .ask(ObjectTask::Delete { object: settings(), propagation: Propagation::Background, grace: None })
         .await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     let gone = |event: &Event| matches!(event, Event::ObjectGone(gone) if gone.object_ref.name == "settings");
@@ -135,14 +138,14 @@ async fn what_was_deleted_while_its_metadata_alone_was_known_comes_back_whole() 
         })
         .await;
     let mark = opdev.mark();
-    opdev.begin(Request::Undo { entry }).await;
+    opdev.begin(DraftTask::Undo { entry }).await;
     let draft = opdev
         .wait("what undoing would write", mark, |event| match event {
             Event::DraftChanged(draft) if matches!(draft.stage, DraftStage::Review(_)) => Some(draft.id),
             _ => None,
         })
         .await;
-    let outcome = opdev.ask(Request::Write { draft }).await;
+    let outcome = opdev.ask(DraftTask::Write { draft }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     let request = http::Request::get(format!("{MAPS}/settings")).body(Vec::new()).unwrap();
     let live: Value = door.plane.client().request(request).await.unwrap();
@@ -156,7 +159,7 @@ async fn what_a_reconcile_creates_is_shown_whole_and_its_record_is_not_read() {
     // What is there when a kind is listed first was not made by a reconcile.
     unrelated(&opdev, 0, "ServiceAccount", "default").await;
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     let account = seen(&opdev, mark, "the account", "ServiceAccount", |seen| {
         seen.object_ref.name == "memcached-sample" && !seen.metadata_only
@@ -193,7 +196,7 @@ async fn of_unrelated_objects_the_keys_are_told_until_they_belong_to_the_project
     send(&door, "POST", PODS, &pod).await;
     unrelated(&opdev, 0, "Pod", "lonely").await;
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     // A pod of the project, through a Deployment and a ReplicaSet, that is ready.
     seen(&opdev, mark, "a pod of the project", "Pod", |seen| {
@@ -213,7 +216,7 @@ async fn of_unrelated_objects_the_keys_are_told_until_they_belong_to_the_project
         uid: None,
     };
     let is_lonely = |seen: &ObjectSeen| seen.object_ref.name == "lonely";
-    opdev.begin(Request::Look { object: Some(lonely.clone()) }).await;
+    opdev.begin(ViewRequest::Look { object: Some(lonely.clone()) }).await;
     let object = seen(&opdev, mark, "all of it", "Pod", is_lonely).await;
     assert_eq!(object["spec"]["containers"][0]["image"], "deep-below");
     let mark = opdev.mark();
@@ -221,7 +224,7 @@ async fn of_unrelated_objects_the_keys_are_told_until_they_belong_to_the_project
     let labelled = |seen: &ObjectSeen| is_lonely(seen) && seen.object["metadata"]["labels"]["a"] == "1";
     seen(&opdev, mark, "its change", "Pod", labelled).await;
     let mark = opdev.mark();
-    opdev.begin(Request::Look { object: None }).await;
+    opdev.begin(ViewRequest::Look { object: None }).await;
     unrelated(&opdev, mark, "Pod", "lonely").await;
     let mark = opdev.mark();
     send(&door, "PATCH", &format!("{PODS}/lonely"), &json!({"metadata": {"labels": {"a": "2"}}})).await;

@@ -4,7 +4,7 @@ use super::door::write_kubeconfig;
 use crate::inner_loop::Opdev;
 use opdev::dev::cluster::Choice;
 use opdev::dev::project::Project;
-use opdev::event::{Event, KindHealth, Outcome, Request};
+use opdev::event::{Event, KindHealth, ObjectTask, OperatorTask, Outcome, SourcesTask};
 use opdev_controlplane::{Config, ControlPlane, Listen};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -100,7 +100,7 @@ async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough(
 
     give(&plane, &opdev.root).await;
     let mark = opdev.mark();
-    opdev.ask(Request::Reload).await;
+    opdev.ask(SourcesTask::Reload).await;
     opdev
         .wait("kinds that serve", mark, |event| match event {
             Event::SourcesChanged(sources) => {
@@ -109,7 +109,7 @@ async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough(
             _ => None,
         })
         .await;
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     // What was said once was not said again, and the served types are those of the files.
     let told = notices(&opdev, "missing rights");
@@ -139,7 +139,7 @@ async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough(
             _ => None,
         })
         .await;
-    opdev.ask(Request::Reconcile { object: failed.object.clone() }).await;
+    opdev.ask(OperatorTask::Reconcile { object: failed.object.clone() }).await;
     opdev.reconcile("a second one", opdev.mark(), |pass| pass.outcome == Outcome::Failed).await;
     let told = notices(&opdev, "which reconciling a Memcached needs");
     assert_eq!(told.len(), 1, "{told:#?}");
@@ -150,7 +150,7 @@ async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough(
     send(&plane, "POST", BINDINGS, &edit).await;
     give(&plane, &opdev.root).await;
     let mark = opdev.mark();
-    opdev.ask(Request::Reconcile { object: failed.object.clone() }).await;
+    opdev.ask(OperatorTask::Reconcile { object: failed.object.clone() }).await;
     opdev.reconcile("an upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
     opdev.stop().await;
     drop(listening);

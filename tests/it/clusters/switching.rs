@@ -4,7 +4,8 @@ use super::door::{Answer, Door, write_kubeconfig};
 use crate::inner_loop::Opdev;
 use opdev::dev::cluster::Choice;
 use opdev::event::{
-    Asker, Destination, Event, OnExit, Outcome, Protection, Request, RequestOutcome, Started,
+    Asker, ClusterTask, Destination, Event, ObjectTask, OnExit, Outcome, Protection, RequestOutcome,
+    SessionRequest, Started, Task,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -50,7 +51,7 @@ const SAMPLE: &str = "/apis/cache.my.domain/v1alpha1/namespaces/default/memcache
 
 async fn install(opdev: &mut Opdev) {
     let mark = opdev.mark();
-    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
 }
 
@@ -64,7 +65,7 @@ async fn there_and_back_each_with_its_own_guard_and_objects() {
     install(&mut opdev).await;
 
     let mark = opdev.mark();
-    let said = opdev.ask(Request::Switch { to: to("prod"), how: OnExit::Uninstall }).await;
+    let said = opdev.ask(SessionRequest::Switch { to: to("prod"), how: OnExit::Uninstall }).await;
     assert!(matches!(said, RequestOutcome::Done { .. }), "{said:?}");
     assert!(object(&one, SAMPLE).await.is_none(), "what was chosen for its custom resources is done");
     let (begun, there) = started(&opdev, mark).await;
@@ -72,16 +73,16 @@ async fn there_and_back_each_with_its_own_guard_and_objects() {
     assert_eq!(there.contexts, ["opdev", "prod"]);
     let seen = |event: &Event| matches!(event, Event::ObjectSeen(seen) if seen.object_ref.name == "memcached-sample");
     assert!(!opdev.since(begun).iter().any(seen), "the other cluster's object");
-    let refused = opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    let refused = opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     assert!(matches!(refused, RequestOutcome::Failed { .. }), "{refused:?}");
     assert_eq!(two.writes(), [], "the guard was not lifted with the first cluster's");
 
     // Unlocked, it is written to; and back there nothing of it is left.
-    opdev.ask(Request::Unlock { context: "prod".to_owned() }).await;
+    opdev.ask(ClusterTask::Unlock { context: "prod".to_owned() }).await;
     install(&mut opdev).await;
     let mark = opdev.mark();
     one.forget();
-    opdev.ask(Request::Switch { to: to("opdev"), how: OnExit::Leave }).await;
+    opdev.ask(SessionRequest::Switch { to: to("opdev"), how: OnExit::Leave }).await;
     assert_eq!(started(&opdev, mark).await.1.cluster.protection, Protection::Local);
     assert!(object(&two, SAMPLE).await.is_some(), "it was left as it is");
     install(&mut opdev).await;
@@ -98,11 +99,11 @@ async fn who_does_not_answer_is_explained_and_nothing_is_left_for_it() {
     let mut opdev = Opdev::start_against(choice, |_| {}).await;
     install(&mut opdev).await;
     two.kill();
-    let gone = Request::Switch { to: to("gone"), how: OnExit::Uninstall };
+    let gone = SessionRequest::Switch { to: to("gone"), how: OnExit::Uninstall };
     let outcome = opdev.ask(gone.clone()).await;
     let RequestOutcome::Failed { message, hint } = outcome else { panic!("{outcome:?}") };
     assert!(message.contains(&two.url()) && hint.unwrap().contains("stays where it is (opdev)"), "{message}");
-    let outcome = opdev.ask(Request::Switch { to: to("opdv"), how: OnExit::Leave }).await;
+    let outcome = opdev.ask(SessionRequest::Switch { to: to("opdv"), how: OnExit::Leave }).await;
     assert!(
         matches!(&outcome, RequestOutcome::Failed { message, .. } if message.contains("did you mean opdev")),
         "{outcome:?}"
@@ -118,11 +119,11 @@ async fn who_does_not_answer_is_explained_and_nothing_is_left_for_it() {
             matches!(event, Event::RequestStarted(one) if one.id == id).then_some(())
         })
         .await;
-    let again = opdev.ask(Request::Switch { to: to("opdev"), how: OnExit::Leave }).await;
+    let again = opdev.ask(SessionRequest::Switch { to: to("opdev"), how: OnExit::Leave }).await;
     assert!(
         matches!(&again, RequestOutcome::Failed { message, .. } if message.contains("is about to switch"))
     );
-    opdev.begin(Request::Cancel { id }).await;
+    opdev.begin(Task::Cancel { id }).await;
     let outcome = opdev.outcome(id, mark).await;
     assert!(matches!(outcome, RequestOutcome::Cancelled { .. }), "{outcome:?}");
     // All the while the first one went on.
@@ -143,17 +144,17 @@ async fn the_embedded_control_plane_is_left_and_keeps_its_objects() {
     let choice = Choice { embedded: true, fresh: true, kubeconfig: Some(path), ..Choice::default() };
     let mut opdev = Opdev::start_against(choice, |_| {}).await;
     install(&mut opdev).await;
-    let here = opdev.ask(Request::Switch { to: Destination::Embedded, how: OnExit::Leave }).await;
+    let here = opdev.ask(SessionRequest::Switch { to: Destination::Embedded, how: OnExit::Leave }).await;
     assert!(matches!(here, RequestOutcome::Failed { .. }), "{here:?}");
     let own = opdev.kubeconfig();
     assert!(own.exists());
     let mark = opdev.mark();
-    opdev.ask(Request::Switch { to: to("opdev"), how: OnExit::Leave }).await;
+    opdev.ask(SessionRequest::Switch { to: to("opdev"), how: OnExit::Leave }).await;
     assert!(!own.exists(), "it leads nowhere now");
     started(&opdev, mark).await;
     install(&mut opdev).await;
     let mark = opdev.mark();
-    opdev.ask(Request::Switch { to: Destination::Embedded, how: OnExit::Leave }).await;
+    opdev.ask(SessionRequest::Switch { to: Destination::Embedded, how: OnExit::Leave }).await;
     assert!(started(&opdev, mark).await.1.cluster.embedded && own.exists());
     opdev
         .wait("the object of before", mark, |event| {
@@ -162,6 +163,6 @@ async fn the_embedded_control_plane_is_left_and_keeps_its_objects() {
         })
         .await;
     // A wish to stop is one, wherever it comes.
-    opdev.begin(Request::Quit { by: Asker::User }).await;
+    opdev.begin(SessionRequest::Quit { by: Asker::User }).await;
     opdev.ended().await;
 }

@@ -144,7 +144,7 @@ async fn nothing_is_written_and_no_pass_runs_without_a_change() {
     let before = version(&world.get(PODSET, NAME).await.unwrap());
     // A pass by hand finds nothing to do.
     let mark = world.opdev.mark();
-    let request = opdev::event::Request::Reconcile { object: super::outside::reference(PODSET, NAME) };
+    let request = opdev::event::OperatorTask::Reconcile { object: super::outside::reference(PODSET, NAME) };
     world.opdev.ask(request).await;
     // The pass that wrote the status may only now be told of.
     let by_hand = |pass: &Reconcile| pass.causes.iter().any(|cause| matches!(cause.kind, CauseKind::User));

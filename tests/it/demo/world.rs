@@ -2,7 +2,7 @@
 
 use super::outside::{Outside, gvk, reference};
 use crate::inner_loop::Opdev;
-use opdev::event::{Event, Outcome, PodFailure, Reconcile, Request, RequestOutcome};
+use opdev::event::{Event, ObjectTask, Outcome, PodFailure, Reconcile, RequestOutcome};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -32,19 +32,19 @@ impl World {
 
     /// Applies a sample, as the `a` key does.
     pub(super) async fn apply(&mut self, path: &str) {
-        let outcome = self.opdev.ask(Request::Apply { path: path.to_owned() }).await;
+        let outcome = self.opdev.ask(ObjectTask::Apply { path: path.to_owned() }).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{path}: {outcome:?}");
     }
 
     /// Sets replicas, as the `s` key does.
     pub(super) async fn scale(&mut self, kind: &str, name: &str, replicas: i32) {
-        let outcome = self.opdev.ask(Request::Scale { object: reference(kind, name), replicas }).await;
+        let outcome = self.opdev.ask(ObjectTask::Scale { object: reference(kind, name), replicas }).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{name}: {outcome:?}");
     }
 
     /// Makes a pod fail or lets it recover, as the `!` key does.
     pub(super) async fn fail(&mut self, name: &str, how: Option<PodFailure>) {
-        let outcome = self.opdev.ask(Request::FailPod { pod: reference("v1/Pod", name), how }).await;
+        let outcome = self.opdev.ask(ObjectTask::FailPod { pod: reference("v1/Pod", name), how }).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{name}: {outcome:?}");
     }
 
@@ -52,7 +52,7 @@ impl World {
     pub(super) async fn delete(&mut self, kind: &str, name: &str) {
         let object = reference(kind, name);
         let propagation = opdev::event::Propagation::Background;
-        let outcome = self.opdev.ask(Request::Delete { object, propagation, grace: None }).await;
+        let outcome = self.opdev.ask(ObjectTask::Delete { object, propagation, grace: None }).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{name}: {outcome:?}");
     }
 

@@ -3,7 +3,7 @@
 use super::{done, files};
 use crate::inner_loop::Opdev;
 use opdev::dev::cluster::Choice;
-use opdev::event::{Event, Outcome, Request};
+use opdev::event::{Event, ObjectTask, OperatorTask, Outcome};
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -72,10 +72,10 @@ async fn passes(chart: &Path) -> (Outcome, Outcome) {
     if let Some(namespace) = namespace {
         let text = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n");
         fs::write(running.root.join("config/samples/namespace.yaml"), text).unwrap();
-        running.ask(Request::Apply { path: "config/samples/namespace.yaml".to_owned() }).await;
+        running.ask(ObjectTask::Apply { path: "config/samples/namespace.yaml".to_owned() }).await;
     }
     let mark = running.mark();
-    running.ask(Request::Apply { path }).await;
+    running.ask(ObjectTask::Apply { path }).await;
     let first = |event: &Event| match event {
         Event::Reconciled(pass) if pass.outcome != Outcome::Unchanged => {
             Some((pass.outcome, pass.object.clone()))
@@ -84,7 +84,7 @@ async fn passes(chart: &Path) -> (Outcome, Outcome) {
     };
     let (installed, object) = running.wait("the first pass", mark, first).await;
     let mark = running.mark();
-    running.ask(Request::Reconcile { object }).await;
+    running.ask(OperatorTask::Reconcile { object }).await;
     let second = running.reconcile("the second pass", mark, |_| true).await.outcome;
     running.stop().await;
     (installed, second)

@@ -5,7 +5,7 @@ use super::{PROJECTS, done, files, make, opdev, refused, scratch};
 use crate::inner_loop::Opdev;
 use crate::traced::go_is_there;
 use opdev::dev::cluster::Choice;
-use opdev::event::{Action, Event, Outcome, Request, TraceLevel};
+use opdev::event::{Action, Event, ObjectTask, Outcome, TraceLevel};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -55,7 +55,7 @@ async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
     };
     running.wait_within(BUILD, "a start", 0, full).await;
     let mark = running.mark();
-    running.ask(Request::Apply { path: "config/samples/app_v1alpha1_greeting.yaml".to_owned() }).await;
+    running.ask(ObjectTask::Apply { path: "config/samples/app_v1alpha1_greeting.yaml".to_owned() }).await;
     let made = |event: &Event| match event {
         Event::Reconciled(pass) if pass.objects.iter().any(|one| one.action == Action::Created) => {
             Some(std::sync::Arc::clone(pass))
@@ -71,7 +71,7 @@ async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
     );
     assert!(pass.status.iter().any(|one| one.path.to_string().starts_with(".status")), "{:?}", pass.status);
     let mark = running.mark();
-    running.ask(Request::Apply { path: "config/samples/app_v1alpha1_memcached.yaml".to_owned() }).await;
+    running.ask(ObjectTask::Apply { path: "config/samples/app_v1alpha1_memcached.yaml".to_owned() }).await;
     running.reconcile("the chart's first pass", mark, |pass| pass.outcome == Outcome::Installed).await;
     running.stop().await;
 }
