@@ -1,6 +1,7 @@
 //! opdev: the local inner loop for Kubernetes operator developers.
 //! The rooms and their ranks are in `docs/architecture.md`; `tests/it/architecture.rs` guards them.
 
+pub mod api;
 pub mod ci;
 pub mod cli;
 pub mod dev;

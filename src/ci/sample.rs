@@ -5,7 +5,7 @@ use super::manifest::manifests;
 use super::report::{Case, Outcome, Suite};
 use super::shared::inside;
 use super::world::{Setup, World, all_waits, held, waits};
-use crate::dev::api::{NotServed, resource_of};
+use crate::api::{ApiError, resource_of};
 use crate::event::{Action, KindHealth, ObjectTask, OperatorTask, Propagation, words};
 use crate::process::{small_text, unreadable};
 use crate::state::{State, tree};
@@ -339,8 +339,8 @@ async fn gone(client: &Client, uid: &str, object: &ObjectRef) -> Result<()> {
     let resource = match resource_of(client, &object.gvk).await {
         Ok((resource, _)) => resource,
         // A kind that is not served any more has no objects.
-        Err(error) if error.is::<NotServed>() => return Ok(()),
-        Err(error) => return Err(error),
+        Err(ApiError::NotServed(_)) => return Ok(()),
+        Err(error) => return Err(error.into()),
     };
     let api = api(client, &resource, object.namespace.as_deref());
     let Some(there) = api.get_opt(&object.name).await? else { return Ok(()) };

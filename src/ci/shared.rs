@@ -1,7 +1,7 @@
 //! A cluster that others use, too: each scenario has a namespace of its own there, which goes with it. Nothing is written
 //! outside of these namespaces but CRDs, which the operator applies as `opdev run` does, and what the operator itself makes.
 
-use crate::dev::api::{NotServed, resource_of};
+use crate::api::{ApiError, resource_of};
 use crate::dev::cluster::{Choice, Connection};
 use crate::dev::copies::running_copies;
 use crate::dev::plan;
@@ -144,8 +144,8 @@ impl Shared {
         for gvk in &self.kinds {
             let resource = match resource_of(&self.client(), gvk).await {
                 Ok((resource, _)) => resource,
-                Err(error) if error.is::<NotServed>() => continue,
-                Err(error) => return Err(error),
+                Err(ApiError::NotServed(_)) => continue,
+                Err(error) => return Err(error.into()),
             };
             let api: Api<DynamicObject> = Api::namespaced_with(self.client(), name, &resource);
             for object in api.list_metadata(&ListParams::default()).await?.items {
@@ -234,8 +234,8 @@ async fn kinds_apart(connection: &Connection, project: &Project, sources: &Sourc
             Ok((_, true)) => kinds.push(gvk.clone()),
             Ok((_, false)) => {}
             // Its CRD comes with the operator.
-            Err(error) if error.is::<NotServed>() => kinds.push(gvk.clone()),
-            Err(error) => return Err(error),
+            Err(ApiError::NotServed(_)) => kinds.push(gvk.clone()),
+            Err(error) => return Err(error.into()),
         }
     }
     if kinds.is_empty() {
@@ -251,8 +251,8 @@ async fn kinds_apart(connection: &Connection, project: &Project, sources: &Sourc
 async fn first_object(client: &Client, gvk: &Gvk) -> Result<Option<ObjectRef>> {
     let resource = match resource_of(client, gvk).await {
         Ok((resource, _)) => resource,
-        Err(error) if error.is::<NotServed>() => return Ok(None),
-        Err(error) => return Err(error),
+        Err(ApiError::NotServed(_)) => return Ok(None),
+        Err(error) => return Err(error.into()),
     };
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let list = api.list_metadata(&ListParams::default().limit(1)).await?;

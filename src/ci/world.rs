@@ -2,7 +2,7 @@
 //! a cluster, with the operator. Waits on what happens, never on time.
 
 use super::shared::Shared;
-use crate::dev::api::resource_of;
+use crate::api::resource_of;
 use crate::dev::bus;
 use crate::dev::cluster::Choice;
 use crate::dev::inner_loop::{self, Input};

@@ -2,6 +2,7 @@
 //! (429), fails itself (5xx) or does not answer may take a write the next time; what it has refused stays refused. Every
 //! first write at the start passes here, or keeps a `Backoff` of its own beside other work.
 
+use crate::api::ApiError;
 use anyhow::Result;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -47,10 +48,10 @@ fn pause(tries: u32) -> Duration {
 
 /// Whether trying again may help.
 pub(super) fn may_pass(error: &anyhow::Error) -> bool {
-    match error.downcast_ref::<kube::Error>() {
-        Some(kube::Error::Api(status)) => status.code >= 500 || status.code == 429,
-        Some(_) => true,
-        None => false,
+    match ApiError::of(error) {
+        Some(ApiError::Refused { code, .. }) => *code >= 500 || *code == 429,
+        Some(ApiError::Unreachable(_)) => true,
+        Some(ApiError::NotServed(_) | ApiError::NoMatch(_) | ApiError::ReadOnly) | None => false,
     }
 }
 
@@ -81,10 +82,10 @@ pub(super) async fn until_refused<T, A: Future<Output = Result<T>>, N: Future<Ou
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kube::core::Status;
 
     fn answer(code: u16) -> anyhow::Error {
-        kube::Error::Api(Status::failure("no", "Reason").with_code(code).boxed()).into()
+        let (reason, message) = ("Reason".to_owned(), "no".to_owned());
+        ApiError::Refused { code, reason, message, details: None }.into()
     }
 
     #[test]

@@ -4,11 +4,11 @@
 
 use super::guard::Guard;
 use super::lock::is_alive;
-use crate::dev::api::MANAGER;
-use crate::dev::api::send;
+use crate::api::{OWN_MANAGER, send};
 use crate::event::{CopiesChanged, DeployedCopy, Event, Level, Notice};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
+use http::Method;
 use jiff::Timestamp;
 use kube::Client;
 use opdev_object::meta::{self, Gvk, ObjectRef};
@@ -169,7 +169,7 @@ impl Copies {
     /// Words about a lease in this namespace that a leader of this operator holds now.
     async fn lease(&self, namespace: &str) -> Option<String> {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-        let (list, _) = send(&self.client, "GET", &path, "application/json", None).await.ok()?;
+        let (list, _) = send(&self.client, Method::GET, &path, "application/json", None).await.ok()?;
         list.get("items")?.as_array()?.iter().find_map(|lease| {
             let name = meta::name(lease).filter(|name| self.marks.is_lease(name))?;
             let holder =
@@ -279,13 +279,13 @@ impl Copies {
     }
 
     async fn get(&self, object: &ObjectRef) -> Result<Value> {
-        let (live, _) = send(&self.client, "GET", &path(object)?, "application/json", None).await?;
+        let (live, _) = send(&self.client, Method::GET, &path(object)?, "application/json", None).await?;
         Ok(live)
     }
 
     async fn patch(&self, object: &ObjectRef, patch: &Value) -> Result<()> {
-        let uri = format!("{}?fieldManager={MANAGER}", path(object)?);
-        send(&self.client, "PATCH", &uri, "application/merge-patch+json", Some(patch)).await?;
+        let uri = format!("{}?fieldManager={OWN_MANAGER}", path(object)?);
+        send(&self.client, Method::PATCH, &uri, "application/merge-patch+json", Some(patch)).await?;
         Ok(())
     }
 }
@@ -324,7 +324,7 @@ async fn list(client: &Client, path: &str) -> Result<Vec<Value>> {
     let (mut found, mut next) = (Vec::new(), String::new());
     loop {
         let uri = format!("{path}?limit=500{next}");
-        let (mut list, _) = send(client, "GET", &uri, "application/json", None).await?;
+        let (mut list, _) = send(client, Method::GET, &uri, "application/json", None).await?;
         if let Some(Value::Array(items)) = list.get_mut("items").map(Value::take) {
             found.extend(items.into_iter().map(|mut item| {
                 item["apiVersion"] = "apps/v1".into();

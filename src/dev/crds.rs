@@ -9,13 +9,14 @@ mod weigh;
 pub(super) use ahead::foresee;
 
 use super::requests::told;
-use crate::dev::api::{MANAGER, is_forbidden, is_not_found, send};
+use crate::api::{ApiError, OWN_MANAGER, is_forbidden, is_not_found, send};
 use crate::dev::backoff::{AGAIN, may_pass};
 use crate::event::{
     Diagnostic, Event, Held, HeldChange, Place, Released, Severity, TypeChanged, Verdict, Weight,
 };
 use crate::sources::definitions::Definition;
 use anyhow::{Context as _, Result};
+use http::Method;
 use jiff::Timestamp;
 use kube::Client;
 use opdev_object::meta::Gvk;
@@ -412,11 +413,11 @@ fn refusal(definition: &Definition, error: &anyhow::Error) -> Diagnostic {
 
 /// Whether trying again cannot help: the API server has refused it.
 fn is_final(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(_))) && !may_pass(error)
+    matches!(ApiError::of(error), Some(ApiError::Refused { .. })) && !may_pass(error)
 }
 
 async fn get(client: &Client, name: &str) -> Result<Option<Value>> {
-    match send(client, "GET", &format!("{PATH}/{name}"), "application/json", None).await {
+    match send(client, Method::GET, &format!("{PATH}/{name}"), "application/json", None).await {
         Ok((live, _)) => Ok(Some(live)),
         Err(error) if is_not_found(&error) => Ok(None),
         Err(error) => Err(error),
@@ -440,7 +441,7 @@ async fn list(client: &Client, crd: &Value) -> Result<Vec<Arc<Value>>> {
     let mut next = String::new();
     for _ in 0..PAGES {
         let uri = if next.is_empty() { path.clone() } else { format!("{path}&continue={next}") };
-        let (mut page, _) = match send(client, "GET", &uri, "application/json", None).await {
+        let (mut page, _) = match send(client, Method::GET, &uri, "application/json", None).await {
             Ok(page) => page,
             // It has never been established, or its objects may not be read.
             Err(error) if is_not_found(&error) || is_forbidden(&error) => return Ok(objects),
@@ -463,10 +464,10 @@ async fn list(client: &Client, crd: &Value) -> Result<Vec<Arc<Value>>> {
 
 /// Server-side apply, first as a dry run: the API server has the last word. Returns its warnings.
 async fn apply(client: &Client, name: &str, object: &Value) -> Result<Vec<String>> {
-    let uri = format!("{PATH}/{name}?fieldManager={MANAGER}&force=true");
+    let uri = format!("{PATH}/{name}?fieldManager={OWN_MANAGER}&force=true");
     let kind = "application/apply-patch+yaml";
-    send(client, "PATCH", &format!("{uri}&dryRun=All"), kind, Some(object)).await.context("refused")?;
-    let (live, warnings) = send(client, "PATCH", &uri, kind, Some(object)).await.context("refused")?;
+    send(client, Method::PATCH, &format!("{uri}&dryRun=All"), kind, Some(object)).await.context("refused")?;
+    let (live, warnings) = send(client, Method::PATCH, &uri, kind, Some(object)).await.context("refused")?;
     established(client, name, live).await?;
     Ok(warnings)
 }
@@ -500,7 +501,8 @@ async fn established(client: &Client, name: &str, mut live: Value) -> Result<()>
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(Duration::from_millis(20));
-            (live, _) = send(client, "GET", &format!("{PATH}/{name}"), "application/json", None).await?;
+            (live, _) =
+                send(client, Method::GET, &format!("{PATH}/{name}"), "application/json", None).await?;
         }
     };
     tokio::time::timeout(Duration::from_secs(30), wait)

@@ -1,10 +1,10 @@
 //! The guard of a cluster that is not clearly local: nothing is written until the user has typed the context's name.
 //! What lifts it reaches everything that writes, through one `ReadOnly`.
 
+use crate::api::read_only::ReadOnly;
 use crate::dev::ask::Ask;
 use crate::event::{Event, Protection, ProtectionChanged};
 use crate::operator::manager::ManagerRequest;
-use crate::operator::read_only::ReadOnly;
 use crate::tap::EventSink;
 use anyhow::{Result, bail};
 use jiff::Timestamp;

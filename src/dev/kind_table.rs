@@ -6,9 +6,9 @@ mod answer;
 #[cfg(test)]
 mod tests;
 
-use super::api::{escaped, is_forbidden, is_not_found, object_path, plural_path};
 use super::requests::told;
 use super::served_kinds;
+use crate::api::{ApiError, escape, is_forbidden, is_not_found, object_path, plural_path};
 use crate::event::{Body, Event, KindTable, ObjectSeen, ServedKind, TableQuery, TableRow, mask};
 use crate::tap::EventSink;
 use answer::{Answer, Line};
@@ -104,7 +104,7 @@ impl KindTables {
         self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(async move {
             match served_kinds::list(&client).await {
                 Ok(kinds) => events.emit(Event::KindsServed { kinds }).await,
-                Err(error) => tracing::debug!("the kinds of the API server are not known: {}", told(&error)),
+                Err(error) => tracing::debug!("the kinds of the API server are not known: {error}"),
             }
         }));
     }
@@ -192,7 +192,7 @@ impl From<anyhow::Error> for Ended {
 
 impl From<kube::Error> for Ended {
     fn from(error: kube::Error) -> Self {
-        Ended::Failed(error.into())
+        Ended::Failed(ApiError::from(error).into())
     }
 }
 
@@ -330,7 +330,7 @@ impl Following {
             let missing = answer.metadata.remaining_item_count.unwrap_or(0);
             match answer.metadata.next.filter(|token| !token.is_empty()) {
                 Some(token) => {
-                    next = format!("&continue={}", escaped(&token));
+                    next = format!("&continue={}", escape(&token));
                     if first_time && (self.rows.is_empty() || told.elapsed() >= TELLING * 4) {
                         self.rows.clone_from(&fresh);
                         (self.table.missing, self.table.complete) = (missing, false);
@@ -372,7 +372,7 @@ impl Following {
     async fn watch(&mut self, kind: &ServedKind, position: &str, seconds: u32) -> Result<(), Ended> {
         let query = format!(
             "watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={}",
-            escaped(position)
+            escape(position)
         );
         let lines = self.client.request_stream(self.request(kind, &query)?).await?;
         pin_mut!(lines);

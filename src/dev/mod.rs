@@ -2,7 +2,6 @@
 //! cluster or starts the embedded control plane, and runs the operator. Never touches the terminal.
 //! Start at `inner_loop`.
 
-pub(crate) mod api;
 mod ask;
 mod backoff;
 pub mod bus;

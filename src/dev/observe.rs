@@ -202,7 +202,7 @@ impl Watch {
             awake.borrow_and_update();
             let epoch = project_objects.epoch();
             let mut pause = Duration::from_secs(5);
-            match crate::dev::api::resource_of(&client, &gvk).await {
+            match crate::api::resource_of(&client, &gvk).await {
                 // Whoever watches the first namespace watches these, until the kind is made again with another scope.
                 Ok((_, false)) if !scope.first => pause = ELSEWHERE,
                 Ok((resource, namespaced)) => {

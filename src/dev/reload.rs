@@ -8,6 +8,7 @@ use super::project::Project;
 use super::shadow;
 use super::trust::{self, Trust};
 use super::watcher::{self, Batch, Watcher};
+use crate::api::read_only::ReadOnly;
 use crate::dev::ask::Ask;
 use crate::event::{
     Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Permission, Place, Released, ReloadFailed,
@@ -15,7 +16,6 @@ use crate::event::{
 };
 use crate::operator::deadline;
 use crate::operator::manager::{ManagerRequest, UnfitWrite};
-use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options, Trial};
 use crate::tap::EventSink;
@@ -505,7 +505,7 @@ impl Reloader {
         for kind in &mut kinds {
             if let Some((_, plural)) = memory.plurals.iter().find(|(gvk, _)| *gvk == kind.gvk) {
                 kind.plural.clone_from(plural);
-            } else if let Ok((resource, _)) = crate::dev::api::resource_of(&self.client, &kind.gvk).await {
+            } else if let Ok((resource, _)) = crate::api::resource_of(&self.client, &kind.gvk).await {
                 kind.plural.clone_from(&resource.plural);
                 memory.plurals.push((kind.gvk.clone(), resource.plural));
             }

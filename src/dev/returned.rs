@@ -2,11 +2,12 @@
 //! starts empty. What a cluster is known by is the uid of its namespace `kube-system`.
 
 use super::cluster::Connection;
-use crate::dev::api::send;
+use crate::api::read_only::ReadOnly;
+use crate::api::send;
 use crate::dev::ask::Ask;
 use crate::event::{Event, Level, Notice};
-use crate::operator::read_only::ReadOnly;
 use crate::tap::EventSink;
+use http::Method;
 use jiff::Timestamp;
 use kube::Client;
 use opdev_object::meta;
@@ -57,7 +58,7 @@ impl Returned {
     /// `None` where it may not be read.
     async fn identity(&self) -> Option<String> {
         let path = "/api/v1/namespaces/kube-system";
-        let (namespace, _) = send(&self.client, "GET", path, "application/json", None).await.ok()?;
+        let (namespace, _) = send(&self.client, Method::GET, path, "application/json", None).await.ok()?;
         meta::uid(&namespace).map(str::to_owned)
     }
 

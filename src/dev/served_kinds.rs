@@ -1,9 +1,8 @@
 //! Which kinds the API server serves, by discovery: in two requests where the server knows the aggregated form, else in
 //! one for each group. Only kinds that can be listed; each in the version that the server prefers.
 
-use super::api::{is_forbidden, is_not_found};
+use crate::api::ApiError;
 use crate::event::ServedKind;
-use anyhow::Result;
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use kube::Client;
@@ -18,7 +17,7 @@ const AT_ONCE: usize = 8;
 ///
 /// # Errors
 /// Where discovery is refused or does not answer.
-pub(super) async fn list(client: &Client) -> Result<Vec<ServedKind>> {
+pub(super) async fn list(client: &Client) -> Result<Vec<ServedKind>, ApiError> {
     let (core, groups) =
         tokio::join!(client.list_core_api_versions_aggregated(), client.list_api_groups_aggregated());
     // A server that does not know the form answers with another one, in which there are no items.
@@ -73,7 +72,7 @@ fn of_resource(group: &str, version: &str, resource: &APIResourceDiscovery) -> O
     })
 }
 
-async fn one_by_one(client: &Client) -> Result<Vec<ServedKind>> {
+async fn one_by_one(client: &Client) -> Result<Vec<ServedKind>, ApiError> {
     let core = client.list_core_api_resources("v1").await?;
     let mut kinds: Vec<ServedKind> =
         core.resources.iter().filter_map(|resource| of_api_resource("", "v1", resource)).collect();
@@ -87,12 +86,12 @@ async fn one_by_one(client: &Client) -> Result<Vec<ServedKind>> {
                 Ok(list) => list.resources,
                 // A group whose own server is away must not hide the others.
                 Err(error @ kube::Error::Api(_)) => {
-                    let error = anyhow::Error::from(error);
-                    let quiet = is_forbidden(&error) || is_not_found(&error);
-                    tracing::debug!(group, quiet, "not discovered: {error:#}");
+                    let error = ApiError::from(error);
+                    let quiet = error.is_forbidden() || error.is_not_found();
+                    tracing::debug!(group, quiet, "not discovered: {error}");
                     Vec::new()
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(ApiError::from(error)),
             };
             let of = |resource: &APIResource| of_api_resource(&group, &version.version, resource);
             Ok(list.iter().filter_map(of).collect())

@@ -1,17 +1,14 @@
 //! What reconciles would do, asked without a running operator: objects are listed, tried, and nothing is watched or
 //! written. Read `reconcile/trial.rs` for how each one is tried.
 
-use super::api::{Api, ApiError};
-use super::discovery::Discovery;
-use super::echo::Echo;
-use super::read_only::ReadOnly;
 use super::reconcile::foretell::Ask;
 use super::reconcile::trial::{self, Trial};
 use super::settings::Settings;
 use super::shadowed::Shadowed;
 use super::watch::hub::Hub;
+use crate::api::read_only::ReadOnly;
+use crate::api::{Api, ApiError};
 use crate::sources::Watch;
-use crate::tap::Tap;
 use opdev_object::meta::ObjectRef;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,13 +29,10 @@ pub async fn foresee(
     picks: impl Fn(&ObjectRef) -> bool,
     offline: bool,
 ) -> anyhow::Result<Shadowed> {
-    let tap = Tap::new(client.clone());
-    let discovery = Arc::new(Discovery::new(tap.clone()));
-    let api =
-        Api { tap, discovery, echo: Arc::new(Echo::default()), read_only: ReadOnly::new(true), user: None };
+    let api = Api::new(client, ReadOnly::new(true));
     let resource = match api.resource(&watch.gvk).await {
         Ok(resource) => resource,
-        Err(ApiError::NotServed(_)) => return Ok(Shadowed::default()),
+        Err(ApiError::NoMatch(_)) => return Ok(Shadowed::default()),
         Err(error) => return Err(error.into()),
     };
     let namespaces = settings.watched();

@@ -1,16 +1,12 @@
 //! The operator: watches kinds, queues their objects and reconciles each against one set of sources.
 //! Knows a client, never what is behind it; reads no files. Read `manager`, then `queue`, `watch` and `reconcile`.
 
-mod api;
 pub mod deadline;
-mod discovery;
-mod echo;
 mod foresight;
 mod loops;
 pub mod manager;
 pub(crate) mod missing_right;
 mod queue;
-pub mod read_only;
 mod reconcile;
 mod settings;
 mod shadowed;

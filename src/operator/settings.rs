@@ -1,7 +1,7 @@
 //! How the operator runs: what the command line and the project's files choose.
 
-use super::read_only::ReadOnly;
 use super::unfit::UnfitWrite;
+use crate::api::read_only::ReadOnly;
 use std::time::Duration;
 use tokio::sync::mpsc;
 

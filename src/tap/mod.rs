@@ -12,7 +12,7 @@ pub use sink::EventSink;
 
 use crate::event::Call;
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use serde::Deserialize;
 use std::future::Future;
@@ -91,18 +91,18 @@ impl Recorder {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn warn(&self, headers: &HeaderMap) {
-        for text in headers.get_all(http::header::WARNING).iter().filter_map(warning_text) {
+    fn warn(&self, warnings: &[String]) {
+        for text in warnings {
             let mut seen = self.lock();
-            if !seen.warnings.contains(&text) {
-                seen.warnings.push(text);
+            if !seen.warnings.contains(text) {
+                seen.warnings.push(text.clone());
             }
         }
     }
 }
 
 /// The text of a `Warning: 299 - "text"` header.
-pub fn warning_text(value: &http::HeaderValue) -> Option<String> {
+fn warning_text(value: &http::HeaderValue) -> Option<String> {
     let value = value.to_str().ok()?;
     let quoted = value.split_once('"')?.1;
     Some(quoted.strip_suffix('"').unwrap_or(quoted).replace("\\\"", "\"").replace("\\\\", "\\"))
@@ -120,6 +120,8 @@ pub struct Tap {
 pub struct Answer {
     /// HTTP status.
     pub status: StatusCode,
+    /// The API server's warnings, in its order.
+    pub warnings: Vec<String>,
     /// The body, read to its end.
     pub body: Bytes,
 }
@@ -144,11 +146,14 @@ impl Tap {
         let took = began.elapsed();
         let answer = match sent {
             Ok(response) => {
+                let warnings = response.headers().get_all(http::header::WARNING);
+                let warnings: Vec<String> = warnings.iter().filter_map(warning_text).collect();
                 if let Some(recorder) = &recorder {
-                    recorder.warn(response.headers());
+                    recorder.warn(&warnings);
                 }
                 let status = response.status();
-                response.into_body().collect().await.map(|body| Answer { status, body: body.to_bytes() })
+                let body = response.into_body().collect().await;
+                body.map(|body| Answer { status, warnings, body: body.to_bytes() })
             }
             Err(error) => Err(error),
         };
@@ -263,6 +268,13 @@ mod tests {
     fn line(method: &Method, path: &str, query: Option<&str>) -> String {
         let target = Target::of(path);
         format!("{} {}", target.verb(method, query), target.text)
+    }
+
+    #[test]
+    fn warnings_are_unquoted() {
+        let warning = |text| warning_text(&http::HeaderValue::from_static(text));
+        assert_eq!(warning(r#"299 - "unknown field \"spec.foo\"""#).unwrap(), "unknown field \"spec.foo\"");
+        assert_eq!(warning("nonsense"), None);
     }
 
     #[test]

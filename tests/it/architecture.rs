@@ -73,15 +73,21 @@ fn name(path: &Path) -> String {
 fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([
         ("event", vec![]),
+        ("api", vec!["event", "tap"]),
         ("envtest", vec![]),
         ("sources", vec!["event"]),
         ("scaffold", vec!["sources"]),
         ("state", vec!["event"]),
         ("tap", vec!["event"]),
-        ("operator", vec!["event", "sources", "tap"]),
+        ("operator", vec!["event", "sources", "tap", "api"]),
         ("process", vec!["event", "sources", "tap"]),
-        ("dev", vec!["event", "pull", "image", "sources", "scaffold", "state", "tap", "operator", "process"]),
-        ("ci", vec!["event", "sources", "state", "tap", "operator", "process", "dev"]),
+        (
+            "dev",
+            vec![
+                "event", "pull", "image", "sources", "scaffold", "state", "tap", "api", "operator", "process",
+            ],
+        ),
+        ("ci", vec!["event", "sources", "state", "tap", "api", "operator", "process", "dev"]),
         ("operate", vec!["event", "sources", "tap", "operator", "dev"]),
         ("tui", vec!["event", "state"]),
         ("print", vec!["event", "state"]),

@@ -3,8 +3,8 @@
 use super::expressions::Expressions;
 use super::files::{Deletion, Manifest};
 use super::subset::differences;
+use crate::api::{ApiError, resource_of, without_secrets};
 use crate::ci::shared::inside;
-use crate::dev::api::{NotServed, resource_of, without_secrets};
 use anyhow::{Context as _, Result};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use kube::Client;
@@ -79,7 +79,7 @@ impl Cluster {
         let data: DynamicObject = serde_json::from_value(object.clone()).with_context(place)?;
         let name = data.metadata.name.clone().unwrap_or_default();
         // A refusal repeats values of the object.
-        let hidden = |error: kube::Error| without_secrets(anyhow::Error::new(error), object);
+        let hidden = |error: kube::Error| without_secrets(ApiError::from(error).into(), object);
         let patch = async || api.patch(&name, &PatchParams::default(), &Patch::Merge(object)).await;
         // A step that changes an object has only what it changes: to create that would be refused, and for another reason.
         let is_there = !name.is_empty()
@@ -217,7 +217,7 @@ impl Cluster {
         // A kind that is not served has no objects.
         let there = match self.candidates(&manifest.object).await {
             Ok(there) => there,
-            Err(error) if error.is::<NotServed>() => return None,
+            Err(error) if matches!(ApiError::of(&error), Some(ApiError::NotServed(_))) => return None,
             Err(error) => return Some(format!("{}: {error:#}", manifest.place)),
         };
         let found = there.iter().find(|actual| differences(&manifest.object, actual, false).is_empty())?;

@@ -110,7 +110,7 @@ mod tests {
     use super::super::kubeconfig::Merged;
     use super::super::link::{Link, Relayed};
     use super::*;
-    use crate::operator::read_only::ReadOnly;
+    use crate::api::read_only::ReadOnly;
     use std::net::SocketAddr;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpStream};

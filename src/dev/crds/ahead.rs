@@ -1,12 +1,13 @@
 //! What the CRDs of a project would change on the API server. Writes nothing.
 
 use super::weigh::{self, Decision};
-use super::{MANAGER, PATH, get, is_forbidden, list};
-use crate::dev::api::send;
+use super::{OWN_MANAGER, PATH, get, is_forbidden, list};
+use crate::api::send;
 use crate::dev::requests::told;
 use crate::event::{TypeAhead, Weight};
 use crate::sources::definitions::Definition;
 use anyhow::Result;
+use http::Method;
 use kube::Client;
 use opdev_types::impact;
 use std::sync::Arc;
@@ -61,8 +62,9 @@ pub(in crate::dev) async fn foresee(
 
 /// Why the API server would not take a definition.
 async fn refusal(client: &Client, definition: &Definition) -> Option<String> {
-    let uri = format!("{PATH}/{}?fieldManager={MANAGER}&force=true&dryRun=All", definition.name());
-    let asked = send(client, "PATCH", &uri, "application/apply-patch+yaml", Some(&definition.crd)).await;
+    let uri = format!("{PATH}/{}?fieldManager={OWN_MANAGER}&force=true&dryRun=All", definition.name());
+    let asked =
+        send(client, Method::PATCH, &uri, "application/apply-patch+yaml", Some(&definition.crd)).await;
     match asked {
         Err(error) if is_forbidden(&error) => Some(format!("you may not write it: {}", told(&error))),
         Err(error) => Some(format!("the API server would refuse it: {}", told(&error))),

@@ -1,9 +1,9 @@
 //! A kind as the API server serves it, for users who may not read CustomResourceDefinitions: discovery says whether it is
 //! there, OpenAPI with which schema.
 
-use crate::dev::api::resource_of;
-use crate::dev::api::send;
+use crate::api::{ApiError, resource_of, send};
 use anyhow::Result;
+use http::Method;
 use kube::Client;
 use opdev_object::meta::Gvk;
 use serde_json::Value;
@@ -21,13 +21,13 @@ pub(super) enum Served {
 /// Where the API server does not answer.
 pub(super) async fn served(client: &Client, gvk: &Gvk) -> Result<Served> {
     if let Err(error) = resource_of(client, gvk).await {
-        return match error.downcast_ref::<kube::Error>() {
-            Some(_) => Err(error),
-            None => Ok(Served::No),
+        return match error {
+            ApiError::NotServed(_) => Ok(Served::No),
+            error => Err(error.into()),
         };
     }
     let path = format!("/openapi/v3/apis/{}/{}", gvk.group, gvk.version);
-    let Ok((document, _)) = send(client, "GET", &path, "application/json", None).await else {
+    let Ok((document, _)) = send(client, Method::GET, &path, "application/json", None).await else {
         return Ok(Served::As(None));
     };
     let schemas = document.pointer("/components/schemas").and_then(Value::as_object);

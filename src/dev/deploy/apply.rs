@@ -3,9 +3,10 @@
 
 use super::input::shown;
 use super::kinds::Place;
-use crate::dev::api::{MANAGER, is_conflict, is_not_found, object_path, send, without_secrets};
+use crate::api::{ApiError, OWN_MANAGER, is_conflict, is_not_found, object_path, send, without_secrets};
 use crate::dev::requests::told;
 use anyhow::{Result, anyhow};
+use http::Method;
 use kube::Client;
 use opdev_object::apply::LAST_APPLIED;
 use opdev_object::fieldset::FieldSet;
@@ -100,7 +101,7 @@ pub(super) async fn apply(
 }
 
 async fn get(client: &Client, path: &str) -> Result<Option<Value>> {
-    match send(client, "GET", path, JSON, None).await {
+    match send(client, Method::GET, path, JSON, None).await {
         Ok((live, _)) => Ok(Some(live)),
         Err(error) if is_not_found(&error) => Ok(None),
         Err(error) => Err(error),
@@ -109,13 +110,13 @@ async fn get(client: &Client, path: &str) -> Result<Option<Value>> {
 
 async fn patch(client: &Client, path: &str, sent: &Value, how: How) -> Result<(Value, Vec<String>)> {
     let dry = if how.dry_run { "&dryRun=All" } else { "" };
-    let uri = format!("{path}?fieldManager={MANAGER}&force={}{dry}", how.force);
-    send(client, "PATCH", &uri, APPLY, Some(sent)).await
+    let uri = format!("{path}?fieldManager={OWN_MANAGER}&force={}{dry}", how.force);
+    send(client, Method::PATCH, &uri, APPLY, Some(sent)).await
 }
 
 /// What the API server said of an object, with what to do where fields are another manager's.
 fn failed(object: &Value, error: &anyhow::Error) -> anyhow::Error {
-    let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() else {
+    let Some(ApiError::Refused { code, reason, message, details }) = ApiError::of(error) else {
         return anyhow!("{}: {}", shown(object), told(error));
     };
     let others = strangers_fields(error);
@@ -126,14 +127,15 @@ fn failed(object: &Value, error: &anyhow::Error) -> anyhow::Error {
             others.join("; ")
         );
     }
-    let copy = kube::Error::Api(status.clone()).into();
+    let (code, reason, message, details) = (*code, reason.clone(), message.clone(), details.clone());
+    let copy = ApiError::Refused { code, reason, message, details }.into();
     anyhow!("{}: {}", shown(object), told(&without_secrets(copy, object)))
 }
 
 /// The fields of a conflict that are not kubectl's, each with its manager.
 fn strangers_fields(error: &anyhow::Error) -> Vec<String> {
-    let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() else { return Vec::new() };
-    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let Some(ApiError::Refused { details, .. }) = ApiError::of(error) else { return Vec::new() };
+    let causes = details.iter().flat_map(|details| &details.causes);
     let conflicts = causes.filter(|cause| cause.reason == "FieldManagerConflict");
     let is_kubectls = |message: &str| {
         KUBECTL.iter().any(|(manager, _)| message.starts_with(&format!("conflict with \"{manager}\" using ")))
@@ -144,8 +146,8 @@ fn strangers_fields(error: &anyhow::Error) -> Vec<String> {
 
 /// Whether a webhook answers no dry runs, which says nothing of the object.
 fn refuses_dry_runs(error: &anyhow::Error) -> bool {
-    let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() else { return false };
-    status.code == 400 && status.message.contains("does not support dry run")
+    let Some(ApiError::Refused { code: 400, message, .. }) = ApiError::of(error) else { return false };
+    message.contains("does not support dry run")
 }
 
 /// Whether nothing has changed but who owns what, and what controllers have told.
@@ -167,11 +169,11 @@ fn is_same(before: &Value, after: &Value) -> bool {
 
 /// Gives fields of kubectl to opdev; the object as it is then, and the managers that had them.
 async fn hand_over_fields(client: &Client, path: &str, live: &Value) -> Result<(Option<Value>, Vec<String>)> {
-    let uri = format!("{path}?fieldManager={MANAGER}");
+    let uri = format!("{path}?fieldManager={OWN_MANAGER}");
     let mut live = live.clone();
     for tried in 1.. {
         let Some((patch, managers)) = hand_over(&live) else { break };
-        match send(client, "PATCH", &uri, PATCH, Some(&patch)).await {
+        match send(client, Method::PATCH, &uri, PATCH, Some(&patch)).await {
             Ok((now, _)) => return Ok((Some(now), managers)),
             // Its controller has written a status meanwhile.
             Err(error) if is_conflict(&error) && tried < TRIES => match get(client, path).await? {
@@ -196,7 +198,7 @@ fn hand_over(live: &Value) -> Option<(Value, Vec<String>)> {
     let (old, mut kept): (Vec<&Value>, Vec<&Value>) = entries.iter().partition(|entry| is_kubectls(entry));
     let is_own = |entry: &&Value| {
         let is_of_subresource = !entry["subresource"].as_str().unwrap_or_default().is_empty();
-        entry["manager"] == MANAGER && entry["operation"] == "Apply" && !is_of_subresource
+        entry["manager"] == OWN_MANAGER && entry["operation"] == "Apply" && !is_of_subresource
     };
     let last = *old.last()?;
     // A manager that applies has one entry, whatever its version.
@@ -209,7 +211,7 @@ fn hand_over(live: &Value) -> Option<(Value, Vec<String>)> {
     let fields = fields.difference(&FieldSet::of_fields(&[&["metadata", "annotations", LAST_APPLIED]]));
     let mut all: Vec<Value> = kept.into_iter().cloned().collect();
     all.push(json!({
-        "manager": MANAGER,
+        "manager": OWN_MANAGER,
         "operation": "Apply",
         "apiVersion": version,
         "time": last["time"],

@@ -3,8 +3,9 @@
 
 use super::input::{Say, gvk, shown};
 use super::kinds::Kinds;
-use crate::dev::api::{is_not_found, object_path, send};
+use crate::api::{is_not_found, object_path, send};
 use anyhow::{Result, bail};
+use http::Method;
 use kube::Client;
 use opdev_object::meta;
 use serde_json::Value;
@@ -25,7 +26,7 @@ pub(super) async fn keep(
         let Some((resource, namespaced)) = kinds.find(client, &gvk(object)).await? else { continue };
         let within = namespaced.then(|| meta::namespace(object).unwrap_or(namespace));
         let path = object_path(&resource, within, meta::name(object).unwrap_or_default());
-        let live = match send(client, "GET", &path, JSON, None).await {
+        let live = match send(client, Method::GET, &path, JSON, None).await {
             Ok((live, _)) => live,
             Err(error) if is_not_found(&error) => continue,
             Err(error) => return Err(error),
@@ -33,7 +34,7 @@ pub(super) async fn keep(
         let own: BTreeSet<&str> = accounts(object).map(|(namespace, _)| namespace).collect();
         for (namespace, name) in accounts(&live).filter(|(namespace, _)| !own.contains(namespace)) {
             let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}");
-            match send(client, "GET", &path, JSON, None).await {
+            match send(client, Method::GET, &path, JSON, None).await {
                 Ok(_) => lost.push(format!("  {} is for serviceaccount {namespace}/{name}", shown(object))),
                 Err(error) if is_not_found(&error) => {}
                 Err(_) => say(&format!(

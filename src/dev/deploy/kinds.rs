@@ -1,7 +1,7 @@
 //! The kinds of what is deployed: where the API server serves them, and who provides those that it lacks.
 
 use super::input::{ApplyOptions, Say, gvk, is_crd};
-use crate::dev::api::{NotServed, resource_of};
+use crate::api::{ApiError, resource_of};
 use anyhow::{Result, bail};
 use kube::Client;
 use kube::core::ApiResource;
@@ -60,8 +60,8 @@ impl Kinds {
                 self.0.insert(gvk.clone(), place.clone());
                 Ok(Some(place))
             }
-            Err(error) if error.is::<NotServed>() => Ok(None),
-            Err(error) => Err(error),
+            Err(ApiError::NotServed(_)) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -1,8 +1,9 @@
 //! What the pods of a workload wait for: their containers' reasons, why they are not scheduled, what events say.
 
-use crate::dev::api::{escaped, is_forbidden, send};
+use crate::api::{escape, is_forbidden, send};
 use crate::event::words;
 use anyhow::Result;
+use http::Method;
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
@@ -45,7 +46,7 @@ pub(super) async fn stuck(client: &Client, workload: &Value) -> Result<Vec<Stuck
     let namespace = meta::namespace(workload).unwrap_or_default();
     let Some(selector) = selector(workload) else { return Ok(Vec::new()) };
     let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector={selector}&limit={MOST}");
-    let list = match send(client, "GET", &path, JSON, None).await {
+    let list = match send(client, Method::GET, &path, JSON, None).await {
         Ok((list, _)) => list,
         // Who may not list pods still learns whether the workload is ready.
         Err(error) if is_forbidden(&error) => return Ok(Vec::new()),
@@ -72,7 +73,7 @@ fn selector(workload: &Value) -> Option<String> {
     let labels = workload.pointer("/spec/selector/matchLabels")?.as_object()?;
     let pairs: Vec<String> =
         labels.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
-    (!pairs.is_empty()).then(|| escaped(&pairs.join(",")))
+    (!pairs.is_empty()).then(|| escape(&pairs.join(",")))
 }
 
 /// The label, and its value, of the pods of a workload's newest revision: what keeps older ones from starting does not matter
@@ -89,7 +90,7 @@ async fn revision(
     let Some(newest) = meta::annotation(workload, key) else { return Ok(None) };
     let namespace = meta::namespace(workload).unwrap_or_default();
     let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets?labelSelector={selector}");
-    let (sets, _) = send(client, "GET", &path, JSON, None).await?;
+    let (sets, _) = send(client, Method::GET, &path, JSON, None).await?;
     let uid = meta::uid(workload);
     let is_newest = |set: &&Value| {
         let mut owners = set["metadata"]["ownerReferences"].as_array().into_iter().flatten();
@@ -157,10 +158,10 @@ fn unready(pod: &Value) -> Option<Stuck> {
 /// The newest warning about a pod: a volume that cannot be mounted, and a probe that fails, stand nowhere else.
 async fn of_events(client: &Client, namespace: &str, pod: &Value) -> Result<Option<Stuck>> {
     let (Some(name), Some(uid)) = (meta::name(pod), meta::uid(pod)) else { return Ok(None) };
-    let fields = escaped(&format!("involvedObject.uid={uid},type=Warning"));
+    let fields = escape(&format!("involvedObject.uid={uid},type=Warning"));
     let path = format!("/api/v1/namespaces/{namespace}/events?fieldSelector={fields}&limit={MOST}");
     // Who may not read events waits without them.
-    let Ok((list, _)) = send(client, "GET", &path, JSON, None).await else { return Ok(None) };
+    let Ok((list, _)) = send(client, Method::GET, &path, JSON, None).await else { return Ok(None) };
     let time = |event: &&Value| {
         let times = ["lastTimestamp", "eventTime", "firstTimestamp"].map(|field| event[field].as_str());
         times.into_iter().flatten().max().unwrap_or_default().to_owned()

@@ -7,9 +7,10 @@ use super::manifests::Manifests;
 use super::rights::{self, Thing};
 use super::session::Session;
 use super::stand_in::StandIn;
-use crate::dev::api::{MANAGER, is_not_found, object_path, plural_path, send};
+use crate::api::{ApiError, OWN_MANAGER, is_not_found, object_path, plural_path, send};
 use crate::event::words;
 use anyhow::{Context as _, Result, bail};
+use http::Method;
 use kube::Client;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery::{ApiGroup, Scope, verbs};
@@ -147,7 +148,7 @@ async fn without_foreign(client: &Client, manifests: &Manifests, say: Say<'_>) -
     for object in &manifests.objects {
         if is_crd(object) && manifests.definition(object).scaffolded {
             let path = format!("{CRDS}/{}", meta::name(object).unwrap_or_default());
-            match send(client, "GET", &path, JSON, None).await {
+            match send(client, Method::GET, &path, JSON, None).await {
                 Ok((live, _)) if !is_of_opdev(&live) => {
                     let shown = shown(object);
                     say(&format!(
@@ -168,7 +169,7 @@ async fn without_foreign(client: &Client, manifests: &Manifests, say: Say<'_>) -
 /// Whether opdev has written fields of an object.
 fn is_of_opdev(live: &Value) -> bool {
     let managers = live.pointer("/metadata/managedFields").and_then(Value::as_array);
-    managers.into_iter().flatten().any(|entry| entry["manager"] == MANAGER)
+    managers.into_iter().flatten().any(|entry| entry["manager"] == OWN_MANAGER)
 }
 
 /// Refuses where the namespace is not there and something outside of it is: the deployment is in another namespace, and
@@ -183,7 +184,7 @@ async fn namespaces_there(session: &Session, kinds: &mut Kinds, objects: &[&Valu
         }
         let path = object_path(&resource, None, meta::name(object).unwrap_or_default());
         let is_namespace = resource.group.is_empty() && resource.kind == "Namespace";
-        match send(client, "GET", &path, JSON, None).await {
+        match send(client, Method::GET, &path, JSON, None).await {
             Err(error) if is_not_found(&error) => missing = missing.or(is_namespace.then(|| shown(object))),
             Err(error) => return Err(error),
             Ok(_) => there = there.or((!is_namespace).then(|| shown(object))),
@@ -217,7 +218,7 @@ async fn dependents(client: &Client, objects: &[Value], own: &Own) -> Result<Vec
     let mut found = Vec::new();
     for crd in objects.iter().filter(|object| is_crd(object)) {
         let name = meta::name(crd).unwrap_or_default();
-        let live = match send(client, "GET", &format!("{CRDS}/{name}"), JSON, None).await {
+        let live = match send(client, Method::GET, &format!("{CRDS}/{name}"), JSON, None).await {
             Ok((live, _)) => live,
             Err(error) if is_not_found(&error) => continue,
             Err(error) => return Err(error),
@@ -254,12 +255,12 @@ async fn list(client: &Client, path: &str) -> Result<Vec<Value>> {
     let mut next = String::new();
     loop {
         let more = if next.is_empty() { String::new() } else { format!("&continue={next}") };
-        let (mut page, _) = match send(client, "GET", &format!("{path}?limit={PAGE}{more}"), JSON, None).await
-        {
-            Ok(page) => page,
-            Err(error) if is_not_found(&error) => return Ok(found),
-            Err(error) => return Err(error),
-        };
+        let (mut page, _) =
+            match send(client, Method::GET, &format!("{path}?limit={PAGE}{more}"), JSON, None).await {
+                Ok(page) => page,
+                Err(error) if is_not_found(&error) => return Ok(found),
+                Err(error) => return Err(error),
+            };
         if let Value::Array(items) = page["items"].take() {
             found.extend(items);
         }
@@ -279,7 +280,7 @@ async fn unrelated(
 ) -> Result<Vec<String>> {
     let mut namespaces = Vec::new();
     for name in objects.iter().filter(|object| object["kind"] == "Namespace").filter_map(meta::name) {
-        match send(client, "GET", &format!("/api/v1/namespaces/{name}"), JSON, None).await {
+        match send(client, Method::GET, &format!("/api/v1/namespaces/{name}"), JSON, None).await {
             Ok(_) => namespaces.push(name),
             Err(error) if is_not_found(&error) => {}
             Err(error) => return Err(error),
@@ -352,7 +353,7 @@ async fn listed(client: &Client) -> Result<(Vec<ApiResource>, Vec<String>)> {
 
 /// Whether the API server has answered, and not with objects.
 fn is_refusal(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(_)))
+    matches!(ApiError::of(error), Some(ApiError::Refused { .. }))
 }
 
 /// Whether the cluster, or the operator as it works, has made an object. `owners` are the uids of all that goes.
@@ -474,14 +475,14 @@ async fn delete_objects(
 
 /// Deletes an object; its uid, or `None` where it is not there.
 async fn delete(client: &Client, path: &str) -> Result<Option<String>> {
-    let live = match send(client, "GET", path, JSON, None).await {
+    let live = match send(client, Method::GET, path, JSON, None).await {
         Ok((live, _)) => live,
         Err(error) if is_not_found(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
     let uid = meta::uid(&live).unwrap_or_default().to_owned();
     let body = json!({ "propagationPolicy": "Background", "preconditions": { "uid": uid } });
-    match send(client, "DELETE", path, JSON, Some(&body)).await {
+    match send(client, Method::DELETE, path, JSON, Some(&body)).await {
         Ok(_) => Ok(Some(uid)),
         Err(error) if is_not_found(&error) => Ok(None),
         Err(error) => Err(error),
@@ -490,7 +491,7 @@ async fn delete(client: &Client, path: &str) -> Result<Option<String>> {
 
 async fn wait_gone(client: &Client, shown: &str, path: &str, uid: &str, until: Instant) -> Result<()> {
     loop {
-        let live = match send(client, "GET", path, JSON, None).await {
+        let live = match send(client, Method::GET, path, JSON, None).await {
             Ok((live, _)) => live,
             Err(error) if is_not_found(&error) => return Ok(()),
             Err(error) => return Err(error),

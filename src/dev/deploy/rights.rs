@@ -3,10 +3,11 @@
 
 use super::input::gvk;
 use super::kinds::Kinds;
-use crate::dev::api::send;
+use crate::api::send;
 use crate::event::words;
 use anyhow::{Result, bail};
 use futures::StreamExt as _;
+use http::Method;
 use kube::Client;
 use opdev_object::meta;
 use serde_json::{Value, json};
@@ -113,7 +114,7 @@ async fn may(client: &Client, thing: &Thing, verb: &str, name: Option<&str>) -> 
     let question = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": {"verb": verb, "group": thing.group, "resource": thing.resource,
             "namespace": thing.namespace, "name": name}}});
-    match send(client, "POST", REVIEWS, "application/json", Some(&question)).await {
+    match send(client, Method::POST, REVIEWS, "application/json", Some(&question)).await {
         Ok((answer, _)) => answer["status"]["allowed"] == true,
         Err(_) => true,
     }

@@ -3,9 +3,10 @@
 
 use super::input::{Say, shown};
 use super::pods;
-use crate::dev::api::send;
+use crate::api::send;
 use crate::event::words;
 use anyhow::{Result, bail};
+use http::Method;
 use kube::Client;
 use opdev_object::meta;
 use serde_json::Value;
@@ -62,7 +63,7 @@ async fn one(client: &Client, object: &Value, path: &str, until: Instant, say: S
         }
     };
     loop {
-        let (live, _) = send(client, "GET", path, JSON, None).await?;
+        let (live, _) = send(client, Method::GET, path, JSON, None).await?;
         let is_seen = progress(&live) != Progress::Unseen;
         let waits = match progress(&live) {
             Progress::Done => {

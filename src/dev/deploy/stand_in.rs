@@ -5,13 +5,14 @@
 use super::input::{DeployInput, RemoveOptions, Say};
 use super::manifests::{self, Goal};
 use super::session::Session;
-use crate::dev::api::{is_not_found, object_path, send};
+use crate::api::{is_not_found, object_path, send};
 use crate::dev::plan;
 use crate::event::{Event, words};
 use crate::operator::manager::{self, ManagerInput, Settings};
 use crate::sources::Sources;
 use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result};
+use http::Method;
 use kube::core::ApiResource;
 use opdev_object::meta;
 use serde_json::Value;
@@ -123,7 +124,7 @@ impl<'a> StandIn<'a> {
         for object in all.objects.iter().filter(|object| object["kind"] == "Deployment") {
             let namespace = meta::namespace(object).unwrap_or(self.session.namespace());
             let path = object_path(&resource, Some(namespace), meta::name(object).unwrap_or_default());
-            match send(client, "GET", &path, "application/json", None).await {
+            match send(client, Method::GET, &path, "application/json", None).await {
                 Ok((live, _)) if live["status"]["readyReplicas"].as_u64().unwrap_or_default() == 0 => {}
                 Ok(_) => return true,
                 Err(error) if is_not_found(&error) => {}

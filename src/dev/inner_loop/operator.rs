@@ -1,8 +1,8 @@
 //! How the operator runs on a cluster: its settings there, and its task.
 
 use super::{Input, survive};
+use crate::api::read_only::ReadOnly;
 use crate::operator::manager::{self, ManagerInput, Settings, UnfitWrite};
-use crate::operator::read_only::ReadOnly;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;

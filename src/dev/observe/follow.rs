@@ -9,7 +9,7 @@ use super::kinds::Reads;
 use super::partial_object::{self, Line, Page, PartialObject};
 use super::project_objects::ProjectObjects;
 use super::{Attention, Watched};
-use crate::dev::api::{escaped, object_path, plural_path};
+use crate::api::{escape, object_path, plural_path};
 use crate::event::{
     Body, Event, Level, Notice, ObjectGone, ObjectSeen, UnrelatedObject, UnrelatedSeen, mask,
 };
@@ -245,7 +245,7 @@ impl Kind {
             let page: Page = serde_json::from_str(&text)?;
             self.page(&page, &text, metadata, known).await?;
             match page.metadata.next.filter(|token| !token.is_empty()) {
-                Some(token) => next = format!("&continue={}", escaped(&token)),
+                Some(token) => next = format!("&continue={}", escape(&token)),
                 None => break page.metadata.resource_version.unwrap_or_default(),
             }
         };
@@ -322,7 +322,7 @@ impl Kind {
     /// Tells what happens from the known position on, until the watch ends, or has to be another one.
     async fn watch(&mut self, known: &mut Known, failures: &mut u32) -> Result<(), Failure> {
         let metadata = self.asks_for_metadata();
-        let position = escaped(known.position.as_deref().unwrap_or_default());
+        let position = escape(known.position.as_deref().unwrap_or_default());
         let query = format!(
             "watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={position}"
         );

@@ -3,11 +3,12 @@
 //! module has them, they are named.
 
 use super::notices::tell;
-use crate::dev::api::{MANAGER, send};
+use crate::api::{OWN_MANAGER, send};
 use crate::dev::type_files;
 use crate::event::Level;
 use crate::process::{MissingKind, small_text};
 use crate::tap::EventSink;
+use http::Method;
 use kube::Client;
 use opdev_object::yaml;
 use serde_json::Value;
@@ -74,8 +75,8 @@ async fn apply_all(client: &Client, crds: &[Value]) -> anyhow::Result<Vec<String
     for crd in crds {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let list = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let uri = format!("{list}/{name}?fieldManager={MANAGER}&force=true");
-        send(client, "PATCH", &uri, "application/apply-patch+yaml", Some(crd)).await?;
+        let uri = format!("{list}/{name}?fieldManager={OWN_MANAGER}&force=true");
+        send(client, Method::PATCH, &uri, "application/apply-patch+yaml", Some(crd)).await?;
         names.push(name);
     }
     Ok(names)

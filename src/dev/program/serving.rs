@@ -4,7 +4,7 @@
 //! opdev, never as the program.
 
 use super::notices::tell;
-use crate::dev::api::{MANAGER, is_not_found, send};
+use crate::api::{OWN_MANAGER, is_not_found, send};
 use crate::dev::backoff::{AGAIN, until_refused};
 use crate::dev::private_folder::PrivateFolder;
 use crate::event::Level;
@@ -13,6 +13,7 @@ use crate::process::webhooks::{CONFIGURATIONS, LABEL, OwnCertificate, Webhooks};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
 use futures::StreamExt as _;
+use http::Method;
 use k8s_openapi::api::core::v1::Secret;
 use kube::runtime::watcher::watch_object;
 use kube::{Api, Client};
@@ -162,7 +163,7 @@ impl Serving {
     }
 
     async fn apply(&self, path: &str, object: &Value) -> Result<()> {
-        let uri = format!("{path}?fieldManager={MANAGER}&force=true");
+        let uri = format!("{path}?fieldManager={OWN_MANAGER}&force=true");
         self.write(&uri, "application/apply-patch+yaml", object).await
     }
 
@@ -173,7 +174,7 @@ impl Serving {
             let message = format!("the program's webhooks miss {path} for now: {error:#}");
             tell(&self.events, Level::Warn, message, Some(AGAIN.to_owned()))
         };
-        let attempt = || send(&self.client, "PATCH", uri, content_type, Some(object));
+        let attempt = || send(&self.client, Method::PATCH, uri, content_type, Some(object));
         until_refused(attempt, tell).await.map(|_| ())
     }
 
@@ -187,7 +188,7 @@ impl Serving {
         }
         for (_, list) in CONFIGURATIONS {
             let uri = format!("{list}?labelSelector={LABEL}%3D{}", self.project);
-            if let Err(error) = send(&self.client, "DELETE", &uri, "application/json", None).await {
+            if let Err(error) = send(&self.client, Method::DELETE, &uri, "application/json", None).await {
                 tracing::warn!("webhook configurations of the program are left: {error:#}");
             }
         }
@@ -197,9 +198,9 @@ impl Serving {
 /// Makes the namespace that the manager would be deployed to, where it is missing.
 pub(super) async fn make_namespace(client: &Client, name: &str) {
     let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-    let uri = format!("/api/v1/namespaces/{name}?fieldManager={MANAGER}&force=true");
+    let uri = format!("/api/v1/namespaces/{name}?fieldManager={OWN_MANAGER}&force=true");
     let content_type = "application/apply-patch+yaml";
-    let attempt = || send(client, "PATCH", &uri, content_type, Some(&object));
+    let attempt = || send(client, Method::PATCH, &uri, content_type, Some(&object));
     let tell = |error: &anyhow::Error| {
         tracing::warn!("the namespace {name} of the program is not made yet: {error:#}");
         std::future::ready(())
@@ -242,11 +243,18 @@ fn mount_folder(path: &Path) -> Result<PrivateFolder> {
 /// Deletes the lease that a program before has not given back, so that the next one need not wait for its end: only one
 /// of this name that a process of this machine holds.
 pub(super) async fn free_lease(client: &Client, name: &str, host: &str) {
-    let list =
-        match send(client, "GET", "/apis/coordination.k8s.io/v1/leases", "application/json", None).await {
-            Ok((list, _)) => list,
-            Err(error) => return tracing::warn!("leases cannot be read: {error:#}"),
-        };
+    let list = match send(
+        client,
+        Method::GET,
+        "/apis/coordination.k8s.io/v1/leases",
+        "application/json",
+        None,
+    )
+    .await
+    {
+        Ok((list, _)) => list,
+        Err(error) => return tracing::warn!("leases cannot be read: {error:#}"),
+    };
     let holder = format!("{host}_");
     let is_left = |lease: &&Value| {
         lease["metadata"]["name"] == name
@@ -255,7 +263,7 @@ pub(super) async fn free_lease(client: &Client, name: &str, host: &str) {
     for lease in list["items"].as_array().into_iter().flatten().filter(is_left) {
         let namespace = lease["metadata"]["namespace"].as_str().unwrap_or_default();
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
-        match send(client, "DELETE", &path, "application/json", None).await {
+        match send(client, Method::DELETE, &path, "application/json", None).await {
             Err(error) if !is_not_found(&error) => tracing::warn!("the lease {name} is left: {error:#}"),
             Ok(_) | Err(_) => {}
         }

@@ -5,12 +5,13 @@ use super::places::refusals;
 use super::undo_list::Undo;
 use super::write::shown;
 use super::{Requests, words};
-use crate::dev::api::{is_not_found, object_path, without_secrets};
+use crate::api::{ApiError, OWN_MANAGER, is_not_found, object_path, without_secrets};
 use crate::dev::backoff::{AGAIN, until_refused};
+use crate::dev::requests::done::Done;
 use crate::dev::yaml_files::yaml_files;
-use crate::dev::{api::MANAGER, requests::done::Done};
 use crate::event::{Event, Level, Notice};
 use anyhow::{Context as _, Result, anyhow, bail};
+use http::Method;
 use jiff::Timestamp;
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::yaml::{self, Node};
@@ -78,12 +79,14 @@ impl Requests {
             Err(error) => {
                 let error = without_secrets(error, &object);
                 let what = ObjectRef::of(&object).map_or_else(String::new, |object| format!("{object}: "));
-                if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>()
-                    && matches!(status.code, 400 | 422)
+                if let Some(ApiError::Refused { code: 400 | 422, message, details, .. }) =
+                    ApiError::of(&error)
                 {
-                    let all = refusals(status, document).into_iter().map(|refusal| match refusal.line {
-                        0 => format!("{place}: {what}{}", refusal.message),
-                        line => format!("{name}:{line}: {what}{}", refusal.message),
+                    let all = refusals(message, details.as_deref(), document).into_iter().map(|refusal| {
+                        match refusal.line {
+                            0 => format!("{place}: {what}{}", refusal.message),
+                            line => format!("{name}:{line}: {what}{}", refusal.message),
+                        }
                     });
                     bail!("{}", all.collect::<Vec<_>>().join("\n"));
                 }
@@ -103,14 +106,14 @@ impl Requests {
         let name = meta::name(&object).context("an object needs metadata.name")?.to_owned();
         let namespace = if namespaced { meta::namespace(&object).map(str::to_owned) } else { None };
         let path = object_path(&resource, namespace.as_deref(), &name);
-        let before = match self.send("GET", &path, "application/json", None).await {
+        let before = match self.send(Method::GET, &path, "application/json", None).await {
             Ok((before, _)) => Some(before),
             Err(error) if is_not_found(&error) => None,
             Err(error) => return Err(error),
         };
-        let uri = format!("{path}?fieldManager={MANAGER}&force=true&fieldValidation=Warn");
+        let uri = format!("{path}?fieldManager={OWN_MANAGER}&force=true&fieldValidation=Warn");
         let (after, warnings) =
-            self.send("PATCH", &uri, "application/apply-patch+yaml", Some(&object)).await?;
+            self.send(Method::PATCH, &uri, "application/apply-patch+yaml", Some(&object)).await?;
         let reference = ObjectRef { gvk, namespace, name, uid: meta::uid(&after).map(str::to_owned) };
         let (word, undo) = match before {
             None => ("created", Some(Undo::Remove { object: reference.clone() })),

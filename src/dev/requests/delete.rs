@@ -3,9 +3,10 @@
 use super::Requests;
 use super::done::Done;
 use super::undo_list::Undo;
-use crate::dev::api::object_path;
+use crate::api::object_path;
 use crate::event::Propagation;
 use anyhow::{Result, bail};
+use http::Method;
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ impl Requests {
             // Only the object that was on the screen, not a successor of the same name.
             body["preconditions"] = json!({"uid": uid});
         }
-        let (left, warnings) = self.send("DELETE", &path, "application/json", Some(&body)).await?;
+        let (left, warnings) = self.send(Method::DELETE, &path, "application/json", Some(&body)).await?;
         let waits = match meta::finalizers(&left).as_slice() {
             [] => String::new(),
             finalizers => format!("; it goes once {} let go", finalizers.join(", ")),
@@ -59,8 +60,9 @@ impl Requests {
             {"op": "test", "path": "/metadata/finalizers", "value": known},
             {"op": "replace", "path": "/metadata/finalizers", "value": kept},
         ]);
-        let uri = format!("{path}?fieldManager={}", crate::dev::api::MANAGER);
-        let (_, warnings) = self.send("PATCH", &uri, "application/json-patch+json", Some(&patch)).await?;
+        let uri = format!("{path}?fieldManager={}", crate::api::OWN_MANAGER);
+        let (_, warnings) =
+            self.send(Method::PATCH, &uri, "application/json-patch+json", Some(&patch)).await?;
         let why = "the object goes without them, and what they were to clean up stays".to_owned();
         let undo = vec![Undo::Never { why }];
         let summary = format!("{object} does not wait for {} any more", dropped.join(", "));
@@ -77,7 +79,7 @@ impl Requests {
     /// An object as it is now, with its path.
     pub(super) async fn live(&self, object: &ObjectRef) -> Result<(String, Value)> {
         let path = self.path(object).await?;
-        let (live, _) = self.send("GET", &path, "application/json", None).await?;
+        let (live, _) = self.send(Method::GET, &path, "application/json", None).await?;
         Ok((path, live))
     }
 }

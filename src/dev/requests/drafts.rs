@@ -5,6 +5,7 @@ use super::done::Done;
 use super::draft::{Draft, Work};
 use super::draft_file::DraftFile;
 use super::{Requests, words};
+use crate::api::ApiError;
 use crate::event::{self, DraftId, DraftStage, Event, Review};
 use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
@@ -93,8 +94,7 @@ impl Requests {
 
     /// Another one was faster, or the API server refuses: the draft stays.
     async fn not_written(&self, id: DraftId, draft: &mut Draft, error: anyhow::Error) -> Result<Done> {
-        let conflict =
-            matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(s)) if s.code == 409);
+        let conflict = ApiError::of(&error).and_then(ApiError::code) == Some(409);
         if conflict && matches!(draft.work, Work::Edit { .. }) {
             let body = draft.handed.clone();
             self.judge(id, draft, &body).await?;

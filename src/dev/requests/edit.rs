@@ -6,7 +6,7 @@ use super::draft::{Draft, Work};
 use super::places::{Refusal, refusals};
 use super::write::{How, Write, shown};
 use super::{Requests, words};
-use crate::dev::api::{is_not_found, without_secrets};
+use crate::api::{ApiError, is_not_found, without_secrets};
 use crate::event::{DraftId, DraftStage, Review, mask};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::diff::diff;
@@ -233,7 +233,7 @@ impl Requests {
             object["spec"] = serde_json::json!({});
         }
         let namespace = namespaced.then(|| meta::namespace(&object).map(str::to_owned)).flatten();
-        let path = crate::dev::api::plural_path(&resource, namespace.as_deref());
+        let path = crate::api::plural_path(&resource, namespace.as_deref());
         let name = meta::name(&object).or(object["metadata"]["generateName"].as_str());
         let name = name.unwrap_or_default().to_owned();
         let reference = ObjectRef { gvk, namespace, name, uid: None };
@@ -291,17 +291,13 @@ fn refused(document: &Node, message: String) -> Judged {
 /// A refusal that another text would mend, as lines for the user; any other error stays one.
 fn complaints(error: anyhow::Error, document: &Node, object: &Value) -> Result<Vec<Refusal>> {
     let error = without_secrets(error, object);
-    match error.downcast_ref::<kube::Error>() {
-        Some(kube::Error::Api(status)) => {
-            let admission = status.code == 403 && status.message.contains("denied");
-            let exists = status.code == 409 && status.reason == "AlreadyExists";
-            if matches!(status.code, 400 | 422) || admission || exists {
-                return Ok(refusals(status, document));
-            }
-            Err(error)
+    if let Some(refused @ ApiError::Refused { code, message, details, .. }) = ApiError::of(&error) {
+        let admission = *code == 403 && message.contains("denied");
+        if matches!(code, 400 | 422) || admission || refused.already_exists() {
+            return Ok(refusals(message, details.as_deref(), document));
         }
-        _ => Err(error),
     }
+    Err(error)
 }
 
 /// What to know before one writes.

@@ -3,9 +3,11 @@
 
 use super::Requests;
 use super::undo_list::Undo;
-use crate::dev::{api::MANAGER, requests::done::Done};
+use crate::api::OWN_MANAGER;
+use crate::dev::requests::done::Done;
 use crate::event::PodFailure;
 use anyhow::{Result, bail};
+use http::Method;
 use opdev_object::meta::ObjectRef;
 use serde_json::json;
 
@@ -33,9 +35,10 @@ impl Requests {
         }
         let word = how.map(PodFailure::word);
         let body = json!({"metadata": {"annotations": {ANNOTATION: word}}});
-        let uri = format!("{path}?fieldManager={MANAGER}");
-        let (_, warnings) = self.send("PATCH", &uri, "application/merge-patch+json", Some(&body)).await?;
-        let (after, _) = self.send("GET", &path, "application/json", None).await?;
+        let uri = format!("{path}?fieldManager={OWN_MANAGER}");
+        let (_, warnings) =
+            self.send(Method::PATCH, &uri, "application/merge-patch+json", Some(&body)).await?;
+        let (after, _) = self.send(Method::GET, &path, "application/json", None).await?;
         let summary = match how {
             Some(how) => format!("{pod} {}", how.told()),
             None => format!("{pod} may recover"),

@@ -3,13 +3,14 @@
 //! finalizer or release. What others look after is named and not touched.
 
 use super::Requests;
-use crate::dev::api::{is_not_found, plural_path};
+use crate::api::{is_not_found, plural_path};
 use crate::event::{Event, Leaving, OnExit, PauseScope, Propagation};
 use crate::operator::manager::ManagerRequest;
 use crate::sources::Watch;
 use anyhow::{Result, bail};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
+use http::Method;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::conditions::is_deleted;
 use kube::runtime::wait::await_condition;
@@ -96,7 +97,7 @@ impl Requests {
             // A kind that is not served has no objects.
             let Ok((resource, namespaced)) = self.resource(&watch.gvk).await else { continue };
             let path = plural_path(&resource, namespace.filter(|_| namespaced));
-            let (list, _) = self.send("GET", &path, "application/json", None).await?;
+            let (list, _) = self.send(Method::GET, &path, "application/json", None).await?;
             for item in list["items"].as_array().into_iter().flatten() {
                 let object = ObjectRef {
                     gvk: watch.gvk.clone(),

@@ -3,9 +3,10 @@
 use super::Requests;
 use super::done::Done;
 use super::skeleton::{skeleton, with_values};
-use crate::dev::api::{is_not_found, plural_path};
+use crate::api::{is_not_found, plural_path};
 use crate::event::{DraftId, NewFrom};
 use anyhow::{Context as _, Result, bail};
+use http::Method;
 use kube::core::{ApiResource, GroupVersionKind};
 use opdev_object::meta::Gvk;
 use serde_json::Value;
@@ -53,7 +54,7 @@ impl Requests {
         let wanted = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let crds = plural_path(&ApiResource::from_gvk(&wanted), None);
         let name = format!("{}.{}", resource.plural, resource.group);
-        match self.send("GET", &format!("{crds}/{name}"), "application/json", None).await {
+        match self.send(Method::GET, &format!("{crds}/{name}"), "application/json", None).await {
             Ok((crd, _)) => {
                 let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
                 let version = versions
@@ -72,7 +73,7 @@ impl Requests {
     async fn open_api(&self, gvk: &Gvk) -> Result<Schema> {
         let root = if gvk.group.is_empty() { "api" } else { "apis" };
         let uri = format!("/openapi/v3/{root}/{}", gvk.api_version());
-        let (document, _) = self.send("GET", &uri, "application/json", None).await?;
+        let (document, _) = self.send(Method::GET, &uri, "application/json", None).await?;
         let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
         let is_it = |schema: &&Value| {
             let kinds = schema["x-kubernetes-group-version-kind"].as_array();

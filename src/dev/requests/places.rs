@@ -1,6 +1,6 @@
 //! Where in a text the API server's refusals belong: fields of errors become lines. Pure.
 
-use kube::core::Status;
+use kube::core::response::StatusDetails;
 use opdev_object::yaml::Node;
 
 /// A line of a refusal: where in the text, and what.
@@ -14,8 +14,8 @@ pub(super) struct Refusal {
 }
 
 /// What a refusal says, one for each field it names.
-pub(super) fn refusals(status: &Status, document: &Node) -> Vec<Refusal> {
-    let causes = status.details.iter().flat_map(|details| &details.causes);
+pub(super) fn refusals(message: &str, details: Option<&StatusDetails>, document: &Node) -> Vec<Refusal> {
+    let causes = details.into_iter().flat_map(|details| &details.causes);
     let named: Vec<Refusal> = causes
         .filter(|cause| !cause.field.is_empty() && cause.field != "<nil>")
         .map(|cause| {
@@ -28,7 +28,7 @@ pub(super) fn refusals(status: &Status, document: &Node) -> Vec<Refusal> {
     }
     // Strict decoding names its fields in the text only: unknown field "spec.foo".
     let mut found: Vec<Refusal> = Vec::new();
-    for part in status.message.split(", ") {
+    for part in message.split(", ") {
         let Some((_, rest)) = part.split_once("field \"") else { continue };
         let Some((field, _)) = rest.split_once('"') else { continue };
         let (line, column) = place(document, field);
@@ -36,7 +36,7 @@ pub(super) fn refusals(status: &Status, document: &Node) -> Vec<Refusal> {
         found.push(Refusal { line, column, message: message.to_owned() });
     }
     if found.is_empty() {
-        found.push(Refusal { line: 0, column: 0, message: status.message.clone() });
+        found.push(Refusal { line: 0, column: 0, message: message.to_owned() });
     }
     found
 }
@@ -86,16 +86,16 @@ mod tests {
     #[test]
     fn each_cause_is_a_line_and_strict_decoding_is_read_from_its_text() {
         let node = yaml::parse(TEXT).unwrap();
-        let status = |value| serde_json::from_value::<Status>(value).unwrap();
-        let invalid = status(json!({"message": "Web \"a\" is invalid: …", "details": {"causes": [
-            {"reason": "FieldValueInvalid", "field": "spec.size", "message": "Invalid value: -1"}]}}));
+        let details = json!({"causes": [
+            {"reason": "FieldValueInvalid", "field": "spec.size", "message": "Invalid value: -1"}]});
+        let details: StatusDetails = serde_json::from_value(details).unwrap();
         let wanted = Refusal { line: 3, column: 3, message: "spec.size: Invalid value: -1".to_owned() };
-        assert_eq!(refusals(&invalid, &node), [wanted]);
+        assert_eq!(refusals("Web \"a\" is invalid: …", Some(&details), &node), [wanted]);
         let strict = "strict decoding error: unknown field \"spec.sizes\", unknown field \"spec.pods[0].x\"";
-        let found = refusals(&status(json!({"message": strict})), &node);
+        let found = refusals(strict, None, &node);
         assert_eq!(found.iter().map(|f| f.line).collect::<Vec<_>>(), [2, 5]);
         assert_eq!(found[0].message, "unknown field \"spec.sizes\"");
-        let other = refusals(&status(json!({"message": "admission webhook denied the request"})), &node);
+        let other = refusals("admission webhook denied the request", None, &node);
         assert_eq!((other[0].line, other.len()), (0, 1));
     }
 }

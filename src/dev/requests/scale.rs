@@ -3,9 +3,10 @@
 
 use super::Requests;
 use super::undo_list::Undo;
-use crate::dev::api::is_not_found;
-use crate::dev::{api::MANAGER, requests::done::Done};
+use crate::api::{OWN_MANAGER, is_not_found};
+use crate::dev::requests::done::Done;
 use anyhow::{Result, bail};
+use http::Method;
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ impl Requests {
         }
         let (path, before) = self.live(object).await?;
         let (field, warnings) = self.set_replicas(object, &path, &before, replicas).await?;
-        let (after, _) = self.send("GET", &path, "application/json", None).await?;
+        let (after, _) = self.send(Method::GET, &path, "application/json", None).await?;
         let field = field.map_or_else(String::new, |field| format!(" ({field})"));
         let mut summary = format!("{object} scaled to {replicas}{field}");
         if let Some(owner) = self.reconciled_owner(&after) {
@@ -43,8 +44,8 @@ impl Requests {
             return Ok((Some(field.clone()), warnings));
         }
         let body = json!({"spec": {"replicas": replicas}});
-        let uri = format!("{path}/scale?fieldManager={MANAGER}");
-        match self.send("PATCH", &uri, "application/merge-patch+json", Some(&body)).await {
+        let uri = format!("{path}/scale?fieldManager={OWN_MANAGER}");
+        match self.send(Method::PATCH, &uri, "application/merge-patch+json", Some(&body)).await {
             Ok((_, warnings)) => return Ok((None, warnings)),
             Err(error) if is_not_found(&error) => {}
             Err(error) => return Err(error),
@@ -85,8 +86,9 @@ impl Requests {
             bail!("{field:?} is not the path of a field; scale in opdev.yaml takes paths such as .spec.size");
         }
         let body = names.iter().rev().fold(json!(replicas), |value, name| json!({*name: value}));
-        let uri = format!("{path}?fieldManager={MANAGER}&fieldValidation=Strict");
-        let (_, warnings) = self.send("PATCH", &uri, "application/merge-patch+json", Some(&body)).await?;
+        let uri = format!("{path}?fieldManager={OWN_MANAGER}&fieldValidation=Strict");
+        let (_, warnings) =
+            self.send(Method::PATCH, &uri, "application/merge-patch+json", Some(&body)).await?;
         Ok(warnings)
     }
 

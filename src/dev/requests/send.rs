@@ -1,8 +1,9 @@
 //! The calls of requests to the API server, and how long a kind of the project is waited for.
 
 use super::Requests;
-use crate::dev::api::{resource_of, send};
+use crate::api::{resource_of, send};
 use anyhow::Result;
+use http::Method;
 use kube::core::ApiResource;
 use opdev_object::meta::Gvk;
 use opdev_types::crd;
@@ -15,7 +16,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Requests {
     pub(super) async fn resource(&self, gvk: &Gvk) -> Result<(ApiResource, bool)> {
-        resource_of(&self.client, gvk).await
+        Ok(resource_of(&self.client, gvk).await?)
     }
 
     /// The same for a kind of the project, whose CRD may have been applied a moment ago: at start, and after a
@@ -36,11 +37,11 @@ impl Requests {
 
     pub(super) async fn send(
         &self,
-        verb: &str,
+        method: Method,
         uri: &str,
         kind: &str,
         body: Option<&Value>,
     ) -> Result<(Value, Vec<String>)> {
-        send(&self.client, verb, uri, kind, body).await
+        send(&self.client, method, uri, kind, body).await
     }
 }

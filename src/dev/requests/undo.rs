@@ -6,7 +6,7 @@ use super::done::Done;
 use super::draft::{Draft, Work};
 use super::undo_list::Undo;
 use super::write::{How, Write, shown};
-use crate::dev::api::is_not_found;
+use crate::api::is_not_found;
 use crate::event::Event;
 use anyhow::{Context as _, Result, bail};
 use opdev_object::diff::diff;

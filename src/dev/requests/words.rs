@@ -1,9 +1,10 @@
 //! Errors of requests in words, and what to do about them.
 
+use crate::api::ApiError;
 use crate::event::{ObjectTask, Task};
 
-/// An error with its causes. A refusal is told in the API server's own words: kube prints the
-/// whole of its Status, with causes that repeat values.
+/// An error with its causes. A refusal is told in the API server's own words: kube's own client prints the whole of its
+/// Status, with causes that repeat values.
 pub(in crate::dev) fn told(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
     for cause in error.chain() {
@@ -18,8 +19,7 @@ pub(in crate::dev) fn told(error: &anyhow::Error) -> String {
 
 /// What to do about an error.
 pub(super) fn hint(task: &Task, error: &anyhow::Error) -> Option<String> {
-    let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() else { return None };
-    match (task, status.code) {
+    match (task, ApiError::of(error)?.code()?) {
         (Task::Object(ObjectTask::Scale { .. }), 422) => {
             Some("the schema of the kind refuses this number".to_owned())
         }

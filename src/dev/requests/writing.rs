@@ -2,9 +2,9 @@
 
 use super::Requests;
 use super::write::{How, Write, shown};
-use crate::dev::api::MANAGER;
-use crate::dev::api::{is_conflict, without_secrets};
+use crate::api::{OWN_MANAGER, is_conflict, without_secrets};
 use anyhow::Result;
+use http::Method;
 use opdev_object::meta;
 use serde_json::{Value, json};
 
@@ -42,13 +42,13 @@ impl Requests {
     }
 
     async fn perform_once(&self, write: &Write, dry: bool) -> Result<(Option<Value>, Vec<String>)> {
-        let (verb, content_type) = match write.how {
-            How::Create => ("POST", "application/json"),
-            How::Patch => ("PATCH", "application/merge-patch+json"),
-            How::Delete => ("DELETE", "application/json"),
+        let (method, content_type) = match write.how {
+            How::Create => (Method::POST, "application/json"),
+            How::Patch => (Method::PATCH, "application/merge-patch+json"),
+            How::Delete => (Method::DELETE, "application/json"),
         };
         let mut body = write.body.clone();
-        let mut uri = format!("{}?fieldManager={MANAGER}&fieldValidation=Strict", write.path);
+        let mut uri = format!("{}?fieldManager={OWN_MANAGER}&fieldValidation=Strict", write.path);
         match (dry, write.how) {
             (true, How::Delete) => body["dryRun"] = json!(["All"]),
             (true, How::Create | How::Patch) => uri.push_str("&dryRun=All"),
@@ -57,7 +57,7 @@ impl Requests {
         if write.how == How::Delete {
             uri.clone_from(&write.path);
         }
-        let sent = self.send(verb, &uri, content_type, Some(&body)).await;
+        let sent = self.send(method, &uri, content_type, Some(&body)).await;
         let (answer, warnings) = sent.map_err(|error| match &write.before {
             Some(before) => without_secrets(without_secrets(error, before), &merged(before, &body)),
             None => without_secrets(error, &body),

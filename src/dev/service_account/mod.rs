@@ -10,8 +10,7 @@ mod witness;
 use super::cluster::Connection;
 use super::identity::Identity;
 use super::watcher::{WatchSet, Watcher};
-use crate::dev::api::MANAGER;
-use crate::dev::api::send;
+use crate::api::{OWN_MANAGER, send};
 use crate::dev::backoff::{AGAIN, Backoff, may_pass};
 use crate::event::{Event, Level, MissingRule, Notice, words};
 use crate::operator::manager::ManagerRequest;
@@ -20,6 +19,7 @@ use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
 use files::{Account, FOLDER, Home, RoleFiles, path_of};
 use http::HeaderValue;
+use http::Method;
 use jiff::Timestamp;
 use kube::Client;
 use opdev_controlplane::User;
@@ -292,7 +292,7 @@ impl RoleSync {
         for (path, object) in std::mem::replace(&mut self.applied, wanted) {
             let role = path.starts_with("/apis/");
             if role && !self.applied.contains_key(&path) {
-                let _ = send(&self.admin, "DELETE", &path, "application/json", None).await;
+                let _ = send(&self.admin, Method::DELETE, &path, "application/json", None).await;
                 changed.push(format!("{} is gone", name_of(&object)));
             }
         }
@@ -392,7 +392,7 @@ impl RoleSync {
             for verb in &missing.verbs {
                 let question = rules::question(&account.user(), &account.groups(), missing, verb, namespace);
                 let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-                match send(&self.admin, "POST", path, "application/json", Some(&question)).await {
+                match send(&self.admin, Method::POST, path, "application/json", Some(&question)).await {
                     Ok((answer, _)) if answer["status"]["allowed"] == true => {}
                     _ => return false,
                 }
@@ -415,11 +415,11 @@ fn name_of(object: &Value) -> String {
 
 /// Applies one object. What a binding binds cannot be changed: then it is made anew.
 async fn put(admin: &Client, path: &str, object: &Value) -> Result<()> {
-    let uri = format!("{path}?fieldManager={MANAGER}&force=true");
-    let apply = || send(admin, "PATCH", &uri, "application/apply-patch+yaml", Some(object));
+    let uri = format!("{path}?fieldManager={OWN_MANAGER}&force=true");
+    let apply = || send(admin, Method::PATCH, &uri, "application/apply-patch+yaml", Some(object));
     match apply().await {
         Err(error) if format!("{error:#}").contains("cannot change roleRef") => {
-            send(admin, "DELETE", path, "application/json", None).await?;
+            send(admin, Method::DELETE, path, "application/json", None).await?;
             apply().await.map(|_| ())
         }
         other => other.map(|_| ()),
@@ -433,7 +433,7 @@ async fn may_impersonate(admin: &Client, account: &Account, context: &str) -> Re
         "spec": {"resourceAttributes": {"verb": "impersonate", "resource": "serviceaccounts",
             "namespace": namespace, "name": name}}});
     let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-    let (answer, _) = send(admin, "POST", path, "application/json", Some(&question)).await?;
+    let (answer, _) = send(admin, Method::POST, path, "application/json", Some(&question)).await?;
     if answer["status"]["allowed"] == true {
         return Ok(());
     }

@@ -3,8 +3,8 @@
 
 use super::Manager;
 use super::kinds::ToMap;
+use crate::api::Api;
 use crate::event::{Cause, CauseKind, Level, Relation, WatchEvent};
-use crate::operator::api::Api;
 use crate::operator::queue::Urgency;
 use crate::operator::reconcile::chart_script::mapped;
 use crate::operator::watch::hub::Hub;

@@ -11,9 +11,6 @@ mod reload;
 mod unread;
 mod wakes;
 
-use super::api::Api;
-use super::discovery::Discovery;
-use super::echo::Echo;
 use super::loops::Loops;
 use super::queue::{Ended, Kind, Origin, Queue, Trace, Urgency, kind_of};
 use super::reconcile;
@@ -21,12 +18,13 @@ pub use super::settings::{HelmCompat, OnSave, Settings};
 pub use super::shadowed::Shadowed;
 pub use super::unfit::UnfitWrite;
 use super::watch::stream::Streams;
+use crate::api::Api;
 use crate::event::{
     Cause, CauseKind, Event, Level, Notice, PauseScope, Paused, QueueChanged, ReconcileStarted, Relation,
     mask, words,
 };
 use crate::sources::{Sources, Watch};
-use crate::tap::{EventSink, PassNumbers, Recorder, Tap};
+use crate::tap::{EventSink, PassNumbers, Recorder};
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
 pub(crate) use loops::verdict;
@@ -219,18 +217,11 @@ impl Manager {
         cancel: CancellationToken,
         inbox: mpsc::Sender<Message>,
     ) -> Manager {
-        let tap = Tap::new(client.clone());
-        let discovery = Arc::new(Discovery::new(tap.clone()));
+        let api = Api::new(&client, settings.read_only.clone());
+        let discovery = Arc::clone(&api.discovery);
         let (types, changed) = watch::channel(0);
         let (awake, woken) = watch::channel(0);
-        let streams = Streams { client, discovery: Arc::clone(&discovery), types: changed, awake: woken };
-        let api = Api {
-            tap,
-            discovery,
-            echo: Arc::new(Echo::default()),
-            read_only: settings.read_only.clone(),
-            user: None,
-        };
+        let streams = Streams { client, discovery, types: changed, awake: woken };
         let kinds = Kinds::new(streams, types, inbox, settings.watched());
         let (mapping, mapped) = mapped::start(api.clone(), kinds.hub());
         Manager {

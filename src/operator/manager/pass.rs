@@ -3,11 +3,11 @@
 use super::kinds::Seen;
 use super::wakes::Wake;
 use super::{Manager, UnfitWrite};
+use crate::api::mark;
 use crate::event::{
     Cause, CauseKind, Diagnostic, Event, Failure, Level, LogLine, Outcome, Place, Reconcile, Requeue,
     Severity, mask, words,
 };
-use crate::operator::echo::mark;
 use crate::operator::missing_right::FORBIDDEN_HINT;
 use crate::operator::queue::{Ended, Mark, Origin, Retry, Taken, Urgency};
 use crate::operator::reconcile::Report;

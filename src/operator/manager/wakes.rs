@@ -2,9 +2,8 @@
 //! a release's object, and whoever has read the object. Pure.
 
 use super::kinds::Served;
+use crate::api::{OWN_MANAGER, mark};
 use crate::event::{CauseKind, Relation, WatchEvent};
-use crate::operator::api::OWN_MANAGER;
-use crate::operator::echo::mark;
 use crate::operator::queue::{Kind, Mark, kind_of};
 use crate::operator::reconcile::CHART_LABEL;
 use crate::operator::reconcile::FINALIZER;

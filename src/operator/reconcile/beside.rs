@@ -60,7 +60,8 @@ impl Pass {
                 .map_or((self.own_namespace(), account.clone()), |(namespace, name)| {
                     (namespace.to_owned(), name.to_owned())
                 });
-            self.engine.api.user = Some(format!("system:serviceaccount:{namespace}:{name}").into());
+            let user = format!("system:serviceaccount:{namespace}:{name}");
+            self.engine.api = self.engine.api.acting_as(Some(user.into()));
         }
         Ok(())
     }

@@ -5,8 +5,8 @@
 use super::blame::blamed;
 use super::host::Outside;
 use super::verdict::Fault;
+use crate::api::Api;
 use crate::event::{Level, mask};
-use crate::operator::api::Api;
 use crate::operator::watch::hub::Hub;
 use crate::sources::{ChartReconciler, TypeReconciler};
 use anyhow::anyhow;

@@ -1,7 +1,7 @@
 //! Whether a live object already says everything an object of the release wants, so that nothing need be written.
 //! In doubt it says no: the write that follows then changes nothing on the server. Pure.
 
-use crate::operator::api::OWN_MANAGER;
+use crate::api::OWN_MANAGER;
 use crate::tap::change::managers_of;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

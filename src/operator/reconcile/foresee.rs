@@ -16,11 +16,11 @@ use super::release::{History, Stored};
 use super::render::{Identity, Lookups, Rendered};
 use super::upgrade::SURPLUS_LIMIT;
 use super::verdict::{Fault, Verdict};
+use crate::api::ApiError;
 use crate::event::{
     Action, Diagnostic, HookAhead, ObjectChange, Outcome, Place, ReleaseAhead, ReleaseStep, Severity,
     ShadowObject, StepAhead, mask,
 };
-use crate::operator::api::ApiError;
 use opdev_helm::chart::Chart;
 use opdev_helm::manifest::{Hook, HookEvent};
 use opdev_helm::release::StoredHook;
@@ -340,7 +340,7 @@ impl Engine {
             if let Some(gvk) = Gvk::of(&object)
                 && let Some(coming) =
                     coming.iter().find(|coming| coming.group == gvk.group && coming.kind == gvk.kind)
-                && matches!(self.api.resource(&gvk).await, Err(ApiError::NotServed(_)))
+                && matches!(self.api.resource(&gvk).await, Err(ApiError::NoMatch(_)))
             {
                 let name = meta::name(&object).unwrap_or_default().to_owned();
                 let namespace = meta::namespace(&object).unwrap_or(&namespace).to_owned();

@@ -5,9 +5,9 @@ use super::apply::Force;
 use super::compare::changes;
 use super::objects::{PARALLEL, Wanted};
 use super::overlay::overlay;
+use crate::api::read_only::REFUSAL;
+use crate::api::{Api, ApiError, At};
 use crate::event::{Action, ObjectChange, mask};
-use crate::operator::api::{Api, ApiError, At};
-use crate::operator::read_only::REFUSAL;
 use crate::tap::change::managers_of;
 use futures::stream::{self, StreamExt};
 use opdev_object::meta::{self, ObjectRef};
@@ -129,7 +129,9 @@ pub(super) fn is_unfit(error: &ApiError) -> bool {
     match error {
         ApiError::Refused { code: 400 | 422, .. } => matches!(judge(error), Answer::Refused(_)),
         ApiError::Refused { message, .. } => UNFIT.iter().any(|begin| message.starts_with(begin)),
-        ApiError::Unreachable(_) | ApiError::NotServed(_) | ApiError::ReadOnly => false,
+        ApiError::Unreachable(_) | ApiError::NotServed(_) | ApiError::NoMatch(_) | ApiError::ReadOnly => {
+            false
+        }
     }
 }
 
@@ -164,9 +166,11 @@ fn judge(error: &ApiError) -> Answer {
         ApiError::Refused { message, .. } if UNFIT.iter().any(|begin| message.starts_with(begin)) => {
             Answer::Refused(text)
         }
-        ApiError::Refused { .. } | ApiError::Unreachable(_) | ApiError::NotServed(_) | ApiError::ReadOnly => {
-            Answer::Unknown(text)
-        }
+        ApiError::Refused { .. }
+        | ApiError::Unreachable(_)
+        | ApiError::NotServed(_)
+        | ApiError::NoMatch(_)
+        | ApiError::ReadOnly => Answer::Unknown(text),
     }
 }
 
@@ -209,7 +213,7 @@ mod tests {
     use super::*;
 
     fn refused(code: u16, message: &str) -> ApiError {
-        ApiError::Refused { code, reason: String::new(), message: message.to_owned() }
+        ApiError::Refused { code, reason: String::new(), message: message.to_owned(), details: None }
     }
 
     #[test]

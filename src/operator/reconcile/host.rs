@@ -2,9 +2,8 @@
 //! outside, and the log. Every read is remembered, so that it is watched. Runs on the program's thread; never writes.
 
 use super::outside;
+use crate::api::{Api, ApiError, At, Resource};
 use crate::event::{Call, Level};
-use crate::operator::api::{Api, ApiError, At};
-use crate::operator::discovery::Resource;
 use crate::operator::watch::hub::Hub;
 use crate::sources::Allow;
 use crate::tap::Recorder;

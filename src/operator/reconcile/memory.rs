@@ -4,7 +4,7 @@ use super::program::memory as of_program;
 use super::recorder::Emitted;
 use super::records::Kept;
 use super::renders::Renders;
-use crate::operator::api::Api;
+use crate::api::Api;
 use crate::operator::settings::Settings;
 use crate::operator::watch::hub::Hub;
 use crate::sources::Watch;

@@ -54,8 +54,7 @@ pub(super) use pass::FINALIZER;
 pub(super) use renders::Renders;
 pub(super) use verdict::Report;
 
-use super::api::{ApiError, At};
-use super::discovery::Resource;
+use crate::api::{ApiError, At, Resource};
 use crate::event::{ObjectChange, Outcome, mask};
 use crate::sources::broken::chart_secrets;
 use crate::sources::{ChartReconciler, Reconciler};
@@ -110,7 +109,7 @@ async fn run_chart(job: Job, reconciler: Arc<ChartReconciler>) -> Report {
     };
     let read = match read.await {
         Ok((resource, Some(object))) => (resource, object),
-        Ok((_, None)) | Err(ApiError::NotServed(_)) => return Report::gone(),
+        Ok((_, None)) | Err(ApiError::NoMatch(_)) => return Report::gone(),
         Err(error) => {
             let error = anyhow::Error::new(error).context("could not get the custom resource");
             return Report { memory: job.memory, ..Report::failed(verdict::chain(&error)) };

@@ -4,8 +4,7 @@
 use super::at_object::AtObject;
 use super::compare;
 use super::inject::{Owner, ReleaseNames, inject};
-use crate::operator::api::{Api, ApiError, At};
-use crate::operator::discovery::Resource;
+use crate::api::{Api, ApiError, At, Resource};
 use anyhow::{Context, anyhow};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
@@ -107,7 +106,7 @@ pub(super) async fn want(
     })?;
     let name = meta::name(&object).unwrap_or_default().to_owned();
     let resource = api.resource(&gvk).await.map_err(|error| match error {
-        ApiError::NotServed(_) => {
+        ApiError::NoMatch(_) => {
             let namespace = meta::namespace(&object).unwrap_or_default();
             let words = format!(
                 "{CANNOT_BUILD}: resource mapping not found for name: {name:?} namespace: {namespace:?} from \"\": {error}"
@@ -162,7 +161,7 @@ pub(super) async fn build_served(
         let Some(gvk) = Gvk::of(&object) else { continue };
         match api.resource(&gvk).await {
             Ok(_) => wanted.push(want(api, object, owner, release).await?),
-            Err(ApiError::NotServed(_)) => {}
+            Err(ApiError::NoMatch(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -1,7 +1,6 @@
 //! The custom resource of a pass as last read or written, and its finalizers. Never decides which it needs.
 
-use crate::operator::api::{Api, ApiError, At};
-use crate::operator::discovery::Resource;
+use crate::api::{Api, ApiError, At, Resource};
 use anyhow::{Context, anyhow};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};

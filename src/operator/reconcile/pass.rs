@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use super::parent::Parent;
 use super::status::Status;
-use crate::operator::api::Api;
+use crate::api::Api;
 use crate::sources::Watch;
 use serde_json::Value;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use super::engine::Engine;
 use super::inject::lead_back;
 use super::objects;
 use super::verdict::{Blamed, Fault};
-use crate::operator::api::ApiError;
+use crate::api::ApiError;
 use opdev_object::meta::{self, Gvk};
 use opdev_object::yaml;
 use opdev_types::contract::ChartFunction;
@@ -60,7 +60,7 @@ impl Engine {
         let resource = match self.api.resource(&gvk).await {
             Ok(resource) => resource,
             // Its type may come with this release; building the objects says so where it does not.
-            Err(ApiError::NotServed(_)) => return Ok(()),
+            Err(ApiError::NoMatch(_)) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         let chart = self.chart_label();

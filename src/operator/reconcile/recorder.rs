@@ -1,7 +1,7 @@
 //! Emits Kubernetes Events. Repeats are counted, floods cut.
 
 use super::inject::Owner;
-use crate::operator::api::{Api, At};
+use crate::api::{Api, At};
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
 use std::collections::HashMap;

@@ -1,8 +1,7 @@
 //! What holds the records of a release: Secrets as Helm writes them, ConfigMaps, several Secrets for each, or this process.
 //! Decides nothing about revisions; read `release`.
 
-use crate::operator::api::{Api, At};
-use crate::operator::discovery::Resource;
+use crate::api::{Api, At, Resource};
 use crate::sources::chart_options::Storage;
 use anyhow::{Context, anyhow};
 use opdev_helm::release::chunked::{self, Chunking};

@@ -5,7 +5,7 @@ use super::desired_release::DesiredRelease;
 use super::inject::{Owner, put_owner_note};
 use super::records::Records;
 use super::render::Rendered;
-use crate::operator::api::Api;
+use crate::api::Api;
 use crate::operator::watch::mapping::OWNER_LABEL;
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;

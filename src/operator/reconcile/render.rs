@@ -4,7 +4,7 @@
 use super::desired_release::DesiredRelease;
 use super::engine::Engine;
 use super::verdict::Blamed;
-use crate::operator::api::{Api, At};
+use crate::api::{Api, At};
 use crate::operator::deadline;
 use crate::operator::settings::HelmCompat;
 use crate::sources::broken;

@@ -1,6 +1,6 @@
 //! Waits for one object to reach a state: by a watch, for a finite time, until opdev stops. Never polls.
 
-use crate::operator::api::{Api, At};
+use crate::api::{Api, At};
 use anyhow::anyhow;
 use futures::StreamExt;
 use kube::api::{Api as KubeApi, DynamicObject};
@@ -26,7 +26,7 @@ pub(super) async fn until(
     done: impl Fn(Option<&Value>) -> Option<anyhow::Result<()>>,
 ) -> anyhow::Result<()> {
     let described = at.resource.api_resource();
-    let client = api.tap.client().clone();
+    let client = api.client.streams().clone();
     let objects: KubeApi<DynamicObject> = match at.namespace.filter(|_| at.resource.namespaced) {
         Some(namespace) => KubeApi::namespaced_with(client, namespace, &described),
         None => KubeApi::all_with(client, &described),

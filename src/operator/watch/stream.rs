@@ -5,8 +5,7 @@ use super::cache::Raw;
 use super::merged::Merged;
 use super::pauses::Pauses;
 use super::watched_object::Sent;
-use crate::operator::api::ApiError;
-use crate::operator::discovery::{Discovery, Resource};
+use crate::api::{ApiError, Discovery, Resource};
 use crate::operator::missing_right::FORBIDDEN_PAUSE;
 use futures::StreamExt;
 use futures::stream::select_all;
@@ -301,7 +300,6 @@ fn raw(event: watcher::Event<Sent>, resource: &Resource) -> Raw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tap::Tap;
     use http::{Request, Response};
     use kube::client::Body;
     use serde_json::json;
@@ -342,7 +340,7 @@ mod tests {
     #[tokio::test]
     async fn a_namespace_that_works_does_not_make_tries_of_another_one_hot() {
         let client = server();
-        let discovery = Arc::new(Discovery::new(Tap::new(client.clone())));
+        let discovery = Arc::new(Discovery::new(crate::api::ApiClient::of(&client)));
         let ((_types, types), (_awake, awake)) = (watch::channel(0), watch::channel(0));
         let streams = Streams { client, discovery, types, awake };
         let namespaces = vec!["works".to_owned(), "fails".to_owned()];

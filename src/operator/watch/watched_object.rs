@@ -3,7 +3,7 @@
 //! asked for. Read from the server's text directly: kube's own `DynamicObject` reads the metadata into a type of theirs, from
 //! which the tree would have to be made again.
 
-use crate::operator::discovery::Resource;
+use crate::api::Resource;
 use kube::api::{ApiResource, ObjectMeta};
 use opdev_object::meta;
 use serde::de::value::MapAccessDeserializer;

@@ -3,8 +3,8 @@
 
 use super::world::{World, causes, condition, sources, typed};
 use kube::api::{Api, DynamicObject, ListParams};
+use opdev::api::read_only::ReadOnly;
 use opdev::event::{Action, Event, Outcome, Reconcile};
-use opdev::operator::read_only::ReadOnly;
 use opdev_object::meta::{self, Gvk};
 use opdev_types::contract::{Desired, Observed, Patch, Read, RequestedEvent};
 use opdev_types::diagnostic::{Diagnostic, Place};

@@ -3,8 +3,8 @@
 
 use super::pass::Pass;
 use super::plan::{Plan, Write};
+use crate::api::{Api, Deletion};
 use crate::event::{Action, ObjectChange};
-use crate::operator::api::{Api, Deletion};
 use crate::operator::reconcile::objects::{PARALLEL, Wanted};
 use crate::operator::reconcile::verdict::Fault;
 use crate::operator::reconcile::writes::updated;

@@ -22,8 +22,8 @@ use super::parent::Parent;
 use super::recorder::{self, Note};
 use super::verdict::{self, Fault, Report, Verdict};
 use super::writes::manager_of;
+use crate::api::{ApiError, At};
 use crate::event::{Outcome, Requeue, mask};
-use crate::operator::api::{ApiError, At};
 use crate::sources::TypeReconciler;
 use anyhow::anyhow;
 use opdev_object::meta;
@@ -49,7 +49,7 @@ pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {
     };
     let (resource, object) = match read.await {
         Ok((resource, Some(object))) => (resource, object),
-        Ok((_, None)) | Err(ApiError::NotServed(_)) => return Report::gone(),
+        Ok((_, None)) | Err(ApiError::NoMatch(_)) => return Report::gone(),
         Err(error) => {
             let error = anyhow::Error::new(error).context("could not get the custom resource");
             return Report { memory, ..Report::failed(verdict::chain(&error)) };

@@ -2,8 +2,7 @@
 //! Writes nothing.
 
 use super::pass::{FINALIZER, Pass};
-use crate::operator::api::ApiError;
-use crate::operator::discovery::Resource;
+use crate::api::{ApiError, Resource};
 use crate::operator::reconcile::host::note_cached;
 use crate::operator::reconcile::inject::CHART_LABEL;
 use crate::operator::reconcile::records::is_record;
@@ -29,7 +28,7 @@ impl Pass {
         for gvk in self.kinds.clone() {
             let resource = match self.api.resource(&gvk).await {
                 Ok(resource) => resource,
-                Err(ApiError::NotServed(_)) => {
+                Err(ApiError::NoMatch(_)) => {
                     let kind = format!("{}/{}", gvk.api_version(), gvk.kind);
                     self.say(
                         format!("{} owns {kind}, which the API server does not serve", self.typed.path),

@@ -1,8 +1,8 @@
 //! One pass of a program: what it works with, what it has seen and done, and what is kept until the next one.
 
 use super::memory::Memory;
+use crate::api::Api;
 use crate::event::{Level, ReleaseChange};
-use crate::operator::api::Api;
 use crate::operator::reconcile::apply::Effects;
 use crate::operator::reconcile::engine::Clock;
 use crate::operator::reconcile::inject::Owner;

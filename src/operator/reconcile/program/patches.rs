@@ -3,7 +3,7 @@
 
 use super::guard::hash;
 use super::pass::Pass;
-use crate::operator::discovery::Resource;
+use crate::api::Resource;
 use crate::operator::reconcile::compare::{covers, normalize};
 use crate::operator::reconcile::objects::Wanted;
 use crate::operator::reconcile::verdict::Fault;

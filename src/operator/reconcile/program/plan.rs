@@ -3,8 +3,7 @@
 
 use super::guard::{Fingerprint, hash};
 use super::pass::Pass;
-use crate::operator::api::ApiError;
-use crate::operator::discovery::Resource;
+use crate::api::{ApiError, Resource};
 use crate::operator::reconcile::compare::{covers, normalize};
 use crate::operator::reconcile::inject::put_owner_note;
 use crate::operator::reconcile::objects::Wanted;
@@ -162,7 +161,7 @@ impl Pass {
     /// The resource of a kind that a program names.
     pub(super) async fn resource_of(&self, gvk: &Gvk, whose: &str) -> Result<Arc<Resource>, Fault> {
         self.api.resource(gvk).await.map_err(|error| match error {
-            ApiError::NotServed(gvk) => Fault::plain(anyhow!(
+            ApiError::NoMatch(gvk) => Fault::plain(anyhow!(
                 "{whose} name {} {}, which the API server does not serve; apply its CRD first",
                 gvk.kind,
                 gvk.api_version()

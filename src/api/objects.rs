@@ -1,81 +1,27 @@
 //! The API server as the reconcilers use it: objects are JSON values, resources come from discovery, writes are
 //! remembered as our own. Never retries and never decides. Read `discovery` for where resources come from.
 
+use super::client::{APPLY, ApiClient, JSON, MERGE, OWN_MANAGER, escape};
 use super::discovery::{Discovery, Resource};
 use super::echo::Echo;
+use super::error::ApiError;
 use super::read_only::ReadOnly;
-use crate::event::words;
-use crate::tap::{Answer, Tap};
-use http::{Method, Request};
+use http::Method;
 use opdev_object::meta::{self, Gvk};
 use serde_json::{Value, json};
-use std::fmt;
 use std::sync::Arc;
 
 /// The field manager of charts' objects, as Helm 4 names it.
 pub(crate) const HELM_MANAGER: &str = "helm";
-/// The field manager of everything else that opdev writes.
-pub(crate) const OWN_MANAGER: &str = "opdev";
 
 /// The API server.
 #[derive(Clone)]
 pub(crate) struct Api {
-    pub(crate) tap: Tap,
+    pub(crate) client: ApiClient,
     pub(crate) discovery: Arc<Discovery>,
     pub(crate) echo: Arc<Echo>,
     pub(crate) read_only: ReadOnly,
-    /// Whom calls are made as, where not as ourselves.
-    pub(crate) user: Option<Arc<str>>,
 }
-
-/// Why a call failed.
-#[derive(Debug)]
-pub(crate) enum ApiError {
-    /// The API server refused.
-    Refused { code: u16, reason: String, message: String },
-    /// No answer came.
-    Unreachable(String),
-    /// The kind is not served.
-    NotServed(Gvk),
-    /// Nothing may be written.
-    ReadOnly,
-}
-
-impl ApiError {
-    pub(crate) fn is_conflict(&self) -> bool {
-        matches!(self, ApiError::Refused { code: 409, reason, .. } if reason == "Conflict")
-    }
-
-    pub(crate) fn is_not_found(&self) -> bool {
-        matches!(self, ApiError::Refused { code: 404, .. })
-    }
-
-    pub(crate) fn already_exists(&self) -> bool {
-        matches!(self, ApiError::Refused { reason, .. } if reason == "AlreadyExists")
-    }
-}
-
-impl fmt::Display for ApiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ApiError::Refused { message, reason, code } if message.is_empty() => {
-                write!(f, "the API server answered {code} {reason}")
-            }
-            ApiError::Refused { message, .. } => f.write_str(message),
-            ApiError::Unreachable(why) => write!(f, "no answer from the API server: {why}"),
-            ApiError::NotServed(gvk) => {
-                let (kind, version) = (&gvk.kind, gvk.api_version());
-                write!(
-                    f,
-                    "no matches for kind \"{kind}\" in version \"{version}\"\nensure CRDs are installed first"
-                )
-            }
-            ApiError::ReadOnly => f.write_str("nothing is written: opdev is read-only on this cluster"),
-        }
-    }
-}
-
-impl std::error::Error for ApiError {}
 
 /// What a deletion led to.
 #[derive(Debug, PartialEq, Eq)]
@@ -95,14 +41,26 @@ pub(crate) struct At<'a> {
 }
 
 impl Api {
+    /// Calls as ourselves.
+    pub(crate) fn new(client: &kube::Client, read_only: ReadOnly) -> Api {
+        let client = ApiClient::of(client);
+        let discovery = Arc::new(Discovery::new(client.clone()));
+        Api { client, discovery, echo: Arc::default(), read_only }
+    }
+
+    /// Calls as a user.
+    pub(crate) fn acting_as(&self, user: Option<Arc<str>>) -> Api {
+        Api { client: self.client.acting_as(user), ..self.clone() }
+    }
+
     /// Calls as ourselves, whomever others are made as.
     pub(crate) fn as_operator(&self) -> Api {
-        Api { user: None, ..self.clone() }
+        self.acting_as(None)
     }
 
     /// The resource of a kind.
     pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<Arc<Resource>, ApiError> {
-        self.discovery.resolve(gvk).await?.ok_or_else(|| ApiError::NotServed(gvk.clone()))
+        self.discovery.resolve(gvk).await?.ok_or_else(|| ApiError::NoMatch(gvk.clone()))
     }
 
     /// An object, or `None` where there is none.
@@ -284,37 +242,8 @@ impl Api {
         body: Option<&Value>,
         content: &str,
     ) -> Result<Value, ApiError> {
-        let mut request = Request::builder().method(method).uri(path);
-        if body.is_some() {
-            request = request.header(http::header::CONTENT_TYPE, content);
-        }
-        if let Some(user) = &self.user {
-            request = request.header("impersonate-user", &**user);
-        }
-        let body = body.map(ToString::to_string).unwrap_or_default().into_bytes();
-        let request = request
-            .header(http::header::ACCEPT, JSON)
-            .body(body)
-            .map_err(|error| ApiError::Unreachable(error.to_string()))?;
-        answer_of(self.tap.send(request).await)
+        Ok(self.client.send(method, &path, content, body).await?.0)
     }
-}
-
-const JSON: &str = "application/json";
-const MERGE: &str = "application/merge-patch+json";
-const APPLY: &str = "application/apply-patch+yaml";
-
-/// The JSON of an answer, or why there is none.
-pub(crate) fn answer_of(answer: Result<Answer, kube::Error>) -> Result<Value, ApiError> {
-    let answer = answer.map_err(|error| ApiError::Unreachable(words::error(&error)))?;
-    let body: Value = serde_json::from_slice(&answer.body)
-        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&answer.body).chars().take(500).collect()));
-    if answer.status.is_success() {
-        return Ok(body);
-    }
-    let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let message = body.as_str().map_or_else(|| text("message"), |body| body.trim().to_owned());
-    Err(ApiError::Refused { code: answer.status.as_u16(), reason: text("reason"), message })
 }
 
 impl At<'_> {
@@ -326,20 +255,6 @@ impl At<'_> {
         }
         path
     }
-}
-
-/// Percent-encodes what may not stand in a path or query.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                escaped.push(char::from(byte));
-            }
-            _ => escaped.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]
@@ -361,17 +276,5 @@ mod tests {
             "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/system%3Ax/status"
         );
         assert_eq!(escape("owner=helm,name=a"), "owner%3Dhelm%2Cname%3Da");
-    }
-
-    #[test]
-    fn errors_say_what_the_server_said() {
-        let refused = ApiError::Refused { code: 409, reason: "Conflict".into(), message: "try again".into() };
-        assert!(refused.is_conflict());
-        assert_eq!(refused.to_string(), "try again");
-        let missing = ApiError::NotServed(Gvk::new("g", "v1", "Thing"));
-        assert_eq!(
-            missing.to_string(),
-            "no matches for kind \"Thing\" in version \"g/v1\"\nensure CRDs are installed first"
-        );
     }
 }

@@ -1,9 +1,8 @@
 //! What the API server serves: kinds, their plural names and scopes, and its version. Cached; a changed CRD or
 //! API service makes the cache stale, and a kind that is not in it is looked up once more.
 
-use super::api::{ApiError, answer_of};
-use crate::tap::Tap;
-use http::Request;
+use super::client::{ApiClient, collection_path};
+use super::error::ApiError;
 use opdev_object::meta::Gvk;
 use opdev_object::spelling::nearest;
 use serde_json::Value;
@@ -25,12 +24,7 @@ pub(crate) struct Resource {
 impl Resource {
     /// The path of its objects; all namespaces without one.
     pub(crate) fn collection(&self, namespace: Option<&str>) -> String {
-        let root = if self.gvk.group.is_empty() { "/api" } else { "/apis" };
-        let version = self.gvk.api_version();
-        match namespace.filter(|_| self.namespaced) {
-            Some(namespace) => format!("{root}/{version}/namespaces/{namespace}/{}", self.plural),
-            None => format!("{root}/{version}/{}", self.plural),
-        }
+        collection_path(&self.gvk.api_version(), &self.plural, namespace.filter(|_| self.namespaced))
     }
 
     /// Adds apiVersion and kind, which lists leave out.
@@ -118,13 +112,13 @@ impl Served {
 
 /// The cache.
 pub(crate) struct Discovery {
-    tap: Tap,
+    client: ApiClient,
     served: Mutex<Option<Arc<Served>>>,
 }
 
 impl Discovery {
-    pub(crate) fn new(tap: Tap) -> Self {
-        Discovery { tap, served: Mutex::default() }
+    pub(crate) fn new(client: ApiClient) -> Self {
+        Discovery { client, served: Mutex::default() }
     }
 
     /// The next question asks the API server again.
@@ -192,9 +186,7 @@ impl Discovery {
     async fn get(&self, path: &str) -> Result<Value, ApiError> {
         const ACCEPT: &str =
             "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
-        let request = Request::get(path).header(http::header::ACCEPT, ACCEPT).body(Vec::new());
-        let request = request.map_err(|error| ApiError::Unreachable(error.to_string()))?;
-        answer_of(self.tap.send(request).await)
+        self.client.read_as(path, ACCEPT).await
     }
 }
 
