@@ -120,7 +120,8 @@ pub(crate) fn is_conflict(error: &anyhow::Error) -> bool {
     ApiError::of(error).is_some_and(ApiError::is_conflict)
 }
 
-/// A refusal repeats values of the object; those under secret names, and all of a Secret's, are masked.
+/// A refusal repeats values of the object, in its message and in that of each cause. Those under secret names, and all of a
+/// Secret's, are masked.
 pub(crate) fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::Error {
     let mut secrets = mask::secrets(object);
     if object["kind"] == "Secret" {
@@ -128,8 +129,11 @@ pub(crate) fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::E
         secrets.extend(values.flat_map(serde_json::Map::values).filter_map(Value::as_str).map(str::to_owned));
     }
     match error.downcast::<ApiError>() {
-        Ok(ApiError::Refused { code, reason, message, details }) => {
+        Ok(ApiError::Refused { code, reason, message, mut details }) => {
             let message = mask::text(&message, &secrets);
+            for cause in details.iter_mut().flat_map(|details| &mut details.causes) {
+                cause.message = mask::text(&cause.message, &secrets);
+            }
             ApiError::Refused { code, reason, message, details }.into()
         }
         Ok(other) => other.into(),
@@ -140,6 +144,18 @@ pub(crate) fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::E
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_part_of_a_refusal_shows_a_secret() {
+        let object = serde_json::json!({"kind": "Web", "spec": {"password": "hunter2-canary"}});
+        let why = "Invalid value: \"hunter2-canary\": should be at least 20 chars long";
+        let body = serde_json::json!({"reason": "Invalid", "message": format!("Web \"a\" is invalid: spec.password: {why}"),
+            "details": {"causes": [{"field": "spec.password", "message": why, "reason": "FieldValueInvalid"}]}});
+        let refused = ApiError::refusal(StatusCode::UNPROCESSABLE_ENTITY, &body);
+        let told = format!("{:?}", without_secrets(refused.into(), &object).downcast::<ApiError>().unwrap());
+        assert!(!told.contains("canary"), "{told}");
+        assert!(told.contains("should be at least 20 chars long") && told.contains("spec.password"), "{told}");
+    }
 
     #[test]
     fn errors_say_what_the_server_said() {
