@@ -154,7 +154,10 @@ mod tests {
         let refused = ApiError::refusal(StatusCode::UNPROCESSABLE_ENTITY, &body);
         let told = format!("{:?}", without_secrets(refused.into(), &object).downcast::<ApiError>().unwrap());
         assert!(!told.contains("canary"), "{told}");
-        assert!(told.contains("should be at least 20 chars long") && told.contains("spec.password"), "{told}");
+        assert!(
+            told.contains("should be at least 20 chars long") && told.contains("spec.password"),
+            "{told}"
+        );
     }
 
     #[test]
