@@ -11,6 +11,7 @@ mod kuttl;
 mod manifest;
 mod program;
 mod report;
+mod rest;
 mod run;
 mod sample;
 mod shared;

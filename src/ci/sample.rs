@@ -3,6 +3,7 @@
 use super::inventory::{before, inventory, may_stay};
 use super::manifest::manifests;
 use super::report::{Case, Outcome, Suite};
+use super::rest::BEHIND;
 use super::shared::inside;
 use super::world::{Setup, World, all_waits, held, waits};
 use crate::api::{ApiError, resource_of};
@@ -245,11 +246,11 @@ impl Run<'_> {
             }
             waits(state).is_empty().then_some(Ok(()))
         };
-        match self.world.until(self.limit, settled).await {
+        match self.world.at_rest(self.limit, settled).await {
             Ok(ended) => ended,
             Err(state) => {
                 let waits = waits(&state);
-                let first = waits.first().cloned().unwrap_or_default();
+                let first = waits.first().map_or(BEHIND, String::as_str);
                 let message = format!("not settled after {} s: {first}", self.limit.as_secs());
                 Err(Wrong { message, details: waits.join("\n") })
             }

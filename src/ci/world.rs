@@ -2,7 +2,8 @@
 //! a cluster, with the operator. Waits on what happens, never on time.
 
 use super::shared::Shared;
-use crate::api::resource_of;
+use crate::api::read_only::ReadOnly;
+use crate::api::{Api, resource_of};
 use crate::dev::bus;
 use crate::dev::cluster::Choice;
 use crate::dev::inner_loop::{self, Input};
@@ -23,6 +24,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use opdev_object::meta::{Gvk, ObjectKey};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -75,10 +77,12 @@ pub(super) struct World {
     own: Option<OwnNamespace>,
     /// The administrator's, or the user's on a cluster.
     pub(super) client: Client,
+    /// The same API server, for lists.
+    api: Api,
     /// For objects without one.
     pub(super) namespace: String,
     ask: mpsc::Sender<(RequestId, Request)>,
-    next: RequestId,
+    next: AtomicU64,
     kept: Arc<Mutex<KeptEvents>>,
     news: watch::Receiver<u64>,
     _folder: tempfile::TempDir,
@@ -188,12 +192,30 @@ impl World {
             Err(error) => return Err(running.stop().await.err().unwrap_or(error)),
         };
         let _folder = folder;
-        Ok(World { running, kubeconfig, own: None, client, namespace, ask, next: 0, kept, news, _folder })
+        let api = Api::new(&client, ReadOnly::new(false));
+        Ok(World {
+            running,
+            kubeconfig,
+            own: None,
+            client,
+            api,
+            namespace,
+            ask,
+            next: AtomicU64::new(1),
+            kept,
+            news,
+            _folder,
+        })
     }
 
     /// The namespace that is the scenario's own, on a cluster of others.
     pub(super) fn own_namespace(&self) -> Option<&str> {
         self.own.as_ref().map(|own| own.name.as_str())
+    }
+
+    /// What lists objects.
+    pub(super) fn api(&self) -> &Api {
+        &self.api
     }
 
     /// The newest state.
@@ -223,10 +245,23 @@ impl World {
     ///
     /// # Errors
     /// What was refused, or that no answer came in time.
-    pub(super) async fn ask(&mut self, task: impl Into<Task>, within: Duration) -> Result<String> {
-        self.next += 1;
-        let id = self.next;
-        let task = task.into();
+    pub(super) async fn ask(&self, task: impl Into<Task>, within: Duration) -> Result<String> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        self.ask_as(id, task.into(), within).await
+    }
+
+    /// Asks, and waits until the state has the answer, so that all is in it that was told before.
+    ///
+    /// # Errors
+    /// As [`World::ask`].
+    pub(super) async fn ask_and_see(&self, task: impl Into<Task>, within: Duration) -> Result<()> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        self.ask_as(id, task.into(), within).await?;
+        let answered = |state: &State| state.requests.finished.iter().any(|done| done.id == id).then_some(());
+        self.until(within, answered).await.map_err(|_| anyhow!("no answer after {} s", within.as_secs()))
+    }
+
+    async fn ask_as(&self, id: RequestId, task: Task, within: Duration) -> Result<String> {
         let applies = matches!(task, Task::Object(ObjectTask::Apply { .. }));
         self.ask.send((id, Request::Task(task))).await.map_err(|_| anyhow!("the operator has stopped"))?;
         let mut news = self.news.clone();

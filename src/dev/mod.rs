@@ -28,7 +28,7 @@ mod kind_table;
 pub mod lock;
 pub mod manifests;
 mod observation_queue;
-mod observe;
+pub(crate) mod observe;
 pub mod owner;
 pub mod plan;
 mod pod_logs;

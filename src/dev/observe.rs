@@ -33,7 +33,7 @@ pub(super) struct Attention {
 }
 
 /// The kinds that are shown beside the custom resources.
-pub(super) fn shown() -> impl Iterator<Item = Gvk> {
+pub(crate) fn shown() -> impl Iterator<Item = Gvk> {
     kinds::owned()
 }
 

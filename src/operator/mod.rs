@@ -1,6 +1,7 @@
 //! The operator: watches kinds, queues their objects and reconciles each against one set of sources.
 //! Knows a client, never what is behind it; reads no files. Read `manager`, then `queue`, `watch` and `reconcile`.
 
+pub(crate) mod busy;
 pub mod deadline;
 mod foresight;
 mod loops;

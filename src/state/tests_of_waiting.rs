@@ -160,3 +160,30 @@ fn what_has_gone_leaves_its_versions_and_conditions() {
     assert_eq!((state.gone_at(&key), state.versions(&key).unwrap().count()), (None, 1));
     assert!(state.conditions_of(&key).is_empty());
 }
+
+#[test]
+fn what_the_watches_have_not_shown_is_behind() {
+    let mut state = memcached();
+    let at = |object: &Value, version: &str| {
+        let mut object = object.clone();
+        object["metadata"]["resourceVersion"] = json!(version);
+        Arc::new(object)
+    };
+    let root = at(&cr("a"), "3");
+    let pod = at(&owned("v1", "Pod", "web", &root, json!({})), "4");
+    let stranger = at(&owned("v1", "Pod", "other", &cr("elsewhere"), json!({})), "5");
+    let there = [Arc::clone(&root), Arc::clone(&pod), stranger];
+    let behind = |state: &State| waiting::behind(state, &there).map(|key| key.name);
+    assert_eq!(behind(&state).as_deref(), Some("a"), "a custom resource of the project");
+    see(&mut state, &at(&root, "2"));
+    assert_eq!(behind(&state).as_deref(), Some("a"), "an older state of it");
+    see(&mut state, &root);
+    assert_eq!(behind(&state).as_deref(), Some("web"), "what belongs to it");
+    see(&mut state, &at(&pod, "7"));
+    assert_eq!(behind(&state), None, "newer is as good, and what belongs to nobody here is not shown");
+    lose(&mut state, &pod);
+    assert_eq!(behind(&state), None, "it has gone since");
+    let mut again = Value::clone(&pod);
+    again["metadata"]["uid"] = json!("another");
+    assert_eq!(waiting::behind(&state, &[Arc::new(again)]).map(|key| key.name).as_deref(), Some("web"));
+}

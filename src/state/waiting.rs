@@ -5,8 +5,9 @@ use super::health::Level;
 use super::{Seen, State, tree};
 use crate::event::{Action, KindHealth, ObjectChange, Outcome, Reconcile, words};
 use jiff::Timestamp;
-use opdev_object::meta::ObjectKey;
+use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Owned objects that are named one by one.
@@ -70,6 +71,29 @@ pub fn unseen(state: &State) -> Vec<(ObjectKey, u64)> {
         }
     }
     found
+}
+
+/// An object that the state shows older than it is here, or not at all although it belongs to one that the state shows. `None` once
+/// watches have shown all of them.
+pub fn behind(state: &State, there: &[Arc<Value>]) -> Option<ObjectKey> {
+    let version = |object: &Value| meta::resource_version(object)?.parse::<u64>().ok();
+    let shown: HashSet<&str> =
+        state.objects.keys().filter_map(|key| state.objects.get(key)?.object_ref.uid.as_deref()).collect();
+    there.iter().find_map(|object| {
+        let object_ref = ObjectRef::of(object)?;
+        let key = object_ref.key();
+        let is_behind = match state.objects.get(&key) {
+            Some(seen) => version(&seen.object.read()) < version(object),
+            None => {
+                let owners = meta::owner_references(object);
+                let ours = state.is_custom(&key.group, &key.kind)
+                    || owners.iter().any(|owner| shown.contains(owner.uid.as_str()));
+                let gone = state.archive.gone_of(&key);
+                ours && gone.is_none_or(|gone| gone.seen.object_ref.uid != object_ref.uid)
+            }
+        };
+        is_behind.then_some(key)
+    })
 }
 
 /// Its kind: served, reconciled, held.

@@ -8,6 +8,7 @@ mod files;
 mod subset;
 
 use super::report::{Case, Outcome, Suite};
+use super::rest::BEHIND;
 use super::world::{Setup, World, all_waits};
 use crate::event::{LoopFound, Reconcile};
 use crate::process::{GroupEnd, Launch, printed};
@@ -272,11 +273,12 @@ impl Run<'_> {
             let done = all_waits(state).is_empty() || (failing && judged(expects).is_empty());
             done.then_some(())
         };
-        let rested = self.world.until(left, at_rest).await;
+        let rested = self.world.at_rest(left, at_rest).await;
         let mut wrong = judged(expects);
         if let (Err(state), false) = (rested, wrong.is_empty() && failing) {
-            wrong
-                .extend(all_waits(&state).first().map(|wait| format!("the operator is not at rest: {wait}")));
+            let waits = all_waits(&state);
+            let wait = waits.first().map_or(BEHIND, String::as_str);
+            wrong.push(format!("the operator is not at rest: {wait}"));
         }
         wrong
     }

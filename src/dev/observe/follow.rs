@@ -13,8 +13,9 @@ use crate::api::{escape, object_path, plural_path};
 use crate::event::{
     Body, Event, Level, Notice, ObjectGone, ObjectSeen, UnrelatedObject, UnrelatedSeen, mask,
 };
+use crate::operator::busy::Busy;
 use crate::tap::EventSink;
-use futures::{AsyncBufReadExt as _, pin_mut};
+use futures::{AsyncBufReadExt as _, FutureExt as _, pin_mut};
 use http::Request;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 use jiff::Timestamp;
@@ -115,6 +116,7 @@ pub(super) struct Refused {
 }
 
 /// What is to be told of one object.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Telling {
     /// Nothing: an unrelated object whose key is known.
     Nothing,
@@ -334,18 +336,34 @@ impl Kind {
         pin_mut!(lines);
         self.adopt(known).await;
         let mut line = Vec::new();
+        let (mut busy, mut rest) = (Busy::default(), None);
         loop {
+            // What was read of a line stays in it while something else comes first.
+            let read = async {
+                if let Some(until) = rest {
+                    tokio::time::sleep_until(until).await;
+                }
+                lines.read_until(b'\n', &mut line).await
+            };
             tokio::select! {
-                // What was read of a line stays in it while something else comes first.
-                read = lines.read_until(b'\n', &mut line) => {
+                read = read => {
                     read.map_err(|error| Failure::Lost(error.to_string()))?;
                     if !line.ends_with(b"\n") {
                         return Ok(());
                     }
-                    self.line(&line, metadata, known).await?;
+                    let telling = self.line(&line, metadata, known).await?;
                     *failures = 0;
                     line.clear();
                     line.shrink_to(BUFFER);
+                    busy.came(telling == Telling::Nothing, Instant::now());
+                    rest = match busy.pause(Instant::now()) {
+                        Some(until) => match lines.fill_buf().now_or_never() {
+                            Some(Ok(_)) => None,
+                            Some(Err(error)) => return Err(Failure::Lost(error.to_string())),
+                            None => Some(until.into()),
+                        },
+                        None => None,
+                    };
                 }
                 Ok(()) = self.attention.looked_at.changed() => self.look(known).await,
                 Ok(()) = changes.changed() => {
@@ -358,7 +376,8 @@ impl Kind {
         }
     }
 
-    async fn line(&mut self, line: &[u8], metadata: bool, known: &mut Known) -> Result<(), Failure> {
+    /// Takes in one event; what of it was told.
+    async fn line(&mut self, line: &[u8], metadata: bool, known: &mut Known) -> Result<Telling, Failure> {
         let text = std::str::from_utf8(line).map_err(|error| Failure::Refused(error.to_string()))?;
         let Line { event, object: partial_object } = serde_json::from_str(text)?;
         if event == "ERROR" {
@@ -373,24 +392,25 @@ impl Kind {
             known.position = Some(version.clone());
         }
         if event == "BOOKMARK" {
-            return Ok(());
+            return Ok(Telling::Nothing);
         }
         let watched = Watched::of(&partial_object);
         if event == "DELETED" {
             if let Some(mark) = known.take(&watched) {
                 self.gone(&watched, &mark).await;
             }
-            return Ok(());
+            return Ok(Telling::Key);
         }
         let before = known.take(&watched);
         let fresh = before.is_none();
-        match self.sort(&watched, &partial_object, (metadata, fresh), (before, known)) {
+        let telling = self.sort(&watched, &partial_object, (metadata, fresh), (before, known));
+        match telling {
             Telling::Nothing => {}
             Telling::Key => self.unrelated(vec![watched.unrelated()]).await,
             Telling::Object => self.tell(partial_object::object_of(text)?, &watched, (metadata, false)).await,
             Telling::Whole => self.tell(partial_object::object_of(text)?, &watched, (metadata, true)).await,
         }
-        Ok(())
+        Ok(telling)
     }
 
     fn is_looked_at(&self, watched: &Watched) -> bool {

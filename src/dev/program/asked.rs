@@ -86,7 +86,10 @@ impl Handles {
                 Some(async move { disturb(&programs, &rules) }.boxed())
             }
             // `dev/requests` answers these.
-            OperatorTask::Disturb { .. } | OperatorTask::Pause { .. } | OperatorTask::Resume { .. } => None,
+            OperatorTask::CatchUp { .. }
+            | OperatorTask::Disturb { .. }
+            | OperatorTask::Pause { .. }
+            | OperatorTask::Resume { .. } => None,
         }
     }
 

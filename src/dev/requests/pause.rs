@@ -27,6 +27,12 @@ impl Requests {
             OperatorTask::Check { object } => {
                 self.hear(|reply| ManagerRequest::Check { object, reply }).await
             }
+            OperatorTask::CatchUp { objects } => {
+                let (reply, answer) = oneshot::channel();
+                self.operator.send(ManagerRequest::CatchUp { objects, reply }).await.ok().context(GONE)?;
+                answer.await.context(GONE)?;
+                Ok(Done::default())
+            }
             OperatorTask::Disturb { .. } => {
                 bail!("the project has no program of its own; faults concern the calls of such a program")
             }

@@ -4,6 +4,8 @@
 use super::{NewFrom, PodFailure, Propagation, RequestId};
 use crate::event::{DraftId, FaultRule, PauseScope, Permission, ProgramRun, TrustAnswer};
 use opdev_object::meta::ObjectRef;
+use serde_json::Value;
+use std::sync::Arc;
 
 /// Work that is announced and answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +101,11 @@ pub enum OperatorTask {
     Check {
         /// Which object.
         object: ObjectRef,
+    },
+    /// Wait until the operator has seen these objects as they are here, or newer, and all that it wrote.
+    CatchUp {
+        /// Each with its metadata.
+        objects: Vec<Arc<Value>>,
     },
     /// Disturb the calls of the operator's own program: these rules replace those before; none ends it.
     Disturb {

@@ -143,6 +143,7 @@ impl OperatorTask {
             OperatorTask::Resume { scope } => format!("resume {scope}"),
             OperatorTask::Step { object } => format!("step {object}"),
             OperatorTask::Check { object } => format!("check {object}"),
+            OperatorTask::CatchUp { objects } => format!("catch up with {} objects", objects.len()),
             OperatorTask::Disturb { rules } if rules.is_empty() => "disturb no call any more".to_owned(),
             OperatorTask::Disturb { rules } => {
                 let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
@@ -158,6 +159,7 @@ impl OperatorTask {
             OperatorTask::Resume { .. } => "resume",
             OperatorTask::Step { .. } => "step",
             OperatorTask::Check { .. } => "check",
+            OperatorTask::CatchUp { .. } => "catch up with",
             OperatorTask::Disturb { .. } => "disturb",
         }
     }
@@ -165,7 +167,9 @@ impl OperatorTask {
     fn writes(&self) -> bool {
         match self {
             // A pass itself writes nothing while the cluster is read-only.
-            OperatorTask::Reconcile { .. } | OperatorTask::Disturb { .. } => false,
+            OperatorTask::Reconcile { .. } | OperatorTask::CatchUp { .. } | OperatorTask::Disturb { .. } => {
+                false
+            }
             OperatorTask::Pause { .. }
             | OperatorTask::Resume { .. }
             | OperatorTask::Step { .. }

@@ -13,7 +13,7 @@ use crate::operator::watch::happened::Happened;
 use crate::operator::watch::hub::{Hub, Shared};
 use crate::operator::watch::interest::Interest;
 use crate::operator::watch::mapping::{Primary, primaries_of};
-use crate::operator::watch::stream::{Follow, Said, Streams};
+use crate::operator::watch::stream::{Follow, Said, Streams, Wanted};
 use crate::sources::{Reconciler, Sources, TypeReconciler, Watch};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
 use opdev_types::contract::Read;
@@ -138,7 +138,7 @@ impl Kinds {
         };
         let gvk = Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let follow = Follow { gvk, namespaces: Vec::new(), selector: String::new() };
-        kinds.crds = Some(kinds.spawn(&follow));
+        kinds.crds = Some(kinds.spawn(Wanted { follow, interest: Interest::All }));
         kinds
     }
 
@@ -190,6 +190,16 @@ impl Kinds {
             None if stream.cache.read().is_fresh() => None,
             None => Some(format!("{} ({}) is not listed yet", gvk.kind, gvk.api_version())),
         }
+    }
+
+    /// Whether the streams have shown these objects as they are here, or newer, and all that passes have written. Streams of kinds
+    /// that are not served or may not be watched show nothing, and are left out.
+    pub(super) fn have_shown(&self, objects: &[Arc<Value>]) -> bool {
+        self.open.iter().filter(|(_, stream)| stream.problem.is_none()).all(|(follow, stream)| {
+            let cache = stream.cache.read();
+            let mut held = objects.iter().filter(|object| holds(follow, object));
+            cache.has_shown_all_told() && held.all(|object| cache.has_reached(object))
+        })
     }
 
     /// A pass begins; what is returned is for `follow`, at its end.
@@ -293,7 +303,7 @@ impl Kinds {
             if !again && self.open.contains_key(&follow) {
                 continue;
             }
-            let (id, task) = self.spawn(&follow);
+            let (id, task) = self.spawn(Wanted { follow: follow.clone(), interest });
             self.ids.insert(id, follow.clone());
             if let Some(before) = self.open.insert(follow, Stream { id, cache, task, problem: None }) {
                 self.ids.remove(&before.id);
@@ -301,11 +311,11 @@ impl Kinds {
         }
     }
 
-    fn spawn(&mut self, follow: &Follow) -> (u64, AbortHandle) {
+    fn spawn(&mut self, wanted: Wanted) -> (u64, AbortHandle) {
         self.next += 1;
         let stream = self.next;
         let wrap = move |said| Message { stream, said };
-        let work = self.streams.clone().follow(follow.clone(), self.inbox.clone(), wrap);
+        let work = self.streams.clone().follow(wanted, self.inbox.clone(), wrap);
         (stream, tokio::spawn(work).abort_handle())
     }
 

@@ -2,6 +2,7 @@
 //! Never reconciles itself and never stops because a pass failed or panicked. `kinds` holds what is watched,
 //! `reload` knows when a saved file has reached the cluster, `pass` turns the end of a worker into an event.
 
+mod caught_up;
 mod kinds;
 mod loops;
 mod mapped;
@@ -31,6 +32,7 @@ pub(crate) use loops::verdict;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use pass::Running;
 use reload::Reload;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,6 +98,13 @@ pub enum ManagerRequest {
         /// Where the answer goes: that the second pass wrote nothing, or what it wrote.
         reply: oneshot::Sender<Result<String, String>>,
     },
+    /// Tell once the streams have shown these objects as they are here, or newer, and all that passes have written.
+    CatchUp {
+        /// Each with its metadata.
+        objects: Vec<Arc<Value>>,
+        /// Where the answer goes.
+        reply: oneshot::Sender<()>,
+    },
     /// Reconcile every object: something that kept all of them from being reconciled is gone.
     ReconcileAll {
         /// What they waited for.
@@ -145,6 +154,8 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
         manager.start_workers().await;
         manager.tell_counts().await;
         manager.tell_pauses().await;
+        // What is under way because of what the streams have shown is told by now.
+        manager.answer_caught_up();
         let deadline = manager.queue.next_deadline();
         tokio::select! {
             () = shutdown.cancelled() => break,
@@ -196,6 +207,7 @@ struct Manager {
     /// Rights that were told to be missing, each with the object that it was missing for.
     missing_rights: HashMap<String, ObjectKey>,
     checks: HashMap<ObjectKey, loops::Check>,
+    catching_up: Vec<caught_up::CatchUp>,
     /// Whether the API server does not answer.
     lost: bool,
     /// Wakes streams that wait before they try again.
@@ -246,6 +258,7 @@ impl Manager {
             loops: Loops::default(),
             missing_rights: HashMap::new(),
             checks: HashMap::new(),
+            catching_up: Vec::new(),
             lost: false,
             awake,
             renders: Arc::default(),
@@ -410,6 +423,9 @@ impl Manager {
                 let _ = reply.send(self.step(&object));
             }
             ManagerRequest::Check { object, reply } => self.check(&object, reply),
+            ManagerRequest::CatchUp { objects, reply } => {
+                self.catching_up.push(caught_up::CatchUp { objects, reply });
+            }
             ManagerRequest::ReconcileAll { why } => {
                 let kinds: Vec<Gvk> = self.sources.watches.iter().map(|watch| watch.gvk.clone()).collect();
                 for key in kinds.iter().flat_map(|gvk| self.kinds.objects(gvk)) {

@@ -174,6 +174,16 @@ impl Cache {
         }
     }
 
+    /// Whether the stream has shown all that passes told.
+    pub(crate) fn has_shown_all_told(&self) -> bool {
+        self.objects.values().all(|known| known.told.is_none())
+    }
+
+    /// Whether the stream has come as far as this state of one of its objects.
+    pub(crate) fn has_reached(&self, object: &Value) -> bool {
+        number(object).is_none_or(|version| version <= self.position_of(object))
+    }
+
     /// Tells that a pass has deleted an object, so that it is not seen any more; its end still shows as an event.
     pub(crate) fn bury(&mut self, object: &Value) {
         let Some(key) = key(object) else { return };
@@ -440,6 +450,19 @@ mod tests {
         assert_eq!(run(&mut cache, vec![Raw::Applied(object("a", "1", 5))]), ["Modified a"]);
         cache.know(&object("a", "1", 5), false);
         assert!(run(&mut cache, vec![Raw::Applied(object("a", "1", 5))]).is_empty(), "told once");
+    }
+
+    #[test]
+    fn a_stream_has_caught_up_once_it_has_shown_what_is_there_and_what_passes_told() {
+        let mut cache = Cache::default();
+        let (a, b) = (object("a", "1", 5), object("b", "2", 6));
+        assert!(!cache.has_reached(&a), "nothing has been listed");
+        run(&mut cache, vec![Raw::Init, Raw::Listed(a.clone()), Raw::Listing]);
+        assert!(cache.has_reached(&a) && !cache.has_reached(&b));
+        cache.know(&b, true);
+        assert!(!cache.has_shown_all_told() && !cache.has_reached(&b), "a pass has told it, not the stream");
+        run(&mut cache, vec![Raw::Applied(b.clone())]);
+        assert!(cache.has_shown_all_told() && cache.has_reached(&b));
     }
 
     #[test]

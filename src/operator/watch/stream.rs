@@ -2,13 +2,15 @@
 //! waited for, a kind whose CRD is created again is followed again, both without noise.
 
 use super::cache::Raw;
+use super::interest::Interest;
 use super::merged::Merged;
 use super::pauses::Pauses;
 use super::watched_object::Sent;
 use crate::api::{ApiError, Discovery, Resource};
+use crate::operator::busy::Busy;
 use crate::operator::missing_right::FORBIDDEN_PAUSE;
-use futures::StreamExt;
 use futures::stream::select_all;
+use futures::{FutureExt as _, Stream, StreamExt};
 use kube::api::Api;
 use kube::runtime::watcher::{self, Config, watcher};
 use opdev_object::meta::{self, Gvk, ObjectRef};
@@ -25,6 +27,13 @@ pub(crate) struct Follow {
     pub(crate) namespaces: Vec<String>,
     /// Label selector, empty for all.
     pub(crate) selector: String,
+}
+
+/// What a stream follows, and in which objects somebody is interested.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) follow: Follow,
+    pub(crate) interest: Interest,
 }
 
 /// What a stream says.
@@ -61,7 +70,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Streams {
     /// Follows until the receiver is gone.
-    pub(crate) async fn follow<T, F>(self, follow: Follow, sender: mpsc::Sender<T>, wrap: F)
+    pub(crate) async fn follow<T, F>(self, wanted: Wanted, sender: mpsc::Sender<T>, wrap: F)
     where
         T: Send + 'static,
         F: Fn(Said) -> T + Send + 'static,
@@ -73,13 +82,13 @@ impl Streams {
             types.borrow_and_update();
             awake.borrow_and_update();
             let mut listed = None;
-            let told = match self.discovery.resolve(&follow.gvk).await {
+            let told = match self.discovery.resolve(&wanted.follow.gvk).await {
                 Ok(Some(resource)) => {
-                    let ended = self.watch(&follow, &resource, &sender, &wrap, &mut listed).await;
+                    let ended = self.watch(&wanted, &resource, &sender, &wrap, &mut listed).await;
                     match ended {
                         Ended::NotServed => {
                             self.discovery.invalidate().await;
-                            self.resolve_or_wait(&follow.gvk, &mut types).await;
+                            self.resolve_or_wait(&wanted.follow.gvk, &mut types).await;
                             continue;
                         }
                         Ended::Nobody => return,
@@ -97,7 +106,7 @@ impl Streams {
                     if sender.send(wrap(Said::NotServed)).await.is_err() {
                         return;
                     }
-                    self.resolve_or_wait(&follow.gvk, &mut types).await;
+                    self.resolve_or_wait(&wanted.follow.gvk, &mut types).await;
                     continue;
                 }
                 Err(ApiError::Unreachable(_)) => Said::Lost,
@@ -151,7 +160,7 @@ impl Streams {
     /// Watches until that fails. `listed` becomes when all was listed for the first time.
     async fn watch<T, F: Fn(Said) -> T>(
         &self,
-        follow: &Follow,
+        Wanted { follow, interest }: &Wanted,
         resource: &Resource,
         sender: &mpsc::Sender<T>,
         wrap: &F,
@@ -173,7 +182,11 @@ impl Streams {
             events.map(move |event| (place, event)).boxed()
         });
         let mut events = select_all(watchers);
-        while let Some((place, event)) = events.next().await {
+        let mut busy = Busy::default();
+        while let Some((place, event)) = next(&mut events, &busy).await {
+            let unrelated =
+                matches!(&event, Ok(watcher::Event::Apply(sent)) if !interest.is_in(sent.identity()));
+            busy.came(unrelated, Instant::now());
             let raw = match event {
                 Ok(event) => raw(event, resource),
                 Err(error) if is_not_served(&error) => return Ended::NotServed,
@@ -199,6 +212,17 @@ impl Streams {
         }
         Ended::Lost
     }
+}
+
+/// The next event: at once where it is there, else after the pause of a busy watch.
+async fn next<T>(events: &mut (impl Stream<Item = T> + Unpin), busy: &Busy) -> Option<T> {
+    if let Some(there) = events.next().now_or_never() {
+        return there;
+    }
+    if let Some(until) = busy.pause(Instant::now()) {
+        tokio::time::sleep_until(until.into()).await;
+    }
+    events.next().await
 }
 
 fn api(client: &kube::Client, resource: &Resource, namespace: Option<&str>) -> Api<Sent> {
@@ -346,7 +370,8 @@ mod tests {
         let namespaces = vec!["works".to_owned(), "fails".to_owned()];
         let follow = Follow { gvk: Gvk::new("", "v1", "Pod"), namespaces, selector: String::new() };
         let (sender, mut said) = mpsc::channel(8);
-        let work = tokio::spawn(streams.follow(follow, sender, |said| said));
+        let wanted = Wanted { follow, interest: Interest::All };
+        let work = tokio::spawn(streams.follow(wanted, sender, |said| said));
         let began = Instant::now();
         for _ in 0..5 {
             let told = said.recv().await;

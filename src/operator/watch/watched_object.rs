@@ -86,6 +86,11 @@ pub(super) struct Sent {
 }
 
 impl Sent {
+    /// Its metadata, without `managedFields`, and what the text says of its kind.
+    pub(super) fn identity(&self) -> &Value {
+        &self.identity
+    }
+
     /// The object, as one of a kind.
     pub(super) fn of(self, resource: &Resource) -> WatchedObject {
         WatchedObject::sent(self, resource)
