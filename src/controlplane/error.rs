@@ -1,7 +1,7 @@
 //! `Status` errors with the reasons, codes, details and texts of a real API server.
 //! Clients branch on `reason` and `code`, people read `message`: all three are exact. Never builds a response.
 
-use opdev_object::cel::NO_PROGRAM;
+use opdev_object::cel::ExpressionError;
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::sync::Arc;
@@ -37,11 +37,11 @@ impl Cause {
     }
 
     /// What is wrong with an expression; an internal error where it is right and makes no program all the same.
-    pub fn expression(field: impl Into<String>, text: &str, why: &str) -> Self {
-        if why.starts_with(NO_PROGRAM) {
+    pub fn expression(field: impl Into<String>, text: &str, why: &ExpressionError) -> Self {
+        if matches!(why, ExpressionError::Program { .. }) {
             return Cause::text("InternalError", field, format!("Internal error: {why}"));
         }
-        Cause::invalid(field, &Value::from(text), why)
+        Cause::invalid(field, &Value::from(text), &why.to_string())
     }
 
     /// `Unsupported value: <value>: supported values: "a", "b"`.

@@ -6,6 +6,7 @@ use crate::names;
 use crate::schema::FieldError;
 use crate::structural::structural_at;
 use serde_json::{Map, Value, json};
+use std::fmt;
 
 /// Fills in what a server fills in: singular, list kind, conversion strategy.
 pub fn complete(crd: &mut Value) {
@@ -329,20 +330,42 @@ fn check_selectable(version: &Value, schema: &Value, place: &str, errors: &mut V
     }
 }
 
+/// Why a path names no schema.
+#[derive(Debug)]
+enum PathError<'a> {
+    /// It names an item of a list.
+    Array,
+    /// It begins with something else than a dot.
+    Start(&'a str),
+    /// The schema has no such field.
+    NoField,
+}
+
+impl fmt::Display for PathError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PathError::Array => f.write_str("array notation is not allowed"),
+            PathError::Start(found) => write!(f, "expected [ or . but got: {found}"),
+            PathError::NoField => f.write_str("does not refer to a valid field"),
+        }
+    }
+}
+
+impl std::error::Error for PathError<'_> {}
+
 /// The schema a path such as `.spec.color` names.
-fn pointed<'a>(schema: &'a Value, path: &str) -> Result<&'a Value, String> {
+fn pointed<'a, 'p>(schema: &'a Value, path: &'p str) -> Result<&'a Value, PathError<'p>> {
     if path.contains('[') {
-        return Err("array notation is not allowed".to_owned());
+        return Err(PathError::Array);
     }
     let Some(rest) = path.strip_prefix('.') else {
-        let first = path.split('.').next().unwrap_or(path);
-        return Err(format!("expected [ or . but got: {first}"));
+        return Err(PathError::Start(path.split('.').next().unwrap_or(path)));
     };
     rest.split('.').try_fold(schema, |at, name| {
         at.get("properties")
             .and_then(|properties| properties.get(name))
             .or_else(|| at.get("additionalProperties").filter(|more| more.is_object()))
-            .ok_or_else(|| "does not refer to a valid field".to_owned())
+            .ok_or(PathError::NoField)
     })
 }
 

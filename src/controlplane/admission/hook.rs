@@ -2,7 +2,7 @@
 //! Pure data; `matching` says what they concern.
 
 use crate::resource::ClientConfig;
-use opdev_object::cel::Conditions;
+use opdev_object::cel::{Conditions, ExpressionError};
 use opdev_object::selector::{LabelSelector, SelectorError};
 use serde_json::Value;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Hook {
     /// One that cannot be asked agrees.
     pub(super) ignore: bool,
     /// What has to be true of a request, or why that cannot be found out.
-    pub(super) conditions: Result<Conditions, String>,
+    pub(super) conditions: Result<Conditions, ExpressionError>,
     pub(super) timeout: Duration,
     /// Asked again where others have changed the object after it.
     pub(super) again: bool,

@@ -213,13 +213,13 @@ fn by_conditions(
         Ok(conditions) if conditions.is_empty() => return Ok(true),
         Ok(conditions) => conditions,
         Err(_) if hook.ignore => return Ok(false),
-        Err(why) => return Err(forbidden(why)),
+        Err(why) => return Err(forbidden(&why.to_string())),
     };
     let request = review::request(asked, seen, "");
     let roles = Roles { cluster, asked, resource: seen.at.as_deref().unwrap_or(asked.resource) };
     match conditions.hold(seen.object.as_ref(), seen.old.as_ref(), &request, &roles) {
         Ok(hold) => Ok(hold),
         Err(_) if hook.ignore => Ok(false),
-        Err(why) => Err(forbidden(&why)),
+        Err(why) => Err(forbidden(&why.to_string())),
     }
 }

@@ -3,6 +3,7 @@
 
 use super::ast::Expr;
 use super::authorizer::{AUTHORIZER, Asked, Authorizer, Check};
+use super::error::{EvaluationError, ExpressionError, Spent, TextFault, lines};
 use super::eval::Eval;
 use super::kind::{Bound, Kind, Object};
 use super::lazy::Lazy;
@@ -20,10 +21,6 @@ use std::sync::Arc;
 pub const BUDGET: u64 = 10_000_000;
 /// What all conditions of a webhook or a policy may cost together.
 pub const CONDITIONS_BUDGET: u64 = 2_500_000;
-/// How the text begins that says why an expression that is right makes no program.
-pub const NO_PROGRAM: &str = "program instantiation failed";
-const SPENT: &str =
-    "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// What an expression has to come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +39,7 @@ pub enum Wanted {
 
 impl Wanted {
     /// Why a kind is not what is wanted.
-    fn refuses(self, kind: &Kind) -> Option<String> {
+    fn refuses(self, kind: &Kind) -> Option<ExpressionError> {
         let fits = match self {
             Wanted::Truth => *kind == Kind::Bool,
             Wanted::Text => *kind == Kind::Text,
@@ -53,18 +50,15 @@ impl Wanted {
                 _ => false,
             },
         };
-        let kind = Bound::default().apply(kind);
-        let name = match self {
+        let wanted = match self {
             _ if fits => return None,
             Wanted::Truth => "bool",
             Wanted::Text => "string",
-            Wanted::TextOrNull => {
-                return Some(format!("must evaluate to one of [string null_type] but got {kind}"));
-            }
+            Wanted::TextOrNull => "one of [string null_type]",
             Wanted::Object => "Object",
             Wanted::Operations => "list(JSONPatch)",
         };
-        Some(format!("must evaluate to {name} but got {kind}"))
+        Some(ExpressionError::Type { wanted, found: Bound::default().apply(kind).to_string() })
     }
 }
 
@@ -72,13 +66,13 @@ impl Wanted {
 #[derive(Debug)]
 pub struct Expression {
     pub(super) text: String,
-    pub(super) made: Result<Expr, String>,
+    pub(super) made: Result<Expr, ExpressionError>,
 }
 
 impl Expression {
-    /// Why it does not compile, in a server's words.
-    pub fn fault(&self) -> Option<&str> {
-        self.made.as_ref().err().map(String::as_str)
+    /// Why it is none.
+    pub fn fault(&self) -> Option<&ExpressionError> {
+        self.made.as_ref().err()
     }
 }
 
@@ -121,7 +115,7 @@ impl Compiler {
                 Ok(expr) => (Ok(expr), kind),
                 Err(why) => (Err(why), Kind::Dyn),
             },
-            Err(why) => (Err(why), Kind::Dyn),
+            Err(faults) => (Err(ExpressionError::Text(faults)), Kind::Dyn),
         };
         self.variables.get_or_insert_default().push((name.to_owned(), stored(kind)));
         Expression { text: text.to_owned(), made }
@@ -130,22 +124,20 @@ impl Compiler {
     /// Compiles an expression, which can ask `authorizer` or cannot.
     pub fn expression(&self, text: &str, wanted: Wanted, authorizer: bool) -> Expression {
         let builds = matches!(wanted, Wanted::Object | Wanted::Operations);
-        let made =
-            self.checked(text, authorizer, builds).and_then(|(expr, kind)| match wanted.refuses(&kind) {
-                Some(why) => Err(why),
-                None => instantiated(expr),
-            });
+        let made = match self.checked(text, authorizer, builds) {
+            Ok((expr, kind)) => wanted.refuses(&kind).map_or_else(|| instantiated(expr), Err),
+            Err(faults) => Err(ExpressionError::Text(faults)),
+        };
         Expression { text: text.to_owned(), made }
     }
 
     /// What a check of types finds in an expression, whatever it has to come to; in a server's words.
     pub fn misuse(&self, text: &str) -> Option<String> {
-        let wrong = self.checked(text, true, false).err()?;
-        Some(wrong.strip_prefix("compilation failed: ").map_or_else(|| wrong.clone(), str::to_owned))
+        self.checked(text, true, false).err().map(|faults| lines(&faults))
     }
 
-    fn checked(&self, text: &str, authorizer: bool, builds: bool) -> Result<(Expr, Kind), String> {
-        checked(text, self.scope(authorizer), builds).map_err(|wrong| wrong.message)
+    fn checked(&self, text: &str, authorizer: bool, builds: bool) -> Result<(Expr, Kind), Vec<TextFault>> {
+        checked(text, self.scope(authorizer), builds).map_err(|wrong| wrong.faults)
     }
 
     /// What can be named.
@@ -175,9 +167,9 @@ impl Compiler {
 }
 
 /// An expression of which a program can be made: what is constant in it has a value.
-fn instantiated(expr: Expr) -> Result<Expr, String> {
+fn instantiated(expr: Expr) -> Result<Expr, ExpressionError> {
     match constant_fault(&expr) {
-        Some(why) => Err(format!("{NO_PROGRAM}: {why}")),
+        Some(why) => Err(ExpressionError::Program { why }),
         None => Ok(expr),
     }
 }
@@ -331,16 +323,6 @@ impl Outcome {
     }
 }
 
-/// The budget is used up: nothing more is evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spent;
-
-impl std::fmt::Display for Spent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(SPENT)
-    }
-}
-
 /// Expressions that are evaluated one after another within one budget, and the variables they share.
 pub struct Evaluation<'a> {
     lazy: Lazy<'a>,
@@ -380,14 +362,14 @@ impl<'a> Evaluation<'a> {
         self.budget
     }
 
-    /// Evaluates one expression; the text of a failure is a server's.
+    /// Evaluates one expression.
     ///
     /// # Errors
     /// The budget is used up.
-    pub fn run(&mut self, expression: &Expression) -> Result<Result<Outcome, String>, Spent> {
+    pub fn run(&mut self, expression: &Expression) -> Result<Result<Outcome, EvaluationError>, Spent> {
         let expr = match &expression.made {
             Ok(expr) => expr,
-            Err(why) => return Ok(Err(format!("compilation error: {why}"))),
+            Err(why) => return Ok(Err(EvaluationError::Expression(why.clone()))),
         };
         let mut meter = Meter::new(self.lazy.steps.get());
         let before = meter.steps;
@@ -407,11 +389,11 @@ impl<'a> Evaluation<'a> {
             return Err(Spent);
         }
         self.budget -= cost;
-        let failed = |why: &str| format!("expression '{}' resulted in error: {why}", expression.text);
+        let text = || expression.text.clone();
         Ok(match result {
             Ok(value) => Ok(Outcome(value)),
-            Err(Stop::Failed(why)) => Err(failed(&why)),
-            Err(Stop::Budget) => Err(failed("operation cancelled: actual cost limit exceeded")),
+            Err(Stop::Failed(why)) => Err(EvaluationError::Failed { expression: text(), why }),
+            Err(Stop::Budget) => Err(EvaluationError::Cancelled { expression: text() }),
         })
     }
 }

@@ -3,6 +3,7 @@
 
 use super::admission::{Libraries, plain};
 use super::ast::Expr;
+use super::error::ExpressionError;
 use super::eval::Eval;
 use super::kind::Kind;
 use super::meter::{ALL_STEPS, Meter};
@@ -22,11 +23,11 @@ impl Assert {
     ///
     /// # Errors
     /// Why it is no expression: the fault, the line of the text it is in, and a mark below.
-    pub fn compile<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Result<Assert, String> {
+    pub fn compile<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Result<Assert, ExpressionError> {
         let scope = names.map(|name| (name.to_owned(), Kind::Dyn)).collect();
         match checked(text, scope, false) {
             Ok((expr, _)) => Ok(Assert { expr }),
-            Err(wrong) => Err(wrong.message),
+            Err(wrong) => Err(ExpressionError::Text(wrong.faults)),
         }
     }
 
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn what_is_no_expression_says_where() {
-        let why = |text: &str| Assert::compile(text, ["web"].into_iter()).unwrap_err();
+        let why = |text: &str| Assert::compile(text, ["web"].into_iter()).unwrap_err().to_string();
         assert!(why("web.status.").contains("ERROR: <input>:1:12: Syntax error"), "{}", why("web.status."));
         let unknown = why("wbe.status.ready > 1");
         assert!(unknown.contains("<input>:1:1: undeclared reference to 'wbe'"), "{unknown}");

@@ -2,6 +2,7 @@
 //! JSON patch. The texts of what is wrong with it are a server's.
 
 use super::admission::Outcome;
+use super::error::{BuildError, Misnamed, NotJson};
 use super::value::Val;
 use base64::Engine as _;
 use serde_json::{Map, Number, Value};
@@ -12,35 +13,29 @@ impl Outcome {
     ///
     /// # Errors
     /// It has parts whose types do not say where they are, or values that JSON does not have.
-    pub fn object(&self) -> Result<Value, String> {
+    pub fn object(&self) -> Result<Value, BuildError> {
         let Val::Message(_, fields) = &self.0 else {
-            return Err(format!(
-                "unsupported return type from ApplyConfiguration expression: {}",
-                self.0.type_name()
-            ));
+            return Err(BuildError::NotAnObject { found: self.0.type_name() });
         };
         check_names(&self.0)?;
-        of_fields(fields).map_err(|why| format!("invalid return type: {why}"))
+        of_fields(fields).map_err(BuildError::ObjectNotJson)
     }
 
     /// The operations of the patch that was built.
     ///
     /// # Errors
     /// As for an object.
-    pub fn operations(&self) -> Result<Value, String> {
+    pub fn operations(&self) -> Result<Value, BuildError> {
         let Val::List(items, _) = &self.0 else {
-            return Err("type mismatch: JSONPatchType.expression should evaluate to array".to_owned());
+            return Err(BuildError::NotAList);
         };
         items.iter().map(operation).collect::<Result<Vec<_>, _>>().map(Value::Array)
     }
 }
 
-fn operation(item: &Val) -> Result<Value, String> {
+fn operation(item: &Val) -> Result<Value, BuildError> {
     let Val::Message(_, fields) = item else {
-        return Err(format!(
-            "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch, got element of {}",
-            item.type_name()
-        ));
+        return Err(BuildError::NotAnOperation { found: item.type_name() });
     };
     let said = |field: &str| match fields.get(field) {
         Some(Val::Text(text)) => text.to_string(),
@@ -54,28 +49,24 @@ fn operation(item: &Val) -> Result<Value, String> {
     }
     if let Some(value) = fields.get("value") {
         check_names(value)?;
-        let why = "JSONPath valueExpression evaluated to a type that could not marshal to JSON";
-        operation.insert("value".to_owned(), json(value).map_err(|wrong| format!("{why}: {wrong}"))?);
+        operation.insert("value".to_owned(), json(value).map_err(BuildError::OperationNotJson)?);
     }
     Ok(Value::Object(operation))
 }
 
 /// Types are named by where they are: below `Object` the type of `spec` is `Object.spec`.
-fn check_names(value: &Val) -> Result<(), String> {
+fn check_names(value: &Val) -> Result<(), BuildError> {
     let Val::Message(name, _) = value else { return Ok(()) };
     let mut wrong = Vec::new();
     names(value, name, &mut wrong);
-    if wrong.is_empty() { Ok(()) } else { Err(format!("type mismatch: {}", wrong.join("\n"))) }
+    if wrong.is_empty() { Ok(()) } else { Err(BuildError::Misnamed(wrong)) }
 }
 
-fn names(value: &Val, path: &str, wrong: &mut Vec<String>) {
+fn names(value: &Val, path: &str, wrong: &mut Vec<Misnamed>) {
     match value {
         Val::Message(name, fields) => {
             if &**name != path {
-                wrong.push(format!(
-                    "unexpected type name \"{name}\", expected \"{path}\", which matches field name path from root \
-                     Object type"
-                ));
+                wrong.push(Misnamed { name: name.to_string(), expected: path.to_owned() });
             }
             for (field, value) in fields.iter() {
                 names(value, &format!("{path}.{field}"), wrong);
@@ -87,13 +78,13 @@ fn names(value: &Val, path: &str, wrong: &mut Vec<String>) {
     }
 }
 
-fn of_fields(fields: &BTreeMap<String, Val>) -> Result<Value, String> {
+fn of_fields(fields: &BTreeMap<String, Val>) -> Result<Value, NotJson> {
     let fields = fields.iter().map(|(name, value)| Ok((name.clone(), json(value)?)));
-    fields.collect::<Result<Map<_, _>, String>>().map(Value::Object)
+    fields.collect::<Result<Map<_, _>, NotJson>>().map(Value::Object)
 }
 
 /// A value as JSON.
-fn json(value: &Val) -> Result<Value, String> {
+fn json(value: &Val) -> Result<Value, NotJson> {
     Ok(match value {
         Val::Null => Value::Null,
         Val::Bool(truth) => Value::Bool(*truth),
@@ -101,22 +92,20 @@ fn json(value: &Val) -> Result<Value, String> {
         Val::Uint(number) => Value::from(*number),
         // A number that is whole is written as one.
         Val::Double(float) if float.fract() == 0.0 && float.abs() < 9e15 => Value::from(*float as i64),
-        Val::Double(float) => {
-            Number::from_f64(*float).map(Value::Number).ok_or_else(|| "a number that is none".to_owned())?
-        }
+        Val::Double(float) => Number::from_f64(*float).map(Value::Number).ok_or(NotJson::Number)?,
         Val::Text(text) => Value::from(&**text),
         Val::Bytes(bytes) => Value::from(base64::engine::general_purpose::STANDARD.encode(bytes)),
         Val::Duration(_) | Val::Timestamp(_) => Value::from(super::convert::text(value).unwrap_or_default()),
         Val::List(items, _) => items.iter().map(json).collect::<Result<Vec<_>, _>>().map(Value::Array)?,
         Val::Map(map) => {
             let entries = map.iter().map(|(key, value)| Ok((key.to_string(), json(value)?)));
-            Value::Object(entries.collect::<Result<Map<_, _>, String>>()?)
+            Value::Object(entries.collect::<Result<Map<_, _>, NotJson>>()?)
         }
         Val::Message(_, fields) => of_fields(fields)?,
         Val::Optional(Some(inner)) => json(inner)?,
         Val::Unknown(json) => Value::clone(json),
         Val::Optional(None) | Val::Type(_) | Val::Library(..) | Val::Check(_) => {
-            return Err(format!("unsupported type {}", value.type_name()));
+            return Err(NotJson::Type { name: value.type_name() });
         }
     })
 }

@@ -3,6 +3,7 @@
 
 use super::admission::{CONDITIONS_BUDGET, Compiler, Evaluation, Expression, Given, Libraries, Wanted};
 use super::authorizer::Authorizer;
+use super::error::{ConditionsError, EvaluationError, ExpressionError};
 use serde_json::Value;
 
 /// Conditions that have to hold together.
@@ -11,13 +12,13 @@ pub struct Conditions {
     list: Vec<Expression>,
 }
 
-/// What is wrong with a condition, in a server's words; `params` is whether it can name them.
+/// Checks a condition; `params` is whether it can name them.
 ///
 /// # Errors
 /// It does not compile, or it is no truth value.
-pub fn check_condition(text: &str, params: bool) -> Result<(), String> {
+pub fn check_condition(text: &str, params: bool) -> Result<(), ExpressionError> {
     let expression = Compiler::new(params).expression(text.trim(), Wanted::Truth, true);
-    expression.fault().map_or(Ok(()), |why| Err(why.to_owned()))
+    expression.fault().map_or(Ok(()), |why| Err(why.clone()))
 }
 
 impl Conditions {
@@ -25,10 +26,10 @@ impl Conditions {
     ///
     /// # Errors
     /// The first that does not compile.
-    pub fn compile<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Conditions, String> {
+    pub fn compile<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Conditions, ExpressionError> {
         let conditions = Conditions::of(&Compiler::default(), texts);
         match conditions.list.iter().find_map(Expression::fault) {
-            Some(why) => Err(why.to_owned()),
+            Some(why) => Err(why.clone()),
             None => Ok(conditions),
         }
     }
@@ -54,7 +55,7 @@ impl Conditions {
         old: Option<&Value>,
         request: &Value,
         authorizer: &dyn Authorizer,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, ConditionsError> {
         let (given, libraries) = (Given::new(object, old, request), Libraries::default());
         self.hold_in(Evaluation::new(&given, &[], Some(authorizer), &libraries, CONDITIONS_BUDGET))
     }
@@ -63,25 +64,21 @@ impl Conditions {
     ///
     /// # Errors
     /// None is false, but some cannot be evaluated.
-    pub fn hold_in(&self, mut evaluation: Evaluation<'_>) -> Result<bool, String> {
+    pub fn hold_in(&self, mut evaluation: Evaluation<'_>) -> Result<bool, ConditionsError> {
         let mut outcomes = Vec::new();
         for expression in &self.list {
-            outcomes.push(evaluation.run(expression).map_err(|spent| spent.to_string())?);
+            outcomes.push(evaluation.run(expression).map_err(ConditionsError::Spent)?);
         }
         if outcomes.iter().flatten().any(super::Outcome::fails) {
             return Ok(false);
         }
-        let mut failures: Vec<String> = Vec::new();
+        let mut failures: Vec<EvaluationError> = Vec::new();
         for why in outcomes.into_iter().filter_map(Result::err) {
             if !failures.contains(&why) {
                 failures.push(why);
             }
         }
-        match failures.as_slice() {
-            [] => Ok(true),
-            [one] => Err(one.clone()),
-            many => Err(format!("[{}]", many.join(", "))),
-        }
+        if failures.is_empty() { Ok(true) } else { Err(ConditionsError::Failed(failures)) }
     }
 }
 
@@ -111,7 +108,7 @@ mod tests {
         let object = json!({"metadata": {"name": "a", "labels": {"x": "y"}}, "data": {"n": "1"}});
         let request = json!({"operation": "CREATE", "dryRun": false, "resource": {"resource": "configmaps"},
             "userInfo": {"username": "jane", "groups": ["dev"]}});
-        conditions.hold(Some(&object), None, &request, &Reader)
+        conditions.hold(Some(&object), None, &request, &Reader).map_err(|why| why.to_string())
     }
 
     #[test]
@@ -157,7 +154,11 @@ mod tests {
                  objekt.metadata.name == 'a'\n | ^",
             ),
         ] {
-            assert_eq!(check_condition(text, false), Err(why.to_owned()), "{text}");
+            assert_eq!(
+                check_condition(text, false).map_err(|why| why.to_string()),
+                Err(why.to_owned()),
+                "{text}"
+            );
         }
     }
 }

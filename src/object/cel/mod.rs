@@ -14,6 +14,7 @@ mod check;
 mod conditions;
 mod convert;
 mod cost;
+mod error;
 mod estimate;
 mod estimate_calls;
 mod eval;
@@ -37,13 +38,15 @@ mod time;
 mod value;
 
 pub use admission::{
-    BUDGET, CONDITIONS_BUDGET, Compiler, Evaluation, Expression, Given, Libraries, NO_PROGRAM, Outcome,
-    Spent, Wanted,
+    BUDGET, CONDITIONS_BUDGET, Compiler, Evaluation, Expression, Given, Libraries, Outcome, Wanted,
 };
 pub use asserts::Assert;
 pub use authorizer::{Asked, Authorizer, Verdict};
 pub use conditions::{Conditions, check_condition};
 pub use cost::expensive;
+pub use error::{
+    BuildError, ConditionsError, EvaluationError, ExpressionError, Misnamed, NotJson, Spent, TextFault,
+};
 pub use parse::is_reserved;
 pub use rules::{RuleFault, Rules};
 

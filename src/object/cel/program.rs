@@ -2,6 +2,7 @@
 
 use super::ast::{Expr, Node};
 use super::check::Checker;
+use super::error::{ExpressionError, TextFault};
 use super::eval::Eval;
 use super::kind::Kind;
 use super::lex::Fault;
@@ -28,6 +29,13 @@ pub(super) struct Uncompiled {
     pub(super) hint: Option<String>,
 }
 
+/// What is wrong with a text, place by place, and what nearly was meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Faulty {
+    pub(super) faults: Vec<TextFault>,
+    pub(super) hint: Option<String>,
+}
+
 /// Compiles a text whose result has to be of the kind `wanted`.
 pub(super) fn compile(
     text: &str,
@@ -42,8 +50,10 @@ pub(super) fn compile(
     };
     let old = if optional_old { Kind::optional(this.clone()) } else { this.clone() };
     let scope = vec![("self".to_owned(), this.clone()), ("oldSelf".to_owned(), old)];
-    let (expr, kind) = checked(text, scope, false)
-        .map_err(|wrong| Uncompiled { message: format!("{prefix}{}", wrong.message), hint: wrong.hint })?;
+    let (expr, kind) = checked(text, scope, false).map_err(|Faulty { faults, hint }| Uncompiled {
+        message: format!("{prefix}{}", ExpressionError::Text(faults)),
+        hint,
+    })?;
     if kind != *wanted {
         return Err(Uncompiled { message: wrong.to_owned(), hint: None });
     }
@@ -56,14 +66,10 @@ pub(super) fn compile(
 }
 
 /// Reads a text in which these names are known; also says what it comes to. `builds` is whether it can build objects.
-pub(super) fn checked(
-    text: &str,
-    scope: Vec<(String, Kind)>,
-    builds: bool,
-) -> Result<(Expr, Kind), Uncompiled> {
+pub(super) fn checked(text: &str, scope: Vec<(String, Kind)>, builds: bool) -> Result<(Expr, Kind), Faulty> {
     let failed = |faults: &[Fault], hint: Option<String>| {
-        let shown: Vec<String> = faults.iter().map(|fault| shown(text, fault)).collect();
-        Uncompiled { message: format!("compilation failed: {}", shown.join("\n")), hint }
+        let faults = faults.iter().map(|fault| placed(text, fault)).collect();
+        Faulty { faults, hint }
     };
     let expr = parse(text).map_err(|faults| failed(&faults, None))?;
     let mut checker = Checker::new(scope);
@@ -83,8 +89,8 @@ pub(super) fn checked(
     Ok((expr, kind))
 }
 
-/// An error with the line it is in and a mark below.
-fn shown(text: &str, fault: &Fault) -> String {
+/// A fault with its line and column.
+fn placed(text: &str, fault: &Fault) -> TextFault {
     let (mut line, mut column) = (1, 0);
     for c in text.chars().take(fault.at) {
         if c == '\n' {
@@ -94,11 +100,8 @@ fn shown(text: &str, fault: &Fault) -> String {
             column += 1;
         }
     }
-    let snippet = text.split('\n').nth(line - 1).unwrap_or_default().replace('\t', " ");
-    let dots: String =
-        snippet.chars().take(column).map(|c| if c.len_utf8() > 1 { '．' } else { '.' }).collect();
-    let mark = if snippet.chars().nth(column).is_some_and(|c| c.len_utf8() > 1) { '＾' } else { '^' };
-    format!("ERROR: <input>:{line}:{}: {}\n | {snippet}\n | {dots}{mark}", column + 1, fault.message)
+    let excerpt = text.split('\n').nth(line - 1).unwrap_or_default().replace('\t', " ");
+    TextFault { line, column: column + 1, message: fault.message.clone(), excerpt }
 }
 
 /// Literals that can never be read.

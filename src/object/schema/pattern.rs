@@ -2,49 +2,68 @@
 //! The two differ in classes: Go's are ASCII and do not nest.
 
 use regex::Regex;
+use std::fmt;
 
 /// A pattern and its compiled form, or what is wrong with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub(crate) text: String,
-    compiled: Result<Regex, String>,
+    compiled: Result<Regex, PatternError>,
 }
 
 impl Pattern {
     pub(crate) fn new(text: &str) -> Self {
         let compiled =
-            Regex::new(&translate(text)).map_err(|error| go_words(text, &last_line(&error.to_string())));
+            Regex::new(&translate(text)).map_err(|error| PatternError::of(text, &error.to_string()));
         Pattern { text: text.to_owned(), compiled }
     }
 
     /// The expression; the error says why it cannot be compiled.
-    pub(crate) fn regex(&self) -> Result<&Regex, &str> {
-        self.compiled.as_ref().map_err(String::as_str)
+    pub(crate) fn regex(&self) -> Result<&Regex, &PatternError> {
+        self.compiled.as_ref()
     }
 
     /// Whether it matches somewhere in `value`; the error says why it cannot be compiled.
-    pub(crate) fn is_match(&self, value: &str) -> Result<bool, &str> {
-        match &self.compiled {
-            Ok(regex) => Ok(regex.is_match(value)),
-            Err(error) => Err(error),
+    pub(crate) fn is_match(&self, value: &str) -> Result<bool, &PatternError> {
+        self.regex().map(|regex| regex.is_match(value))
+    }
+}
+
+/// Why a pattern cannot be compiled; the mistakes people make are told in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PatternError {
+    /// A group has no end.
+    Group { pattern: String },
+    /// A character class has no end; `class` is the rest of the pattern from its bracket on.
+    Class { class: String },
+    /// Something else, in the words of the `regex` crate.
+    Syntax { why: String },
+}
+
+impl PatternError {
+    /// From the text of the `regex` crate's error: its last line says what is wrong.
+    fn of(pattern: &str, error: &str) -> PatternError {
+        match error.lines().last().unwrap_or_default().trim_start_matches("error: ") {
+            "unclosed group" => PatternError::Group { pattern: pattern.to_owned() },
+            "unclosed character class" => {
+                PatternError::Class { class: pattern[pattern.rfind('[').unwrap_or(0)..].to_owned() }
+            }
+            why => PatternError::Syntax { why: why.to_owned() },
         }
     }
 }
 
-fn last_line(error: &str) -> String {
-    error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
-}
-
-/// The mistakes people make, in Go's words.
-fn go_words(text: &str, error: &str) -> String {
-    match error {
-        "unclosed group" => format!("missing closing ): `{text}`"),
-        "unclosed character class" => {
-            format!("missing closing ]: `{}`", &text[text.rfind('[').unwrap_or(0)..])
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PatternError::Group { pattern } => write!(f, "missing closing ): `{pattern}`"),
+            PatternError::Class { class } => write!(f, "missing closing ]: `{class}`"),
+            PatternError::Syntax { why } => f.write_str(why),
         }
-        other => other.to_owned(),
     }
 }
+
+impl std::error::Error for PatternError {}
 
 fn translate(go: &str) -> String {
     let mut out = String::with_capacity(go.len() + 16);

@@ -200,7 +200,7 @@ impl DueMutation<'_> {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
                 Err(why) => {
-                    failures.add(policy, Some(self.binding), &why, true);
+                    failures.add(policy, Some(self.binding), &why.to_string(), true);
                     return Ok(false);
                 }
             }
@@ -216,11 +216,14 @@ impl DueMutation<'_> {
             };
             // An expression that does not compile is reported as it is.
             let outcome = match expression.fault() {
-                Some(why) => Err(why.to_owned()),
+                Some(why) => Err(why.to_string()),
                 None => {
                     let mut evaluation =
                         Evaluation::new(&given, &policy.variables, authorizer, &libraries, BUDGET);
-                    evaluation.run(expression).unwrap_or_else(|spent| Err(spent.to_string()))
+                    match evaluation.run(expression) {
+                        Ok(outcome) => outcome.map_err(|why| why.to_string()),
+                        Err(spent) => Err(spent.to_string()),
+                    }
                 }
             };
             match outcome.map(|outcome| changed(cluster, asked, at, (&current, mutation), &outcome)) {
@@ -269,7 +272,7 @@ fn changed(
     let own = asked.kind == asked.resource.gvk();
     let after = match mutation {
         Mutation::Apply(_) => {
-            let mut wanted = outcome.object().map_err(Unchanged::Failed)?;
+            let mut wanted = outcome.object().map_err(|why| Unchanged::Failed(why.to_string()))?;
             for field in ["apiVersion", "kind"] {
                 wanted[field] = current[field].clone();
             }
@@ -281,7 +284,7 @@ fn changed(
             applied.map_err(|why| Unchanged::Failed(format!("error applying patch: {why}")))?
         }
         Mutation::Patch(_) => {
-            let operations = outcome.operations().map_err(Unchanged::Failed)?;
+            let operations = outcome.operations().map_err(|why| Unchanged::Failed(why.to_string()))?;
             let mut after = current.clone();
             match patch::json_patch(&mut after, &operations) {
                 Ok(()) => {}

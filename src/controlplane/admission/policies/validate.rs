@@ -198,7 +198,7 @@ impl Policy<Validating> {
             match self.conditions.hold_in(evaluation(&unplaced, true, CONDITIONS_BUDGET)) {
                 Ok(true) => {}
                 Ok(false) => return Default::default(),
-                Err(why) => return (failed(why), Vec::new()),
+                Err(why) => return (failed(why.to_string()), Vec::new()),
             }
         }
         let mut rules = evaluation(given, true, BUDGET);
@@ -214,7 +214,7 @@ impl Policy<Validating> {
         let mut denials = Vec::new();
         for (index, (validation, outcome)) in self.sort.validations.iter().zip(found).enumerate() {
             match (outcome, &words) {
-                (Err(why), _) => denials.extend(failed(why)),
+                (Err(why), _) => denials.extend(failed(why.to_string())),
                 (Ok(_), Err(spent)) => denials.extend(failed(format!("failed messageExpression: {spent}"))),
                 (Ok(outcome), Ok(_)) if outcome.holds() => {}
                 (Ok(_), Ok(words)) => {
@@ -228,7 +228,7 @@ impl Policy<Validating> {
         for annotation in &self.sort.annotations {
             match notes.run(annotation) {
                 Ok(Ok(_)) => {}
-                Ok(Err(why)) => always.extend(failed(why)),
+                Ok(Err(why)) => always.extend(failed(why.to_string())),
                 Err(spent) => return (failed(spent.to_string()), Vec::new()),
             }
         }
