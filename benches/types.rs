@@ -7,7 +7,9 @@ use opdev::dev::scaffold::OnDisk;
 use opdev::dev::type_files::{self, Disk, Wanted};
 use opdev::scaffold::{self, ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconciler};
 use opdev_object::meta::Gvk;
-use opdev_types::contract::{Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read};
+use opdev_types::contract::{
+    Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Limits, Observed, Read,
+};
 use opdev_types::go::{Files, Generator, Options, Profile};
 use opdev_types::program;
 use std::cell::RefCell;
@@ -197,24 +199,24 @@ fn begin() {
 struct Nothing;
 
 impl Host for Nothing {
-    fn get(&self, _: &Read) -> Result<Option<Arc<serde_json::Value>>, String> {
+    fn get(&self, _: &Read) -> Result<Option<Arc<serde_json::Value>>, HostError> {
         Ok(None)
     }
 
-    fn list(&self, _: &Read) -> Result<Vec<Arc<serde_json::Value>>, String> {
+    fn list(&self, _: &Read) -> Result<Vec<Arc<serde_json::Value>>, HostError> {
         Ok(Vec::new())
     }
 
-    fn kind(&self, text: &str) -> Result<Gvk, String> {
-        Err(format!("no kind {text}"))
+    fn kind(&self, text: &str) -> Result<Gvk, HostError> {
+        Err(HostError::new(HostErrorKind::NotServed, format!("no kind {text}")))
     }
 
-    fn fetch(&self, _: &Fetch) -> Result<Fetched, String> {
-        Err("no network".to_owned())
+    fn fetch(&self, _: &Fetch) -> Result<Fetched, HostError> {
+        Err(HostError::new(HostErrorKind::NotAllowed, "no network"))
     }
 
-    fn exec(&self, _: &Exec) -> Result<Executed, String> {
-        Err("no programs".to_owned())
+    fn exec(&self, _: &Exec) -> Result<Executed, HostError> {
+        Err(HostError::new(HostErrorKind::NotAllowed, "no programs"))
     }
 
     fn log(&self, _: &str, _: &str) {}

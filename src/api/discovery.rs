@@ -7,6 +7,7 @@ use opdev_object::meta::Gvk;
 use opdev_object::spelling::nearest;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -47,6 +48,38 @@ impl Resource {
     }
 }
 
+/// Why a text names no kind.
+#[derive(Debug)]
+pub(crate) enum KindError {
+    /// No such kind is served; `near` is one that is, with nearly that name.
+    NotServed { text: String, near: Option<Gvk> },
+    /// Two groups serve such a kind.
+    Ambiguous { text: String, kinds: Box<[Gvk; 2]> },
+}
+
+impl fmt::Display for KindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KindError::NotServed { text, near } => {
+                write!(f, "the API server serves no kind {text:?}")?;
+                let Some(near) = near else { return Ok(()) };
+                write!(f, "; did you mean {}/{}?", near.api_version(), near.kind)
+            }
+            KindError::Ambiguous { text, kinds } => {
+                let [a, b] = &**kinds;
+                let (a_version, b_version) = (a.api_version(), b.api_version());
+                write!(
+                    f,
+                    "{text:?} is served by more than one group: write {a_version}/{} or {b_version}/{}",
+                    a.kind, b.kind
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for KindError {}
+
 /// What was found.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
@@ -65,8 +98,8 @@ impl Served {
     }
 
     /// The kind that a text such as `Pod`, `v1/Pod`, `apps/Deployment` or `apps/v1/Deployment` names: where no version
-    /// is written, the preferred one. In words, where none does.
-    pub(crate) fn kind(&self, text: &str) -> Result<Gvk, String> {
+    /// is written, the preferred one.
+    pub(crate) fn kind(&self, text: &str) -> Result<Gvk, KindError> {
         let (before, kind) =
             text.rsplit_once('/').map_or((None, text), |(before, kind)| (Some(before), kind));
         let fits = |gvk: &&Gvk| {
@@ -80,20 +113,13 @@ impl Served {
         let mut found: Vec<&Gvk> = self.resources.keys().filter(fits).collect();
         found.sort_by_key(preferred);
         let Some(first) = found.first() else {
-            let near = self.nearest(kind);
-            let near = near.map_or(String::new(), |near| {
-                format!("; did you mean {}/{}?", near.api_version(), near.kind)
-            });
-            return Err(format!("the API server serves no kind {text:?}{near}"));
+            return Err(KindError::NotServed { text: text.to_owned(), near: self.nearest(kind).cloned() });
         };
         if let Some(other) = found.iter().find(|gvk| gvk.group != first.group && !first.group.is_empty()) {
-            return Err(format!(
-                "{text:?} is served by more than one group: write {}/{} or {}/{}",
-                first.api_version(),
-                first.kind,
-                other.api_version(),
-                other.kind
-            ));
+            return Err(KindError::Ambiguous {
+                text: text.to_owned(),
+                kinds: Box::new([(*first).clone(), (*other).clone()]),
+            });
         }
         Ok((*first).clone())
     }
@@ -277,7 +303,9 @@ mod tests {
         for text in ["Deployment", "apps/Deployment", "apps/v1/Deployment"] {
             assert_eq!(one.kind(text).unwrap(), found.gvk, "{text}");
         }
-        assert!(one.kind("Deploymnet").unwrap_err().ends_with("did you mean apps/v1/Deployment?"));
+        assert!(
+            one.kind("Deploymnet").unwrap_err().to_string().ends_with("did you mean apps/v1/Deployment?")
+        );
     }
 
     #[test]

@@ -1,65 +1,112 @@
 //! What every engine checks in an answer, whichever way it was written: children, conditions, events and times.
-//! Plain JSON in; what is wrong comes back as words that follow the path of the value.
+//! Plain JSON in; the text of what is wrong follows the path of the value.
 
 use crate::contract::RequestedEvent;
 use opdev_object::meta::{self, Gvk};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 /// A path below the value, each part with its dot, and what is wrong there.
-pub(crate) type Fault = (Vec<String>, String);
+pub(crate) type Fault = (Vec<String>, Wrong);
+
+/// What is wrong with a part of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    Missing,
+    NotAnObject,
+    NotAText,
+    /// An apiVersion that is not one.
+    NotAVersion,
+    /// A condition without a type.
+    NoType,
+    /// A condition of this type whose status is none.
+    NoStatus {
+        kind: String,
+    },
+    /// An event of another type than there are.
+    EventType,
+    /// An event without a reason.
+    NoReason,
+    /// A text that is no time.
+    NotATime {
+        text: String,
+    },
+    /// A time that is neither a number nor a text.
+    NeitherSecondsNorText,
+    TooLong,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wrong::Missing => f.write_str("is missing"),
+            Wrong::NotAnObject => f.write_str("is not an object"),
+            Wrong::NotAText => f.write_str("is not a text"),
+            Wrong::NotAVersion => f.write_str("is not a group and version"),
+            Wrong::NoType => f.write_str("has no type"),
+            Wrong::NoStatus { kind } => write!(f, "of type {kind} has no status of True, False or Unknown"),
+            Wrong::EventType => f.write_str("has a type that is neither Normal nor Warning"),
+            Wrong::NoReason => f.write_str("has no reason"),
+            Wrong::NotATime { text } => write!(f, "is \"{text}\", not a time such as \"30s\" or \"1h30m\""),
+            Wrong::NeitherSecondsNorText => f.write_str("is neither seconds nor a text such as \"30s\""),
+            Wrong::TooLong => f.write_str("is longer than time goes"),
+        }
+    }
+}
+
+impl std::error::Error for Wrong {}
 
 /// A child: apiVersion, kind, and a name or generateName.
 pub(crate) fn child(object: &Value) -> Result<(), Fault> {
     let Some(fields) = object.as_object() else {
-        return Err((Vec::new(), "is not an object".to_owned()));
+        return Err((Vec::new(), Wrong::NotAnObject));
     };
     for key in ["apiVersion", "kind"] {
         let at = || vec![format!(".{key}")];
         match fields.get(key) {
-            None | Some(Value::Null) => return Err((at(), "is missing".to_owned())),
+            None | Some(Value::Null) => return Err((at(), Wrong::Missing)),
             Some(Value::String(text)) if !text.is_empty() => {}
-            Some(_) => return Err((at(), "is not a text".to_owned())),
+            Some(_) => return Err((at(), Wrong::NotAText)),
         }
     }
     if Gvk::of(object).is_none() {
-        return Err((vec![".apiVersion".to_owned()], "is not a group and version".to_owned()));
+        return Err((vec![".apiVersion".to_owned()], Wrong::NotAVersion));
     }
     let metadata = match fields.get("metadata") {
         Some(Value::Object(metadata)) => metadata,
-        None | Some(Value::Null) => return Err((vec![".metadata".to_owned()], "is missing".to_owned())),
-        Some(_) => return Err((vec![".metadata".to_owned()], "is not an object".to_owned())),
+        None | Some(Value::Null) => return Err((vec![".metadata".to_owned()], Wrong::Missing)),
+        Some(_) => return Err((vec![".metadata".to_owned()], Wrong::NotAnObject)),
     };
     for key in ["name", "generateName", "namespace"] {
         if metadata.get(key).is_some_and(|value| !value.is_string()) {
-            return Err((vec![".metadata".to_owned(), format!(".{key}")], "is not a text".to_owned()));
+            return Err((vec![".metadata".to_owned(), format!(".{key}")], Wrong::NotAText));
         }
     }
     let generated = metadata.get("generateName").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
     if meta::name(object).is_none() && !generated {
-        return Err((vec![".metadata".to_owned(), ".name".to_owned()], "is missing".to_owned()));
+        return Err((vec![".metadata".to_owned(), ".name".to_owned()], Wrong::Missing));
     }
     Ok(())
 }
 
 /// Conditions by type, the last of each; with what is wrong and which one.
-pub(crate) fn conditions(list: Vec<Value>) -> Result<Vec<Value>, (usize, String)> {
+pub(crate) fn conditions(list: Vec<Value>) -> Result<Vec<Value>, (usize, Wrong)> {
     let mut by_type: Vec<(String, Value)> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for (at, condition) in list.into_iter().enumerate() {
-        let fault = |what: &str| (at, what.to_owned());
-        let Value::Object(mut fields) = condition else { return Err(fault("is not an object")) };
+        let Value::Object(mut fields) = condition else { return Err((at, Wrong::NotAnObject)) };
         let Some(kind) =
             fields.get("type").and_then(Value::as_str).filter(|t| !t.is_empty()).map(str::to_owned)
         else {
-            return Err(fault("has no type"));
+            return Err((at, Wrong::NoType));
         };
         match fields.get("status") {
             Some(Value::Bool(true)) => drop(fields.insert("status".to_owned(), "True".into())),
             Some(Value::Bool(false)) => drop(fields.insert("status".to_owned(), "False".into())),
             Some(Value::String(text)) if matches!(text.as_str(), "True" | "False" | "Unknown") => {}
-            _ => return Err((at, format!("of type {kind} has no status of True, False or Unknown"))),
+            _ => return Err((at, Wrong::NoStatus { kind })),
         }
         if fields.get("reason").and_then(Value::as_str).is_none_or(str::is_empty) {
             fields.insert("reason".to_owned(), kind.clone().into());
@@ -79,7 +126,7 @@ pub(crate) fn conditions(list: Vec<Value>) -> Result<Vec<Value>, (usize, String)
 }
 
 /// An event: type, reason, message.
-pub(crate) fn event(event: &Value) -> Result<RequestedEvent, String> {
+pub(crate) fn event(event: &Value) -> Result<RequestedEvent, Wrong> {
     let text = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let event_wanted = RequestedEvent {
         kind: if event.get("type").is_none() { "Normal".to_owned() } else { text("type") },
@@ -87,27 +134,25 @@ pub(crate) fn event(event: &Value) -> Result<RequestedEvent, String> {
         message: text("message"),
     };
     if !matches!(event_wanted.kind.as_str(), "Normal" | "Warning") {
-        return Err("has a type that is neither Normal nor Warning".to_owned());
+        return Err(Wrong::EventType);
     }
     if event_wanted.reason.is_empty() {
-        return Err("has no reason".to_owned());
+        return Err(Wrong::NoReason);
     }
     Ok(event_wanted)
 }
 
 /// A time: seconds as a number, or a text such as `30s` or `1h30m`. Zero and less mean none.
-pub(crate) fn after(value: &Value) -> Result<Option<Duration>, String> {
+pub(crate) fn after(value: &Value) -> Result<Option<Duration>, Wrong> {
     let seconds = match value {
         Value::Number(number) => number.as_f64().unwrap_or(f64::NAN),
-        Value::String(text) => {
-            seconds(text).ok_or_else(|| format!("is \"{text}\", not a time such as \"30s\" or \"1h30m\""))?
-        }
-        _ => return Err("is neither seconds nor a text such as \"30s\"".to_owned()),
+        Value::String(text) => seconds(text).ok_or_else(|| Wrong::NotATime { text: text.clone() })?,
+        _ => return Err(Wrong::NeitherSecondsNorText),
     };
     if seconds <= 0.0 {
         return Ok(None);
     }
-    Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| "is longer than time goes".to_owned())
+    Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| Wrong::TooLong)
 }
 
 fn seconds(text: &str) -> Option<f64> {

@@ -8,6 +8,7 @@ use crate::diagnostic::Diagnostic;
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -302,35 +303,83 @@ pub trait Host: Send + Sync {
     /// One object, `None` where there is none.
     ///
     /// # Errors
-    /// In words for the author, such as an unknown kind or a refusal.
-    fn get(&self, read: &Read) -> Result<Option<Arc<Value>>, String>;
+    /// Such as a kind that is not served, or a refusal of the API server.
+    fn get(&self, read: &Read) -> Result<Option<Arc<Value>>, HostError>;
 
     /// All objects that the read picks, by namespace and name.
     ///
     /// # Errors
     /// As for `get`.
-    fn list(&self, read: &Read) -> Result<Vec<Arc<Value>>, String>;
+    fn list(&self, read: &Read) -> Result<Vec<Arc<Value>>, HostError>;
 
     /// Resolves a kind written without its version or group, such as `Pod` or `apps/Deployment`.
     ///
     /// # Errors
     /// Where no such kind is served, with the nearest ones.
-    fn kind(&self, text: &str) -> Result<Gvk, String>;
+    fn kind(&self, text: &str) -> Result<Gvk, HostError>;
 
     /// An HTTP request to an allowed host.
     ///
     /// # Errors
     /// Where the host is not allowed, or no answer came.
-    fn fetch(&self, request: &Fetch) -> Result<Fetched, String>;
+    fn fetch(&self, request: &Fetch) -> Result<Fetched, HostError>;
 
     /// Runs an allowed program.
     ///
     /// # Errors
     /// Where the program is not allowed, or did not start.
-    fn exec(&self, command: &Exec) -> Result<Executed, String>;
+    fn exec(&self, command: &Exec) -> Result<Executed, HostError>;
 
     /// A line for the log of this pass. `level` is one of debug, info, warn, error.
     fn log(&self, level: &str, message: &str);
+}
+
+/// Why a host does not do what a reconciler asks for, in words for the author.
+#[derive(Debug)]
+pub struct HostError {
+    kind: HostErrorKind,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+/// The sort of a host's error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HostErrorKind {
+    /// What is asked for makes no sense, such as an address that names no host.
+    Invalid,
+    /// No such kind is served.
+    NotServed,
+    /// It is not allowed, or not done in a trial run.
+    NotAllowed,
+    /// The time of the call is over.
+    TimeIsOver,
+    /// It was tried and failed; the source says why.
+    Failed,
+}
+
+impl HostError {
+    /// An error that says what its source says.
+    pub fn new(kind: HostErrorKind, source: impl Into<Box<dyn Error + Send + Sync>>) -> HostError {
+        HostError { kind, source: source.into() }
+    }
+
+    /// The sort of the error.
+    pub fn kind(&self) -> HostErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+/// Its text is the source's, so that its own source is the source of that.
+impl Error for HostError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.source()
+    }
 }
 
 /// An HTTP request.

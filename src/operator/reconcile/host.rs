@@ -9,9 +9,10 @@ use crate::sources::Allow;
 use crate::tap::Recorder;
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_object::selector::LabelSelector;
-use opdev_types::contract::{Exec, Executed, Fetch, Fetched, Host, Read};
+use opdev_types::contract::{Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Read};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,72 @@ use tokio::runtime::Handle;
 const MOST_LINES: usize = 1000;
 /// How many objects read are searched for secrets.
 const MOST_OBJECTS: usize = 1000;
+
+/// Why an object is not read.
+#[derive(Debug)]
+enum ReadError {
+    /// The pass has no time left.
+    TimeIsOver,
+    /// The API server has not answered before the time was over.
+    NoAnswer,
+    /// The call has failed.
+    Api(ApiError),
+    /// The kind of the object cannot be looked up.
+    Kind(ApiError),
+    /// One object is asked for without its name.
+    NoName,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::TimeIsOver => f.write_str("the time of this pass is over"),
+            ReadError::NoAnswer => f.write_str("the API server did not answer in time"),
+            ReadError::Api(error) => error.fmt(f),
+            // A script shows it in one line.
+            ReadError::Kind(error) => f.write_str(&error.to_string().replace('\n', "; ")),
+            ReadError::NoName => f.write_str("get needs a name"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ReadError::Api(error) | ReadError::Kind(error) => Some(error),
+            ReadError::TimeIsOver | ReadError::NoAnswer | ReadError::NoName => None,
+        }
+    }
+}
+
+impl From<ReadError> for HostError {
+    fn from(error: ReadError) -> HostError {
+        let kind = match &error {
+            ReadError::TimeIsOver | ReadError::NoAnswer => HostErrorKind::TimeIsOver,
+            ReadError::Api(ApiError::NotServed(_)) | ReadError::Kind(ApiError::NotServed(_)) => {
+                HostErrorKind::NotServed
+            }
+            ReadError::Api(_) | ReadError::Kind(_) => HostErrorKind::Failed,
+            ReadError::NoName => HostErrorKind::Invalid,
+        };
+        HostError::new(kind, error)
+    }
+}
+
+/// A trial run does nothing that can have an effect.
+#[derive(Clone, Debug)]
+pub(super) struct NotInTrial {
+    /// What was to be done, such as `exec helm`.
+    what: String,
+}
+
+impl fmt::Display for NotInTrial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not done in a trial run", self.what)
+    }
+}
+
+impl std::error::Error for NotInTrial {}
 
 /// The outside of one call.
 pub(super) struct Outside {
@@ -48,7 +115,7 @@ pub(super) struct Heard {
     /// Objects that were read, to be searched for secrets.
     pub(super) objects: Vec<Arc<Value>>,
     /// Why a shadow run says nothing: it would have had to do something.
-    pub(super) refused: Option<String>,
+    pub(super) refused: Option<NotInTrial>,
 }
 
 impl Outside {
@@ -85,20 +152,20 @@ impl Outside {
     }
 
     /// How long the call has left.
-    fn left(&self) -> Result<Duration, String> {
+    fn left(&self) -> Result<Duration, ReadError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if self.ended.load(Ordering::Relaxed) || left.is_zero() {
-            return Err("the time of this pass is over".to_owned());
+            return Err(ReadError::TimeIsOver);
         }
         Ok(left)
     }
 
-    fn wait<T>(&self, work: impl Future<Output = Result<T, ApiError>>) -> Result<T, String> {
+    fn wait<T>(&self, work: impl Future<Output = Result<T, ApiError>>) -> Result<T, ReadError> {
         let left = self.left()?;
         let timed = async {
             match tokio::time::timeout(left, work).await {
-                Ok(answer) => answer.map_err(|error| error.to_string()),
-                Err(_) => Err("the API server did not answer in time".to_owned()),
+                Ok(answer) => answer.map_err(ReadError::Api),
+                Err(_) => Err(ReadError::NoAnswer),
             }
         };
         match &self.recorder {
@@ -109,15 +176,18 @@ impl Outside {
 
     /// The resource, and the read as it is watched: of a cluster-scoped kind without a namespace, of one object of a
     /// namespaced kind with one.
-    fn resolve(&self, read: &Read) -> Result<(Arc<Resource>, Read), String> {
-        let found = self.wait(self.api.resource(&read.gvk)).map_err(|why| why.replace('\n', "; "));
+    fn resolve(&self, read: &Read) -> Result<(Arc<Resource>, Read), ReadError> {
+        let found = self.wait(self.api.resource(&read.gvk));
         let mut read = read.clone();
         let resource = match found {
             Ok(resource) => resource,
             Err(why) => {
                 // A kind that comes later wakes the pass, too.
                 self.lock().reads.insert(read);
-                return Err(why);
+                return Err(match why {
+                    ReadError::Api(error) => ReadError::Kind(error),
+                    other => other,
+                });
             }
         };
         if !resource.namespaced {
@@ -152,21 +222,21 @@ impl Outside {
         }
     }
 
-    fn effect(&self, what: &str) -> Result<Duration, String> {
+    fn effect(&self, what: String) -> Result<Duration, HostError> {
         let left = self.left()?;
         if self.shadow {
-            let why = format!("{what} is not done in a trial run");
+            let why = NotInTrial { what };
             self.lock().refused.get_or_insert_with(|| why.clone());
-            return Err(why);
+            return Err(HostError::new(HostErrorKind::NotAllowed, why));
         }
         Ok(left)
     }
 }
 
 impl Host for Outside {
-    fn get(&self, read: &Read) -> Result<Option<Arc<Value>>, String> {
+    fn get(&self, read: &Read) -> Result<Option<Arc<Value>>, HostError> {
         let (resource, read) = self.resolve(read)?;
-        let Some(name) = read.name.clone() else { return Err("get needs a name".to_owned()) };
+        let Some(name) = read.name.clone() else { return Err(ReadError::NoName.into()) };
         let follow = self.hub.follow_of(&read.gvk, read.namespace.as_deref());
         let key = ObjectKey {
             group: read.gvk.group.clone(),
@@ -185,8 +255,9 @@ impl Host for Outside {
         Ok(found)
     }
 
-    fn list(&self, read: &Read) -> Result<Vec<Arc<Value>>, String> {
-        let selector = LabelSelector::parse(&read.selector).map_err(|error| error.to_string())?;
+    fn list(&self, read: &Read) -> Result<Vec<Arc<Value>>, HostError> {
+        let selector = LabelSelector::parse(&read.selector);
+        let selector = selector.map_err(|error| HostError::new(HostErrorKind::Invalid, error))?;
         let (resource, read) = self.resolve(read)?;
         let follow = self.hub.follow_of(&read.gvk, read.namespace.as_deref());
         let inside =
@@ -215,21 +286,21 @@ impl Host for Outside {
         Ok(found)
     }
 
-    fn kind(&self, text: &str) -> Result<Gvk, String> {
+    fn kind(&self, text: &str) -> Result<Gvk, HostError> {
         let served = self.wait(self.api.discovery.served())?;
-        served.kind(text)
+        served.kind(text).map_err(|error| HostError::new(HostErrorKind::NotServed, error))
     }
 
-    fn fetch(&self, request: &Fetch) -> Result<Fetched, String> {
+    fn fetch(&self, request: &Fetch) -> Result<Fetched, HostError> {
         let host = outside::host_of(&request.url)?;
         let safe = matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "");
-        let left = if safe { self.left()? } else { self.effect(&format!("{} {host}", request.method))? };
-        outside::fetch(request, &self.allow, left, self.recorder.as_deref())
+        let left = if safe { self.left()? } else { self.effect(format!("{} {host}", request.method))? };
+        Ok(outside::fetch(request, &self.allow, left, self.recorder.as_deref())?)
     }
 
-    fn exec(&self, command: &Exec) -> Result<Executed, String> {
-        let left = self.effect(&format!("exec {}", command.program))?;
-        outside::exec(command, &self.allow, left, self.recorder.as_deref())
+    fn exec(&self, command: &Exec) -> Result<Executed, HostError> {
+        let left = self.effect(format!("exec {}", command.program))?;
+        Ok(outside::exec(command, &self.allow, left, self.recorder.as_deref())?)
     }
 
     fn log(&self, level: &str, message: &str) {

@@ -25,6 +25,7 @@ mod memory;
 mod objects;
 mod options;
 mod outside;
+mod outside_error;
 mod overlay;
 mod parent;
 mod pass;

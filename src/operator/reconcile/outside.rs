@@ -1,12 +1,14 @@
 //! `fetch` and `exec` of programs: what `opdev.yaml` allows, for as long as the pass has time, with bounded answers.
 //! Recorded as calls of the pass, without query, headers, arguments and bodies: those may hold secrets.
 
+use super::outside_error::{ExecError, FetchError, RunError};
 use crate::event::Call;
 use crate::sources::Allow;
 use crate::tap::Recorder;
 use opdev_types::contract::{Exec, Executed, Fetch, Fetched};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -23,27 +25,25 @@ pub(super) fn fetch(
     allow: &Allow,
     left: Duration,
     recorder: Option<&Recorder>,
-) -> Result<Fetched, String> {
+) -> Result<Fetched, FetchError> {
     let host = host_of(&request.url)?;
     if !allow.hosts.iter().any(|pattern| matches(pattern, &host, &request.url)) {
         if allow.refused.iter().any(|pattern| matches(pattern, &host, &request.url)) {
-            return Err(format!("fetch: {host}: {NOT_TRUSTED}"));
+            return Err(FetchError::NotTrusted { host });
         }
-        return Err(format!(
-            "fetch: {host} is not allowed; add it to `allow.hosts` in opdev.yaml if the reconciler may reach it"
-        ));
+        return Err(FetchError::NotAllowed { host });
     }
     let noted = Noted::begin(recorder, "fetch", &host, address(&request.url));
     let answer = send(request, left);
     let (status, reason) = match &answer {
         Ok(answer) => (answer.status, None),
-        Err(why) => (0, Some(why.clone())),
+        Err(why) => (0, Some(why.to_string())),
     };
     noted.end(status, reason);
-    answer.map_err(|why| format!("fetch: {host}: {why}"))
+    answer.map_err(|source| FetchError::Failed { host, source })
 }
 
-fn send(request: &Fetch, left: Duration) -> Result<Fetched, String> {
+fn send(request: &Fetch, left: Duration) -> Result<Fetched, Box<dyn Error + Send + Sync>> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(left))
         .max_redirects(0)
@@ -57,12 +57,11 @@ fn send(request: &Fetch, left: Duration) -> Result<Fetched, String> {
         built = built.header(name, value);
     }
     let sent = match &request.body {
-        Some(body) => agent.run(built.body(body.clone()).map_err(|error| error.to_string())?),
-        None => agent.run(built.body(()).map_err(|error| error.to_string())?),
+        Some(body) => agent.run(built.body(body.clone())?),
+        None => agent.run(built.body(())?),
     };
-    let mut answer = sent.map_err(|error| error.to_string())?;
-    let body =
-        answer.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(|error| error.to_string())?;
+    let mut answer = sent?;
+    let body = answer.body_mut().with_config().limit(LARGEST).read_to_vec()?;
     let headers = answer.headers().iter().map(|(name, value)| {
         (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
     });
@@ -74,14 +73,15 @@ fn send(request: &Fetch, left: Duration) -> Result<Fetched, String> {
 }
 
 /// Host and port of an address, as the allow list names them: the port only where it is written.
-pub(super) fn host_of(url: &str) -> Result<String, String> {
-    let parsed: http::Uri = url.parse().map_err(|error| format!("fetch: {url:?} is no address: {error}"))?;
+pub(super) fn host_of(url: &str) -> Result<String, FetchError> {
+    let own = || url.to_owned();
+    let parsed: http::Uri = url.parse().map_err(|source| FetchError::NoAddress { url: own(), source })?;
     if !matches!(parsed.scheme_str(), Some("http" | "https")) {
-        return Err(format!("fetch: {url:?} must begin with http:// or https://"));
+        return Err(FetchError::Scheme { url: own() });
     }
-    let authority = parsed.authority().ok_or_else(|| format!("fetch: {url:?} names no host"))?;
+    let authority = parsed.authority().ok_or_else(|| FetchError::NoHost { url: own() })?;
     if authority.as_str().contains('@') {
-        return Err("fetch: an address must not carry a user or a password; use a header".to_owned());
+        return Err(FetchError::Credentials);
     }
     Ok(authority.as_str().to_ascii_lowercase())
 }
@@ -114,47 +114,43 @@ fn address(url: &str) -> String {
     url.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
-/// Why what the project's files allow is not done.
-const NOT_TRUSTED: &str = "opdev.yaml allows it, but you have not allowed this project to; press R to be asked again, or \
-                           run `opdev trust` and save a file";
-
 /// Runs an allowed program, never through a shell, with a small environment.
 pub(super) fn exec(
     command: &Exec,
     allow: &Allow,
     left: Duration,
     recorder: Option<&Recorder>,
-) -> Result<Executed, String> {
+) -> Result<Executed, ExecError> {
     let program = &command.program;
     if !allow.programs.contains(program) {
-        if allow.refused.contains(program) {
-            return Err(format!("exec: {program}: {NOT_TRUSTED}"));
-        }
-        return Err(format!(
-            "exec: {program} is not allowed; add it to `allow.programs` in opdev.yaml if the reconciler may run it"
-        ));
+        let program = program.clone();
+        return Err(if allow.refused.contains(&program) {
+            ExecError::NotTrusted { program }
+        } else {
+            ExecError::NotAllowed { program }
+        });
     }
     let noted = Noted::begin(recorder, "exec", program, program.clone());
     let ended = run(command, left);
     let (status, reason) = match &ended {
         Ok(done) if done.code == 0 => (200, None),
         Ok(done) => (500, Some(format!("exit code {}", done.code))),
-        Err(why) => (0, Some(why.clone())),
+        Err(why) => (0, Some(why.to_string())),
     };
     noted.end(status, reason);
-    ended.map_err(|why| format!("exec: {program}: {why}"))
+    ended.map_err(|source| ExecError::Failed { program: program.clone(), source })
 }
 
 /// How long the output of a program that has ended may take to close: one that left its group may hold it for ever.
 const CLOSING: Duration = Duration::from_secs(2);
 
-fn run(command: &Exec, left: Duration) -> Result<Executed, String> {
-    let mut child = spawn(command).map_err(|error| error.to_string())?;
+fn run(command: &Exec, left: Duration) -> Result<Executed, RunError> {
+    let mut child = spawn(command)?;
     // Whatever it has started goes with it, also where reading fails below.
     let group = Group::of(&child);
     let input = child.stdin.take().zip(command.input.clone());
     let outputs = child.stdout.take().zip(child.stderr.take());
-    let Some((stdout, stderr)) = outputs else { return Err("its output cannot be read".to_owned()) };
+    let Some((stdout, stderr)) = outputs else { return Err(RunError::NoOutput) };
     // A thread each: a full pipe must not stop the others.
     std::thread::spawn(move || {
         if let Some((mut pipe, text)) = input {
@@ -175,11 +171,7 @@ fn run(command: &Exec, left: Duration) -> Result<Executed, String> {
     };
     let (stdout, stderr) = (read(Box::new(stdout)), read(Box::new(stderr)));
     let status = wait(&mut child, &group, left)?;
-    let text = |whole: Receiver<String>| {
-        whole
-            .recv_timeout(CLOSING)
-            .map_err(|_| "a process that it has left behind keeps its output open".to_owned())
-    };
+    let text = |whole: Receiver<String>| whole.recv_timeout(CLOSING).map_err(|_| RunError::LeftBehind);
     Ok(Executed { code: status.code().unwrap_or(-1), stdout: text(stdout)?, stderr: text(stderr)? })
 }
 
@@ -249,28 +241,25 @@ fn has_ended(group: &Group) -> std::io::Result<bool> {
 }
 
 /// There is no wait with a time limit for processes: short steps, for the program's thread has nothing else to do.
-fn wait(child: &mut Child, group: &Group, left: Duration) -> Result<std::process::ExitStatus, String> {
+fn wait(child: &mut Child, group: &Group, left: Duration) -> Result<std::process::ExitStatus, RunError> {
     let deadline = Instant::now() + left;
     let mut step = Duration::from_millis(1);
     loop {
         match has_ended(group) {
             Ok(true) => {
                 group.kill();
-                return child.wait().map_err(|error| error.to_string());
+                return Ok(child.wait()?);
             }
             Ok(false) if Instant::now() >= deadline => {
                 group.kill();
                 let _ = child.wait();
-                return Err(format!(
-                    "ended after {:.1} s: the time of this pass is over",
-                    left.as_secs_f64()
-                ));
+                return Err(RunError::TimeIsOver { after: left });
             }
             Ok(false) => std::thread::sleep(step),
             Err(error) => {
                 group.kill();
                 let _ = child.wait();
-                return Err(error.to_string());
+                return Err(error.into());
             }
         }
         step = (step * 2).min(Duration::from_millis(20));
@@ -336,7 +325,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pid = folder.path().join("pid");
         let script = format!("sh -c 'sleep 1000 & echo $! > {0}; wait' & wait", pid.display());
-        let why = run(&shell(&script), Duration::from_millis(500)).unwrap_err();
+        let why = run(&shell(&script), Duration::from_millis(500)).unwrap_err().to_string();
         assert!(why.contains("the time of this pass is over"), "{why}");
         let pid = std::fs::read_to_string(pid).unwrap();
         assert!(is_gone(pid.trim()), "a grandchild goes on after the time is over");
@@ -345,7 +334,7 @@ mod tests {
     #[test]
     fn who_leaves_the_group_does_not_hold_the_pass_up() {
         let done = run(&shell("setsid sh -c 'echo $$; exec sleep 30' & sleep 0.2"), Duration::from_secs(20));
-        assert!(done.unwrap_err().contains("left behind"));
+        assert!(done.unwrap_err().to_string().contains("left behind"));
     }
 
     fn allow(hosts: &[&str], programs: &[&str]) -> Allow {
@@ -372,7 +361,7 @@ mod tests {
             Duration::from_secs(1),
             None,
         );
-        assert!(error.unwrap_err().contains("`allow.hosts` in opdev.yaml"));
+        assert!(error.unwrap_err().to_string().contains("`allow.hosts` in opdev.yaml"));
     }
 
     #[test]
@@ -411,7 +400,8 @@ mod tests {
         };
         assert_eq!(run("cat", &[], Some("$HOME"), 10_000).unwrap().stdout, "$HOME");
         assert_eq!(run("sh", &["-c", "echo no >&2; exit 3"], None, 10_000).unwrap().code, 3);
-        assert!(run("sleep", &["60"], None, 50).unwrap_err().contains("the time of this pass is over"));
-        assert!(run("rm", &[], None, 10).unwrap_err().contains("not allowed"));
+        let refused = |why: Result<Executed, ExecError>| why.unwrap_err().to_string();
+        assert!(refused(run("sleep", &["60"], None, 50)).contains("the time of this pass is over"));
+        assert!(refused(run("rm", &[], None, 10)).contains("not allowed"));
     }
 }

@@ -141,7 +141,7 @@ async fn one(trial: &Trial, renders: &Arc<Renders>, object: &Arc<Value>, deadlin
         }
         Reconciler::Type(typed) => {
             let tried = shadow::one(job, Arc::clone(typed), (resource, object), trial.ask).await;
-            tried.unwrap_or_else(|why| Tried::Skipped(reference, why))
+            tried.unwrap_or_else(|why| Tried::Skipped(reference, why.to_string()))
         }
     }
 }

@@ -389,7 +389,7 @@ fn shape(mut answer: Map<String, Json>, said: &Json) -> Result<Desired, Fault> {
     desired.conditions.extend(said.get("conditions").and_then(Json::as_array).cloned().unwrap_or_default());
     desired.conditions.extend(listed(&mut answer, "conditions")?);
     desired.conditions = answer_checks::conditions(std::mem::take(&mut desired.conditions))
-        .map_err(|(at, what)| (vec![".conditions".to_owned(), format!("[{at}]")], what))?;
+        .map_err(|(at, what)| (vec![".conditions".to_owned(), format!("[{at}]")], what.to_string()))?;
     let mut events: Vec<Json> = said.get("events").and_then(Json::as_array).cloned().unwrap_or_default();
     let recorded = events.len();
     events.extend(listed(&mut answer, "events")?);
@@ -398,7 +398,8 @@ fn shape(mut answer: Map<String, Json>, said: &Json) -> Result<Desired, Fault> {
         .enumerate()
         .map(|(at, event)| {
             answer_checks::event(&event).map_err(|what| {
-                (vec![".events".to_owned(), format!("[{}]", at.saturating_sub(recorded))], what)
+                let path = vec![".events".to_owned(), format!("[{}]", at.saturating_sub(recorded))];
+                (path, what.to_string())
             })
         })
         .collect::<Result<Vec<RequestedEvent>, Fault>>()?;
@@ -410,7 +411,8 @@ fn shape(mut answer: Map<String, Json>, said: &Json) -> Result<Desired, Fault> {
     for key in ["requeueAfter", "resyncAfterSeconds"] {
         let after = answer.remove(key).filter(|value| !value.is_null());
         if let Some(after) = after {
-            desired.requeue_after = answer_checks::after(&after).map_err(|what| (vec![part(key)], what))?;
+            desired.requeue_after =
+                answer_checks::after(&after).map_err(|what| (vec![part(key)], what.to_string()))?;
         }
     }
     match answer.remove("finalized") {
@@ -462,7 +464,7 @@ fn sort(item: Json, key: &str, desired: &mut Desired) -> Result<(), Fault> {
         "patches" => Err(here("is not what patch() makes; write patch(object, fields)")),
         "releases" => Err(here("is not what release() makes; write release({ name, chart, values })")),
         _ => {
-            answer_checks::child(&item)?;
+            answer_checks::child(&item).map_err(|(path, what)| (path, what.to_string()))?;
             desired.children.push(item);
             Ok(())
         }

@@ -6,7 +6,8 @@ use super::code::Code;
 use super::machine::{Declared, Machine};
 use super::trace;
 use crate::contract::{
-    ChartAnswer, ChartQuestion, Desired, Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read,
+    ChartAnswer, ChartQuestion, Desired, Exec, Executed, Fetch, Fetched, Host, HostError, Limits, Observed,
+    Read,
 };
 use crate::diagnostic::Diagnostic;
 use crate::time;
@@ -282,12 +283,13 @@ fn answer_of(host: Option<&dyn Host>, question: Ask) -> Reply {
             }
         };
     };
+    let refused = |error: HostError| Reply::Refused(error.to_string());
     match question {
-        Ask::Get(read) => host.get(&read).map_or_else(Reply::Refused, Reply::Object),
-        Ask::List(read) => host.list(&read).map_or_else(Reply::Refused, Reply::Objects),
-        Ask::Kind(text) => host.kind(&text).map_or_else(Reply::Refused, Reply::Kind),
-        Ask::Fetch(fetch) => host.fetch(&fetch).map_or_else(Reply::Refused, Reply::Fetched),
-        Ask::Exec(exec) => host.exec(&exec).map_or_else(Reply::Refused, Reply::Executed),
+        Ask::Get(read) => host.get(&read).map_or_else(refused, Reply::Object),
+        Ask::List(read) => host.list(&read).map_or_else(refused, Reply::Objects),
+        Ask::Kind(text) => host.kind(&text).map_or_else(refused, Reply::Kind),
+        Ask::Fetch(fetch) => host.fetch(&fetch).map_or_else(refused, Reply::Fetched),
+        Ask::Exec(exec) => host.exec(&exec).map_or_else(refused, Reply::Executed),
         Ask::Log(level, line) => {
             host.log(&level, &line);
             Reply::Logged

@@ -4,7 +4,9 @@ mod features;
 mod hostile;
 mod operators;
 
-use crate::contract::{Desired, Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Program, Read};
+use crate::contract::{
+    Desired, Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Limits, Observed, Program, Read,
+};
 use crate::diagnostic::Diagnostic;
 use crate::program;
 use opdev_object::meta::Gvk;
@@ -24,9 +26,9 @@ pub(crate) struct Fake {
 }
 
 impl Host for Fake {
-    fn get(&self, read: &Read) -> Result<Option<Arc<Value>>, String> {
+    fn get(&self, read: &Read) -> Result<Option<Arc<Value>>, HostError> {
         if read.gvk.kind == "Secret" {
-            return Err("secrets are not to be read".to_owned());
+            return Err(HostError::new(HostErrorKind::Failed, "secrets are not to be read"));
         }
         Ok(self
             .list(read)?
@@ -34,8 +36,9 @@ impl Host for Fake {
             .find(|object| object["metadata"]["name"].as_str() == read.name.as_deref()))
     }
 
-    fn list(&self, read: &Read) -> Result<Vec<Arc<Value>>, String> {
-        let selector = LabelSelector::parse(&read.selector).map_err(|error| error.to_string())?;
+    fn list(&self, read: &Read) -> Result<Vec<Arc<Value>>, HostError> {
+        let selector = LabelSelector::parse(&read.selector);
+        let selector = selector.map_err(|error| HostError::new(HostErrorKind::Invalid, error))?;
         let fits = |object: &&Value| {
             Gvk::of(object).as_ref() == Some(&read.gvk)
                 && read.namespace.as_deref().is_none_or(|ns| object["metadata"]["namespace"] == ns)
@@ -44,23 +47,23 @@ impl Host for Fake {
         Ok(self.objects.iter().filter(fits).cloned().map(Arc::new).collect())
     }
 
-    fn kind(&self, text: &str) -> Result<Gvk, String> {
+    fn kind(&self, text: &str) -> Result<Gvk, HostError> {
         if text == "ArmadaChart" {
             return Ok(Gvk::new("armada.airshipit.org", "v1alpha1", "ArmadaChart"));
         }
-        Err(format!("no kind {text} is served"))
+        Err(HostError::new(HostErrorKind::NotServed, format!("no kind {text} is served")))
     }
 
-    fn fetch(&self, request: &Fetch) -> Result<Fetched, String> {
+    fn fetch(&self, request: &Fetch) -> Result<Fetched, HostError> {
         self.fetches.lock().unwrap().push(request.clone());
         if request.url.contains("denied") {
-            return Err("the host denied.example is not allowed".to_owned());
+            return Err(HostError::new(HostErrorKind::NotAllowed, "the host denied.example is not allowed"));
         }
         let headers = BTreeMap::from([("Content-Type".to_owned(), "application/json".to_owned())]);
         Ok(Fetched { status: 200, headers, body: r#"{"version":"1.2.3"}"#.to_owned() })
     }
 
-    fn exec(&self, command: &Exec) -> Result<Executed, String> {
+    fn exec(&self, command: &Exec) -> Result<Executed, HostError> {
         self.execs.lock().unwrap().push(command.clone());
         Ok(Executed { code: 0, stdout: command.arguments.join("+"), stderr: String::new() })
     }

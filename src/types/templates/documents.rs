@@ -70,18 +70,17 @@ impl Document<'_> {
             "Conditions" if ours => {
                 let list = self.list(&mut fields, "conditions")?;
                 answer_checks::conditions(list.clone()).map_err(|(at, what)| {
-                    self.fault(&[".conditions".to_owned(), format!("[{at}]")], &what)
+                    self.fault(&[".conditions".to_owned(), format!("[{at}]")], &what.to_string())
                 })?;
                 desired.conditions.extend(list);
                 Ok(())
             }
             "Events" if ours => {
                 for (at, event) in self.list(&mut fields, "events")?.iter().enumerate() {
-                    let event_wanted = answer_checks::event(event);
-                    desired.events.push(
-                        event_wanted
-                            .map_err(|what| self.fault(&[".events".to_owned(), format!("[{at}]")], &what))?,
-                    );
+                    let event_wanted = answer_checks::event(event).map_err(|what| {
+                        self.fault(&[".events".to_owned(), format!("[{at}]")], &what.to_string())
+                    });
+                    desired.events.push(event_wanted?);
                 }
                 Ok(())
             }
@@ -156,7 +155,7 @@ impl Document<'_> {
 
     fn child(&self, fields: Map<String, Value>, desired: &mut Desired) -> Step<()> {
         let mut object = Value::Object(fields);
-        answer_checks::child(&object).map_err(|(path, what)| self.fault(&path, &what))?;
+        answer_checks::child(&object).map_err(|(path, what)| self.fault(&path, &what.to_string()))?;
         let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
         let patch = annotations.and_then(|annotations| annotations.remove(PATCH));
         let Some(patch) = patch else {

@@ -146,7 +146,7 @@ impl Templates {
         }
         surroundings.finish(observed, &mut desired).map_err(|what| {
             Box::new(Diagnostic::error(
-                what,
+                what.to_string(),
                 self.files.keys().next().map(|file| Place { file: file.clone(), line: 1, column: 1 }),
             ))
         })?;

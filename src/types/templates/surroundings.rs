@@ -2,7 +2,8 @@
 //! and `select`. Clock and chance come from the pass, so that the same input renders the same text.
 
 use super::short_names;
-use crate::contract::{Desired, Host, Observed, Read};
+use crate::answer_checks::Wrong;
+use crate::contract::{Desired, Host, HostError, Observed, Read};
 use crate::{answer_checks, kinds, readiness};
 use opdev_helm::template::{Environment, FuncError, Function, Map, Signature, Ty, Value};
 use opdev_object::meta::{self, Gvk};
@@ -10,6 +11,7 @@ use opdev_object::selector::LabelSelector;
 use serde_json::{Value as Json, json};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// How many different objects and lists one call may read.
 const MOST_READS: usize = 10_000;
@@ -37,6 +39,32 @@ pub(super) struct Surroundings<'h> {
     reads: RefCell<BTreeSet<Read>>,
     said: RefCell<Desired>,
     finalized: Cell<Option<bool>>,
+}
+
+/// A condition that was said with a function and cannot be set.
+#[derive(Debug)]
+pub(super) struct ConditionError {
+    /// Its place among all conditions, counted from 1.
+    at: usize,
+    what: Wrong,
+}
+
+impl fmt::Display for ConditionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "condition {} {}", self.at, self.what)
+    }
+}
+
+impl std::error::Error for ConditionError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.what)
+    }
+}
+
+impl From<HostError> for FuncError {
+    fn from(error: HostError) -> FuncError {
+        FuncError::new(error.to_string())
+    }
 }
 
 /// The data of all templates: `self`, `owned`, `children`, `releases`, `finalizing`, `now`.
@@ -90,14 +118,14 @@ impl<'h> Surroundings<'h> {
     }
 
     /// Adds what was said with functions to what documents say.
-    pub(super) fn finish(self, observed: &Observed, desired: &mut Desired) -> Result<(), String> {
+    pub(super) fn finish(self, observed: &Observed, desired: &mut Desired) -> Result<(), ConditionError> {
         let said = self.said.into_inner();
         desired.waiting = said.waiting;
         desired.requeue_after = said.requeue_after;
         desired.events.extend(said.events);
         let all = [said.conditions, std::mem::take(&mut desired.conditions)].concat();
         desired.conditions =
-            answer_checks::conditions(all).map_err(|(at, what)| format!("condition {} {what}", at + 1))?;
+            answer_checks::conditions(all).map_err(|(at, what)| ConditionError { at: at + 1, what })?;
         desired.reads = self.reads.into_inner().into_iter().collect();
         if observed.finalizing {
             let nothing_left = desired.children.is_empty() && desired.waiting.is_none();
@@ -106,16 +134,16 @@ impl<'h> Surroundings<'h> {
         Ok(())
     }
 
-    fn note(&self, read: &Read) -> Result<(), String> {
+    fn note(&self, read: &Read) -> Result<(), FuncError> {
         let mut reads = self.reads.borrow_mut();
         if reads.len() >= MOST_READS && !reads.contains(read) {
-            return Err(format!("more than {MOST_READS} different reads in one call"));
+            return Err(FuncError::new(format!("more than {MOST_READS} different reads in one call")));
         }
         reads.insert(read.clone());
         Ok(())
     }
 
-    fn find(&self, read: &Read) -> Result<Json, String> {
+    fn find(&self, read: &Read) -> Result<Json, FuncError> {
         self.note(read)?;
         if read.name.is_some() {
             return Ok(self.host.get(read)?.map_or(Json::Null, |object| (*object).clone()));
@@ -125,7 +153,7 @@ impl<'h> Surroundings<'h> {
     }
 
     /// `select KIND [SELECTOR [NAMESPACE]]`.
-    fn select(&self, arguments: &[Value]) -> Result<Value, String> {
+    fn select(&self, arguments: &[Value]) -> Result<Value, FuncError> {
         let text = |at: usize| arguments.get(at).and_then(Value::as_str).map(|text| text.text().into_owned());
         let kind = text(0).unwrap_or_default();
         let gvk = kinds::parse(&kind).map_or_else(|| self.host.kind(&kind), Ok)?;
@@ -135,11 +163,10 @@ impl<'h> Surroundings<'h> {
                 let json = Value::Map(map.clone()).to_json();
                 let structured = json.get("matchLabels").is_some() || json.get("matchExpressions").is_some();
                 let json = if structured { json } else { json!({"matchLabels": json}) };
-                LabelSelector::from_json(&json).map_err(|error| error.to_string())?
+                LabelSelector::from_json(&json).map_err(|error| FuncError::new(error.to_string()))?
             }
-            Some(_) => {
-                LabelSelector::parse(&text(1).unwrap_or_default()).map_err(|error| error.to_string())?
-            }
+            Some(_) => LabelSelector::parse(&text(1).unwrap_or_default())
+                .map_err(|error| FuncError::new(error.to_string()))?,
         };
         let namespace = text(2).or_else(|| self.namespace.clone());
         let namespace = namespace.filter(|ns| ns != "*" && kinds::namespaced(&gvk) != Some(false));
@@ -147,7 +174,7 @@ impl<'h> Surroundings<'h> {
         Ok(Value::from_json(&found))
     }
 
-    fn said(&self, name: &str, arguments: &[Value]) -> Result<Value, String> {
+    fn said(&self, name: &str, arguments: &[Value]) -> Result<Value, FuncError> {
         let text =
             |at: usize| arguments[at].as_str().map(|text| text.text().into_owned()).unwrap_or_default();
         let mut said = self.said.borrow_mut();
@@ -157,7 +184,8 @@ impl<'h> Surroundings<'h> {
                 said.waiting.get_or_insert(text(0));
             }
             "requeue" => {
-                let after = answer_checks::after(&arguments[0].to_json())?;
+                let after = answer_checks::after(&arguments[0].to_json());
+                let after = after.map_err(|what| FuncError::new(what.to_string()))?;
                 said.requeue_after = match (said.requeue_after, after) {
                     (Some(old), Some(new)) => Some(old.min(new)),
                     (old, new) => old.or(new),
@@ -166,7 +194,8 @@ impl<'h> Surroundings<'h> {
             "finalized" => self.finalized.set(Some(arguments[0].truth())),
             "event" => {
                 let event = json!({"type": text(0), "reason": text(1), "message": text(2)});
-                said.events.push(answer_checks::event(&event).map_err(|what| format!("the event {what}"))?);
+                let event = answer_checks::event(&event);
+                said.events.push(event.map_err(|what| FuncError::new(format!("the event {what}")))?);
             }
             _ => {
                 let status = arguments[1].to_json();
@@ -179,12 +208,12 @@ impl<'h> Surroundings<'h> {
 }
 
 /// The items of a list, or the values of a map.
-fn items(collection: &Value) -> Result<Vec<Value>, String> {
+fn items(collection: &Value) -> Result<Vec<Value>, FuncError> {
     match collection {
         Value::List(list) => Ok(list.items().to_vec()),
         Value::Map(map) => Ok(map.snapshot().into_iter().map(|(_, value)| value).collect()),
         Value::Nil => Ok(Vec::new()),
-        other => Err(format!("a list or map is wanted, not {}", other.type_name())),
+        other => Err(FuncError::new(format!("a list or map is wanted, not {}", other.type_name()))),
     }
 }
 
@@ -202,7 +231,7 @@ fn equal(a: &Value, b: &Value) -> bool {
     a == b || a.as_f64().is_some_and(|a| Some(a) == b.as_f64())
 }
 
-fn matching(arguments: &[Value]) -> Result<Vec<Value>, String> {
+fn matching(arguments: &[Value]) -> Result<Vec<Value>, FuncError> {
     let path = arguments[1].as_str().map(|text| text.text().into_owned()).unwrap_or_default();
     let fits = |item: &Value| at_path(item, &path).is_some_and(|found| equal(&found, &arguments[2]));
     Ok(items(&arguments[0])?.into_iter().filter(fits).collect())
@@ -242,7 +271,7 @@ impl Environment for Surroundings<'_> {
     }
 
     fn call(&self, name: &str, arguments: &[Value]) -> Result<Value, FuncError> {
-        let done = match name {
+        match name {
             "ready" => Ok(Value::Bool(readiness::ready(&arguments[0].to_json()))),
             "select" => self.select(arguments),
             "where" => matching(arguments).map(Value::list),
@@ -254,7 +283,6 @@ impl Environment for Surroundings<'_> {
                 Value::list(items.iter().filter_map(|item| at_path(item, &path)).collect())
             }),
             _ => self.said(name, arguments),
-        };
-        done.map_err(FuncError::new)
+        }
     }
 }

@@ -174,7 +174,7 @@ async fn a_trial_run_shows_what_would_change_and_changes_nothing() {
     let newer = typed("Web", &["v1/ConfigMap"], |observed, host| {
         if own_name(observed) == "two" {
             let command = opdev_types::contract::Exec { program: "true".to_owned(), ..Default::default() };
-            host.exec(&command).map_err(|why| Box::new(Diagnostic::error(why, None)))?;
+            host.exec(&command).map_err(|why| Box::new(Diagnostic::error(why.to_string(), None)))?;
         }
         let children = vec![config("a", &json!("edited")), config("new", &json!("x"))];
         Ok(Desired { children, status: Some(json!({"maps": 2})), ..Desired::default() })

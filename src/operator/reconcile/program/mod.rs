@@ -100,7 +100,7 @@ impl Pass {
             if !self.watch.picks(&self.parent.object) {
                 return Ok(Verdict::new(Outcome::Unchanged));
             }
-            let words = self.foresee(&program).await.unwrap_or_else(|why| format!("read-only: {why}"));
+            let words = self.foresee(&program).await;
             return Ok(Verdict { waiting: Some(words), ..Verdict::new(Outcome::Waiting) });
         }
         let leaving = meta::deletion_timestamp(&self.parent.object).is_some();

@@ -14,7 +14,7 @@ use crate::operator::reconcile::foresee;
 use crate::operator::reconcile::foretell::{
     Answer, Ask, Foretold, Intent, foretell, foretell_status, removal,
 };
-use crate::operator::reconcile::host::Outside;
+use crate::operator::reconcile::host::{NotInTrial, Outside};
 use crate::operator::reconcile::inject::Owner;
 use crate::operator::reconcile::memory::Job;
 use crate::operator::reconcile::parent::Parent;
@@ -26,11 +26,42 @@ use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_types::contract::{Desired, Observed, Program, ReleaseState};
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::Value;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How much longer than its limit a call is waited for.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Why nothing is known of what a program would do.
+#[derive(Debug)]
+pub(in crate::operator::reconcile) enum NotTried {
+    NoProgram,
+    /// What the program looks at cannot be read.
+    Unread(anyhow::Error),
+    /// The program had to do something that is not done in a trial run.
+    Effect(NotInTrial),
+}
+
+impl fmt::Display for NotTried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotTried::NoProgram => f.write_str("it has no program"),
+            NotTried::Unread(error) => write!(f, "{error:#}"),
+            NotTried::Effect(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NotTried {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            NotTried::NoProgram => None,
+            NotTried::Unread(error) => error.source(),
+            NotTried::Effect(error) => Some(error),
+        }
+    }
+}
 
 /// Tries the program on one object that was read. The error says why nothing is known.
 pub(in crate::operator::reconcile) async fn one(
@@ -38,8 +69,8 @@ pub(in crate::operator::reconcile) async fn one(
     typed: Arc<TypeReconciler>,
     (resource, object): (Arc<Resource>, Value),
     ask: Ask,
-) -> Result<Tried, String> {
-    let Some(program) = typed.program.clone() else { return Err("it has no program".to_owned()) };
+) -> Result<Tried, NotTried> {
+    let Some(program) = typed.program.clone() else { return Err(NotTried::NoProgram) };
     let Job { object: reference, watch, api, settings, cancel, renders, memory, hub, kinds, own_only } = job;
     let owner = Owner {
         gvk: reference.gvk.clone(),
@@ -73,18 +104,19 @@ pub(in crate::operator::reconcile) async fn one(
 
 impl Pass {
     /// The words for what the pass would do where nothing may be written.
-    pub(super) async fn foresee(&mut self, program: &Arc<dyn Program>) -> Result<String, String> {
-        let found = self.trial(program, Ask::Nobody).await?;
-        match found.problem {
-            Some(problem) => Err(problem.message),
-            None => Ok(foresee::words(&found.children)),
-        }
+    pub(super) async fn foresee(&mut self, program: &Arc<dyn Program>) -> String {
+        let why = match self.trial(program, Ask::Nobody).await {
+            Ok(ShadowObject { problem: Some(problem), .. }) => problem.message,
+            Ok(found) => return foresee::words(&found.children),
+            Err(why) => why.to_string(),
+        };
+        format!("read-only: {why}")
     }
 
     /// What the program would do. The error says why nothing is known.
-    async fn trial(&mut self, program: &Arc<dyn Program>, ask: Ask) -> Result<ShadowObject, String> {
-        let releases = self.observe_releases().await.map_err(|error| format!("{error:#}"))?;
-        let children = self.children(Source::Cache).await.map_err(|error| format!("{error:#}"))?;
+    async fn trial(&mut self, program: &Arc<dyn Program>, ask: Ask) -> Result<ShadowObject, NotTried> {
+        let releases = self.observe_releases().await.map_err(NotTried::Unread)?;
+        let children = self.children(Source::Cache).await.map_err(NotTried::Unread)?;
         let leaving = meta::deletion_timestamp(&self.parent.object).is_some();
         let observed = self.observed(children, releases, leaving);
         let desired = match self.try_out(program, observed.clone()).await? {
@@ -153,7 +185,7 @@ impl Pass {
         &mut self,
         program: &Arc<dyn Program>,
         observed: Observed,
-    ) -> Result<Result<Desired, Box<Diagnostic>>, String> {
+    ) -> Result<Result<Desired, Box<Diagnostic>>, NotTried> {
         let namespace = self.owner.namespace.clone();
         let outside = Arc::new(Outside::new(&self.api, &self.hub, &self.typed, namespace, true));
         let (program, host, limits) = (Arc::clone(program), Arc::clone(&outside), self.typed.limits);
@@ -162,7 +194,7 @@ impl Pass {
         let heard = outside.end();
         heard.objects.iter().for_each(|object| self.hide(object));
         if let Some(why) = heard.refused {
-            return Err(why);
+            return Err(NotTried::Effect(why));
         }
         let error = |text: &str| Ok(Err(Box::new(Diagnostic::error(text, None))));
         match answer {
