@@ -1,9 +1,10 @@
 //! The attributes of a stored object that can be read without parsing it: identity, labels, owners, and the few fields by
 //! which controllers and selectors find objects of its kind. Like `GetAttrs` of the real server, with the owners added.
-//! Never reads the store.
+//! Which fields those are, the `Strategy` of the kind says. Never reads the store.
 
 use opdev_object::meta::{self, OwnerReference};
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -21,7 +22,7 @@ pub struct Attributes {
     fields: Box<str>,
 }
 
-/// A field of pods that is known without reading them.
+/// A field of pods that is known without reading them; the pods' strategy writes them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodField {
     /// `spec.nodeName`
@@ -36,7 +37,7 @@ pub enum PodField {
     Memory,
 }
 
-/// A field of services that is known without reading them.
+/// A field of services that is known without reading them; the services' strategy writes them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceField {
     /// `spec.clusterIP`
@@ -73,37 +74,57 @@ pub(crate) enum Indexed {
     Selectors,
 }
 
-impl Indexed {
-    /// What controllers look for in a table.
-    pub(crate) fn for_table(table: &str) -> Self {
-        match table {
-            "pods"
-            | "apps/replicasets"
-            | "apps/controllerrevisions"
-            | "batch/jobs"
-            | "discovery.k8s.io/endpointslices" => Indexed::OwnersAndLabels,
-            "services" => Indexed::Selectors,
-            _ => Indexed::Not,
-        }
-    }
+/// Behind each field. No field that is kept here can contain it.
+pub(crate) const END: char = '\0';
+
+/// How the objects of a kind are found without reading them, beside what is known of all objects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Indexing {
+    /// By what they are found.
+    pub(crate) by: Indexed,
+    /// The fields that are known of an object, each with [`END`] behind it; `None` where there are none.
+    pub(crate) fields: Option<fn(&Value) -> String>,
+    /// Reads what all this is made of off the text of an object: [`partial`].
+    pub(crate) partial: fn(&[u8]) -> serde_json::Result<Value>,
 }
 
-/// Between two fields. No field that is kept here can contain it.
-const END: char = '\0';
+impl Indexing {
+    /// What holds for most kinds: objects are found by name only.
+    pub(crate) const COMMON: Indexing =
+        Indexing { by: Indexed::Not, fields: None, partial: partial::<Unread, Unread> };
+
+    /// Objects are found by controller and by label.
+    pub(crate) const OWNERS_AND_LABELS: Indexing =
+        Indexing { by: Indexed::OwnersAndLabels, ..Indexing::COMMON };
+}
+
+/// Says how the objects of a table are found.
+pub(crate) type IndexingOf = fn(&str) -> &'static Indexing;
 
 impl Attributes {
-    /// Reads them off an object of a table; `table` is `group/plural`, or `plural` for the core group.
-    pub fn of(table: &str, object: &Value) -> Self {
-        Attributes::shared(table, object, &Shared::default())
+    /// Those of an object of a built-in resource.
+    #[cfg(test)]
+    pub(crate) fn of(resource: &str, object: &Value) -> Self {
+        Attributes::alone(crate::registry::indexing(resource), object)
+    }
+
+    /// Those of an object that is in no store.
+    pub(crate) fn alone(indexing: &Indexing, object: &Value) -> Self {
+        Attributes::shared(indexing, object, &Shared::default())
     }
 
     /// The same; what equals that of another object is kept once for both.
-    pub(crate) fn shared(table: &str, object: &Value, shared: &Shared) -> Self {
-        Attributes::after(table, object, shared, None)
+    pub(crate) fn shared(indexing: &Indexing, object: &Value, shared: &Shared) -> Self {
+        Attributes::after(indexing, object, shared, None)
     }
 
     /// The same of an object that was changed: most changes leave nearly all of it as it was.
-    pub(crate) fn after(table: &str, object: &Value, shared: &Shared, before: Option<&Attributes>) -> Self {
+    pub(crate) fn after(
+        indexing: &Indexing,
+        object: &Value,
+        shared: &Shared,
+        before: Option<&Attributes>,
+    ) -> Self {
         let labels =
             meta::field(object, "labels").filter(|labels| labels.as_object().is_some_and(|l| !l.is_empty()));
         let labels = labels.map(|labels| match before.and_then(|before| before.labels.as_ref()) {
@@ -123,21 +144,16 @@ impl Attributes {
             owners: (!owners.is_empty()).then(|| shared.owners.keep(Arc::new(owners))),
             finalizers: (!finalizers.is_empty()).then(|| shared.finalizers.keep(Arc::new(finalizers))),
             deleting: meta::deletion_timestamp(object).is_some(),
-            fields: match table {
-                "pods" => pod_fields(object).into(),
-                "services" => service_fields(object).into(),
-                _ => Box::default(),
-            },
+            fields: indexing.fields.map_or_else(Box::default, |fields| fields(object).into()),
         }
     }
 
     /// The same, read off the text of an object: only the fields that are needed become a tree. `None` where the text is no
     /// JSON.
-    pub(crate) fn of_text(table: &str, text: &[u8], shared: &Shared) -> Option<Self> {
-        let partial = serde_json::from_slice::<Partial>(text).and_then(serde_json::to_value);
-        // A custom resource may have something else under the same names.
-        let object = partial.or_else(|_| serde_json::from_slice(text)).ok()?;
-        Some(Attributes::shared(table, &object, shared))
+    pub(crate) fn of_text(indexing: &Indexing, text: &[u8], shared: &Shared) -> Option<Self> {
+        // There may be something else under the same names.
+        let object = (indexing.partial)(text).or_else(|_| serde_json::from_slice(text)).ok()?;
+        Some(Attributes::shared(indexing, &object, shared))
     }
 
     /// `metadata.uid`, empty where there is none.
@@ -205,58 +221,38 @@ impl Attributes {
     }
 }
 
-fn pod_fields(pod: &Value) -> String {
-    let (spec, status) = (&pod["spec"], &pod["status"]);
-    let mut fields = String::new();
-    for value in [&spec["nodeName"], &status["phase"], &status["podIP"]] {
-        fields.push_str(value.as_str().unwrap_or_default());
-        fields.push(END);
-    }
-    for resource in ["cpu", "memory"] {
-        for container in spec["containers"].as_array().into_iter().flatten() {
-            match &container["resources"]["requests"][resource] {
-                Value::Null => continue,
-                Value::String(text) => fields.push_str(text),
-                other => fields.push_str(&other.to_string()),
-            }
-            fields.push(',');
-        }
-        fields.push(END);
-    }
-    fields
-}
-
-fn service_fields(service: &Value) -> String {
-    let spec = &service["spec"];
-    let mut fields = String::from(spec["clusterIP"].as_str().unwrap_or_default());
-    fields.push(END);
-    let of_ports = spec["ports"].as_array().into_iter().flatten().map(|port| &port["nodePort"]);
-    for port in of_ports.chain([&spec["healthCheckNodePort"]]).filter_map(Value::as_i64) {
-        fields.push_str(&port.to_string());
-        fields.push(',');
-    }
-    fields.push(END);
-    for (label, value) in spec["selector"].as_object().into_iter().flatten() {
-        if spec["type"] == "ExternalName" {
-            break;
-        }
-        // Validation lets neither the separators nor anything but text into labels.
-        for part in [label, "=", value.as_str().unwrap_or_default(), ","] {
-            fields.push_str(part);
-        }
-    }
-    fields.push(END);
-    fields
-}
-
 /// The fields of an object that attributes are made of.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Partial {
+struct Partial<Spec, Status> {
     api_version: Option<Value>,
     metadata: Option<PartialMetadata>,
-    spec: Option<PartialSpec>,
-    status: Option<PartialStatus>,
+    spec: Option<Spec>,
+    status: Option<Status>,
+}
+
+/// Reads off the text of an object what the attributes of all objects are made of, and these parts of its spec and status.
+pub(crate) fn partial<Spec, Status>(text: &[u8]) -> serde_json::Result<Value>
+where
+    Spec: Serialize + DeserializeOwned,
+    Status: Serialize + DeserializeOwned,
+{
+    serde_json::from_slice::<Partial<Spec, Status>>(text).and_then(serde_json::to_value)
+}
+
+/// A part of an object that is not read.
+pub(crate) struct Unread;
+
+impl<'de> Deserialize<'de> for Unread {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Unread)
+    }
+}
+
+impl Serialize for Unread {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -267,33 +263,6 @@ struct PartialMetadata {
     owner_references: Option<Value>,
     finalizers: Option<Value>,
     deletion_timestamp: Option<Value>,
-}
-
-/// Of pods and services.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PartialSpec {
-    node_name: Option<Value>,
-    containers: Option<Vec<PartialContainer>>,
-    #[serde(rename = "clusterIP")]
-    cluster_ip: Option<Value>,
-    ports: Option<Value>,
-    health_check_node_port: Option<Value>,
-    selector: Option<Value>,
-    r#type: Option<Value>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct PartialContainer {
-    resources: Option<Value>,
-}
-
-/// Of pods.
-#[derive(Serialize, Deserialize)]
-struct PartialStatus {
-    phase: Option<Value>,
-    #[serde(rename = "podIP")]
-    pod_ip: Option<Value>,
 }
 
 /// What many objects have in common.
@@ -337,6 +306,7 @@ impl<T: Eq + Hash + ?Sized> Pool<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::indexing;
     use serde_json::json;
 
     fn pod(node: &str) -> Value {
@@ -373,7 +343,7 @@ mod tests {
         for object in [pod("n"), service].into_iter().chain(others) {
             for table in ["pods", "services", "configmaps"] {
                 let text = object.to_string();
-                let read = Attributes::of_text(table, text.as_bytes(), &Shared::default()).unwrap();
+                let read = Attributes::of_text(indexing(table), text.as_bytes(), &Shared::default()).unwrap();
                 assert_eq!(
                     format!("{read:?}"),
                     format!("{:?}", Attributes::of(table, &object)),
@@ -381,7 +351,7 @@ mod tests {
                 );
             }
         }
-        assert!(Attributes::of_text("pods", b"{", &Shared::default()).is_none());
+        assert!(Attributes::of_text(indexing("pods"), b"{", &Shared::default()).is_none());
     }
 
     #[test]
@@ -408,15 +378,17 @@ mod tests {
     #[test]
     fn equal_labels_and_owners_are_kept_once_and_no_longer_than_somebody_has_them() {
         let shared = Shared::default();
-        let (a, b) =
-            (Attributes::shared("pods", &pod("n"), &shared), Attributes::shared("pods", &pod("m"), &shared));
+        let (a, b) = (
+            Attributes::shared(indexing("pods"), &pod("n"), &shared),
+            Attributes::shared(indexing("pods"), &pod("m"), &shared),
+        );
         assert!(std::ptr::eq(a.labels(), b.labels()));
         assert!(std::ptr::eq(a.owners(), b.owners()));
         let count = || shared.labels.0.lock().unwrap().0.len();
         drop((a, b));
         for n in 0..1000 {
             let object = json!({"metadata": {"labels": {"n": n.to_string()}}});
-            drop(Attributes::shared("configmaps", &object, &shared));
+            drop(Attributes::shared(indexing("configmaps"), &object, &shared));
             assert!(count() <= 64);
         }
     }

@@ -6,7 +6,7 @@ use crate::blocking;
 use crate::controllers::{self, Controllers, Settings, stage};
 use crate::handlers::Api;
 use crate::identity::User;
-use crate::registry::{Clock, Printers, Registry};
+use crate::registry::{self, Clock, Printers, Registry};
 use crate::server::certificates::Authority;
 use crate::server::front::Front;
 use crate::server::{self, InProcess, Listen, Listening, ObservedToken, Observer, Serving};
@@ -102,7 +102,7 @@ impl ControlPlane {
         }
         let (store, moved_aside) = match config.data_dir {
             Some(folder) => open(folder).await?,
-            None => (Store::default(), None),
+            None => (Store::new(registry::indexing), None),
         };
         if let Some(bytes) = config.kept_trees {
             store.keep_trees(bytes);
@@ -196,7 +196,7 @@ impl ControlPlane {
 }
 
 async fn open(folder: PathBuf) -> Result<(Store, Option<MovedAside>), Error> {
-    let opened = blocking::run(move || Store::open(&folder)).await;
+    let opened = blocking::run(move || Store::open(&folder, registry::indexing)).await;
     opened.map_err(|error| Error(error.into()))?.map_err(|error| Error(Box::new(error)))
 }
 

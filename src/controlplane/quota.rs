@@ -1,6 +1,6 @@
-//! What objects use of the resources that quotas limit: which objects a quota looks at, and how much each takes.
-//! Pure; `controllers::quota` writes what is used, `registry` refuses what would be too much. The rules are those of
-//! upstream's evaluators (`pkg/quota/v1`).
+//! What objects use of the resources that quotas limit: which objects a quota looks at, and how much each takes. What is
+//! special about a kind is the `Evaluator` of its `Strategy`. Pure; `controllers::quota` writes what is used, `registry`
+//! refuses what would be too much. The rules are those of upstream's evaluators (`pkg/quota/v1`).
 
 use crate::resource::quantity::{canonical, nano};
 use opdev_object::meta;
@@ -8,51 +8,157 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Billionths in one.
-const ONE: i128 = 1_000_000_000;
+pub(crate) const ONE: i128 = 1_000_000_000;
 
-/// Resources whose objects are counted by their bare name.
-const COUNTED: [&str; 7] = [
-    "pods",
-    "services",
-    "configmaps",
-    "secrets",
-    "persistentvolumeclaims",
-    "replicationcontrollers",
-    "resourcequotas",
-];
+/// How a quota names what counts the objects of any resource: `count/deployments.apps`.
+const COUNT: &str = "count/";
 
-/// The resource, such as `apps/deployments`, whose objects use `name` of a quota.
-pub(crate) fn consumer(name: &str) -> Option<String> {
-    if let Some(counted) = name.strip_prefix("count/") {
-        return Some(match counted.split_once('.') {
-            Some((plural, group)) => format!("{group}/{plural}"),
-            None => counted.to_owned(),
-        });
-    }
-    if COUNTED.contains(&name) {
-        return Some(name.to_owned());
-    }
-    if name.starts_with("services.") {
-        return Some("services".to_owned());
-    }
-    if name == "requests.storage" || name.contains(".storageclass.storage.k8s.io/") {
-        return Some("persistentvolumeclaims".to_owned());
-    }
-    let computed = ["cpu", "memory", "ephemeral-storage"].contains(&name)
-        || ["requests.", "limits.", "hugepages-"].iter().any(|start| name.starts_with(start));
-    computed.then(|| "pods".to_owned())
+/// What is special about a kind whose objects use quotas. Of two kinds only one uses a name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evaluator {
+    /// Its objects are counted by the bare name of the resource, too.
+    pub(crate) counted: bool,
+    /// Whether its objects use this name, beside those that count them.
+    pub(crate) uses: fn(&str) -> bool,
+    /// What an object uses of such a name, in billionths.
+    pub(crate) used: fn(&str, &Value) -> i128,
+    /// Whether an object uses nothing any more, but its place among all that are there.
+    pub(crate) is_over: fn(&Value) -> bool,
+    /// Whether an object is in a scope.
+    pub(crate) in_scope: fn(&Scope<'_>, &Value) -> bool,
+    /// What a new object does not say although a quota limits it.
+    pub(crate) unsaid: fn(&Value, &Value) -> Option<String>,
 }
 
-fn items<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+impl Evaluator {
+    /// What holds for most kinds: their objects can be counted, and are in no scope.
+    pub(crate) const COMMON: Evaluator = Evaluator {
+        counted: false,
+        uses: |_| false,
+        used: |_, _| 0,
+        is_over: |_| false,
+        in_scope: |_, _| false,
+        unsaid: |_, _| None,
+    };
+
+    /// Objects are counted by the bare name of the resource, too.
+    pub(crate) const COUNTED: Evaluator = Evaluator { counted: true, ..Evaluator::COMMON };
+}
+
+/// What a quota says of the objects that it looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope<'a> {
+    pub(crate) name: &'a str,
+    operator: &'a str,
+    values: &'a [Value],
+}
+
+impl Scope<'_> {
+    /// Whether one of the names is as the scope wants it; none at all are as one that is absent.
+    pub(crate) fn selects(&self, names: &BTreeSet<&str>) -> bool {
+        let listed = |name: &&str| self.values.iter().any(|value| value == *name);
+        match self.operator {
+            "In" => names.iter().any(listed),
+            "NotIn" => names.is_empty() || !names.iter().all(listed),
+            "DoesNotExist" => names.is_empty(),
+            _ => !names.is_empty(),
+        }
+    }
+}
+
+/// A resource whose objects use quotas.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Consumer<'a> {
+    /// Such as `apps/deployments`.
+    pub(crate) resource: &'a str,
+    pub(crate) evaluator: &'static Evaluator,
+}
+
+impl Consumer<'_> {
+    /// Whether objects of the resource use `name` of a quota.
+    pub(crate) fn uses(&self, name: &str) -> bool {
+        match name.strip_prefix(COUNT) {
+            Some(counted) => match counted.split_once('.') {
+                Some((plural, group)) => self.resource.split_once('/') == Some((group, plural)),
+                None => self.resource == counted,
+            },
+            None => (self.evaluator.counted && self.resource == name) || (self.evaluator.uses)(name),
+        }
+    }
+
+    /// What one object uses of `name`, in billionths.
+    pub(crate) fn used(&self, name: &str, object: &Value) -> i128 {
+        if name.starts_with(COUNT) {
+            ONE
+        } else if (self.evaluator.is_over)(object) {
+            0
+        } else if self.evaluator.counted && self.resource == name {
+            ONE
+        } else {
+            (self.evaluator.used)(name, object)
+        }
+    }
+
+    /// Whether a quota looks at an object at all: its scopes.
+    pub(crate) fn covers(&self, quota: &Value, object: &Value) -> bool {
+        let scopes = items(quota, "/spec/scopes").iter().filter_map(Value::as_str);
+        let plain = scopes.map(|name| Scope { name, operator: "Exists", values: &[] });
+        let selected = items(quota, "/spec/scopeSelector/matchExpressions").iter().map(|expression| Scope {
+            name: text(expression, "/scopeName"),
+            operator: text(expression, "/operator"),
+            values: items(expression, "/values"),
+        });
+        plain.chain(selected).all(|scope| (self.evaluator.in_scope)(&scope, object))
+    }
+
+    /// Why a quota refuses `object`, which would replace `current`; `total` is what is used without it, by name.
+    pub(crate) fn refusal(
+        &self,
+        quota: &Value,
+        object: &Value,
+        current: Option<&Value>,
+        total: impl Fn(&str) -> i128,
+    ) -> Option<String> {
+        if !self.covers(quota, object) {
+            return None;
+        }
+        // What it did not look at before is new to it.
+        let counted = current.filter(|current| self.covers(quota, current));
+        let name = meta::name(quota).unwrap_or_default();
+        if current.is_none()
+            && let Some(why) = (self.evaluator.unsaid)(quota, object)
+        {
+            return Some(format!("failed quota: {name}: {why}"));
+        }
+        let (mut requested, mut used_now, mut limited) = (Vec::new(), Vec::new(), Vec::new());
+        for (limit, allowed) in hard(quota).filter(|(limit, _)| self.uses(limit)) {
+            let before = counted.map_or(0, |counted| self.used(limit, counted));
+            let more = self.used(limit, object) - before;
+            let most = nano(allowed).unwrap_or(i128::MAX);
+            let total = total(limit) + before;
+            if more > 0 && total + more > most {
+                requested.push(format!("{limit}={}", printed(more, allowed)));
+                used_now.push(format!("{limit}={}", printed(total, allowed)));
+                limited.push(format!("{limit}={allowed}"));
+            }
+        }
+        (!requested.is_empty()).then(|| {
+            format!(
+                "exceeded quota: {name}, requested: {}, used: {}, limited: {}",
+                requested.join(","),
+                used_now.join(","),
+                limited.join(",")
+            )
+        })
+    }
+}
+
+pub(crate) fn items<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
     object.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn over(pod: &Value) -> bool {
-    matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
 }
 
 /// The amounts of a list such as `requests`, of one name.
@@ -73,125 +179,10 @@ pub(crate) fn pod_amount(pod: &Value, list: &str, name: &str) -> i128 {
     together.max(before) + overhead.and_then(nano).unwrap_or(0)
 }
 
-/// A resource's own name behind the quota's, and in which list of a container it stands.
-fn of_containers(name: &str) -> (&'static str, &str) {
-    match name.split_once('.') {
-        Some(("requests", rest)) => ("requests", rest),
-        Some(("limits", rest)) => ("limits", rest),
-        _ => ("requests", name),
-    }
-}
-
-/// What one object of the consuming resource uses of `name`, in billionths.
-pub(crate) fn used(name: &str, object: &Value) -> i128 {
-    let resource = consumer(name).unwrap_or_default();
-    if resource == "pods" && over(object) && name != "count/pods" {
-        return 0;
-    }
-    if name.starts_with("count/") || COUNTED.contains(&name) {
-        return ONE;
-    }
-    match resource.as_str() {
-        "services" => {
-            let kind = text(object, "/spec/type");
-            let ports = items(object, "/spec/ports");
-            let nodes =
-                ports.iter().filter(|port| port["nodePort"].as_i64().unwrap_or(0) != 0).count() as i128;
-            match (name, kind) {
-                ("services.loadbalancers", "LoadBalancer") => ONE,
-                ("services.nodeports", "NodePort") => ports.len() as i128 * ONE,
-                ("services.nodeports", "LoadBalancer") => nodes * ONE,
-                _ => 0,
-            }
-        }
-        "persistentvolumeclaims" => {
-            let asked = nano(text(object, "/spec/resources/requests/storage")).unwrap_or(0);
-            let class = text(object, "/spec/storageClassName");
-            match name.split_once(".storageclass.storage.k8s.io/") {
-                None => asked,
-                Some((wanted, _)) if wanted != class => 0,
-                Some((_, "requests.storage")) => asked,
-                Some(_) => ONE,
-            }
-        }
-        "pods" => {
-            let (list, own) = of_containers(name);
-            pod_amount(object, list, own)
-        }
-        _ => 0,
-    }
-}
-
 /// What a quota allows, by name.
 pub(crate) fn hard(quota: &Value) -> impl Iterator<Item = (&str, &str)> {
     let hard = quota.pointer("/spec/hard").and_then(Value::as_object);
     hard.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
-}
-
-/// Whether a quota looks at an object at all: its scopes. They are about pods and claims only.
-pub(crate) fn covers(quota: &Value, resource: &str, object: &Value) -> bool {
-    let scopes = items(quota, "/spec/scopes").iter().filter_map(Value::as_str);
-    let plain = scopes.map(|scope| (scope, "Exists", &[][..]));
-    let selected = items(quota, "/spec/scopeSelector/matchExpressions").iter().map(|expression| {
-        (text(expression, "/scopeName"), text(expression, "/operator"), items(expression, "/values"))
-    });
-    plain.chain(selected).all(|(scope, operator, values)| match resource {
-        "pods" => in_scope(scope, operator, values, object),
-        "persistentvolumeclaims" => {
-            scope == "VolumeAttributesClass" && named(&attribute_classes(object), operator, values)
-        }
-        _ => false,
-    })
-}
-
-/// Whether one of the names is as a selector of a scope wants it; none at all are as one that is absent.
-fn named(names: &BTreeSet<&str>, operator: &str, values: &[Value]) -> bool {
-    let listed = |name: &&str| values.iter().any(|value| value == *name);
-    match operator {
-        "In" => names.iter().any(listed),
-        "NotIn" => names.is_empty() || !names.iter().all(listed),
-        "DoesNotExist" => names.is_empty(),
-        _ => !names.is_empty(),
-    }
-}
-
-/// The classes that a claim has, is to have and is on its way to.
-fn attribute_classes(claim: &Value) -> BTreeSet<&str> {
-    let places = [
-        "/spec/volumeAttributesClassName",
-        "/status/currentVolumeAttributesClassName",
-        "/status/modifyVolumeStatus/targetVolumeAttributesClassName",
-    ];
-    places.iter().map(|place| text(claim, place)).filter(|name| !name.is_empty()).collect()
-}
-
-/// Whether a pod wants to be near to, or far from, pods of namespaces that it names.
-fn looks_across(pod: &Value) -> bool {
-    ["podAffinity", "podAntiAffinity"].iter().any(|kind| {
-        let at = |list: &str| items(pod, &format!("/spec/affinity/{kind}/{list}"));
-        let preferred = at("preferredDuringSchedulingIgnoredDuringExecution");
-        let mut terms = at("requiredDuringSchedulingIgnoredDuringExecution")
-            .iter()
-            .chain(preferred.iter().filter_map(|weighted| weighted.get("podAffinityTerm")));
-        terms.any(|term| !items(term, "/namespaces").is_empty() || term["namespaceSelector"].is_object())
-    })
-}
-
-fn in_scope(scope: &str, operator: &str, values: &[Value], pod: &Value) -> bool {
-    let ends = pod.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64).is_some_and(|n| n >= 0);
-    let best_effort = crate::qos::best_effort(pod);
-    match scope {
-        "Terminating" => ends,
-        "NotTerminating" => !ends,
-        "BestEffort" => best_effort,
-        "NotBestEffort" => !best_effort,
-        "CrossNamespacePodAffinity" => looks_across(pod),
-        "PriorityClass" => {
-            let class = text(pod, "/spec/priorityClassName");
-            named(&Some(class).filter(|class| !class.is_empty()).into_iter().collect(), operator, values)
-        }
-        _ => false,
-    }
 }
 
 /// An amount as quotas print it: bytes by powers of two where the limit has them, too.
@@ -204,87 +195,36 @@ pub(crate) fn printed(billionths: i128, like: &str) -> String {
     plain()
 }
 
-/// What a pod does not say although a quota limits it: `must specify cpu for: main`.
-pub(crate) fn unsaid(quota: &Value, pod: &Value) -> Option<String> {
-    let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let containers = items(pod, "/spec/containers").iter().chain(items(pod, "/spec/initContainers"));
-    for container in containers {
-        for (name, _) in hard(quota) {
-            if !compute(name) {
-                continue;
-            }
-            let (list, own) = of_containers(name);
-            let said = container.pointer(&format!("/resources/{list}")).and_then(|list| list.get(own));
-            if said.is_none() {
-                missing.entry(name).or_default().insert(text(container, "/name"));
-            }
-        }
-    }
-    let parts: Vec<String> = missing
-        .iter()
-        .map(|(name, containers)| {
-            format!("{name} for: {}", containers.iter().copied().collect::<Vec<_>>().join(","))
-        })
-        .collect();
-    (!parts.is_empty()).then(|| format!("must specify {}", parts.join("; ")))
-}
-
-/// What every container has to ask for once a quota limits it.
-fn compute(name: &str) -> bool {
-    matches!(name, "cpu" | "memory" | "requests.cpu" | "requests.memory" | "limits.cpu" | "limits.memory")
-}
-
-/// Why a quota refuses `object`, which would replace `current`; `total` is what is used without it, by name.
-pub(crate) fn refusal(
+/// What is used of everything that a quota limits. `kinds` are those that have something to say; `list` gives the objects
+/// of a resource in the quota's namespace.
+pub(crate) fn usage(
     quota: &Value,
-    resource: &str,
-    object: &Value,
-    current: Option<&Value>,
-    total: impl Fn(&str) -> i128,
-) -> Option<String> {
-    if !covers(quota, resource, object) {
-        return None;
-    }
-    // What it did not look at before is new to it.
-    let counted = current.filter(|current| covers(quota, resource, current));
-    let name = meta::name(quota).unwrap_or_default();
-    if resource == "pods"
-        && current.is_none()
-        && let Some(why) = unsaid(quota, object)
-    {
-        return Some(format!("failed quota: {name}: {why}"));
-    }
-    let (mut requested, mut used_now, mut limited) = (Vec::new(), Vec::new(), Vec::new());
-    for (limit, allowed) in hard(quota).filter(|(limit, _)| consumer(limit).as_deref() == Some(resource)) {
-        let before = counted.map_or(0, |counted| used(limit, counted));
-        let more = used(limit, object) - before;
-        let most = nano(allowed).unwrap_or(i128::MAX);
-        let total = total(limit) + before;
-        if more > 0 && total + more > most {
-            requested.push(format!("{limit}={}", printed(more, allowed)));
-            used_now.push(format!("{limit}={}", printed(total, allowed)));
-            limited.push(format!("{limit}={allowed}"));
-        }
-    }
-    (!requested.is_empty()).then(|| {
-        format!(
-            "exceeded quota: {name}, requested: {}, used: {}, limited: {}",
-            requested.join(","),
-            used_now.join(","),
-            limited.join(",")
-        )
-    })
-}
-
-/// What is used of everything that a quota limits; `list` gives the objects of a resource in its namespace.
-pub(crate) fn usage(quota: &Value, list: impl Fn(&str) -> Vec<std::sync::Arc<Value>>) -> Map<String, Value> {
+    kinds: &(impl Iterator<Item = Consumer<'static>> + Clone),
+    list: impl Fn(&str) -> Vec<std::sync::Arc<Value>>,
+) -> Map<String, Value> {
     let mut known = BTreeMap::new();
     let mut usage = Map::new();
     for (name, allowed) in hard(quota) {
-        let Some(resource) = consumer(name) else { continue };
-        let objects = known.entry(resource.clone()).or_insert_with(|| list(&resource));
-        let covered = objects.iter().filter(|object| covers(quota, &resource, object));
-        let total: i128 = covered.map(|object| used(name, object)).sum();
+        let mut kinds = kinds.clone();
+        let other;
+        let consumer = match name.strip_prefix(COUNT) {
+            Some(counted) => {
+                other = match counted.split_once('.') {
+                    Some((plural, group)) => format!("{group}/{plural}"),
+                    None => counted.to_owned(),
+                };
+                let found = kinds.find(|kind| kind.resource == other);
+                found.unwrap_or(Consumer { resource: &other, evaluator: &Evaluator::COMMON })
+            }
+            None => match kinds.find(|kind| kind.uses(name)) {
+                Some(found) => found,
+                None => continue,
+            },
+        };
+        let resource = consumer.resource;
+        let objects = known.entry(resource.to_owned()).or_insert_with(|| list(resource));
+        let covered = objects.iter().filter(|object| consumer.covers(quota, object));
+        let total: i128 = covered.map(|object| consumer.used(name, object)).sum();
         usage.insert(name.to_owned(), printed(total, allowed).into());
     }
     usage
@@ -295,6 +235,28 @@ mod tests {
     use super::*;
     use serde_json::json;
     use std::sync::Arc;
+
+    fn consumer(resource: &str) -> Consumer<'static> {
+        crate::registry::consumers().find(|kind| kind.resource == resource).unwrap()
+    }
+
+    fn usage(quota: &Value, list: impl Fn(&str) -> Vec<Arc<Value>>) -> Map<String, Value> {
+        super::usage(quota, &crate::registry::consumers(), list)
+    }
+
+    fn covers(quota: &Value, resource: &str, object: &Value) -> bool {
+        consumer(resource).covers(quota, object)
+    }
+
+    fn refusal(
+        quota: &Value,
+        resource: &str,
+        object: &Value,
+        current: Option<&Value>,
+        total: impl Fn(&str) -> i128,
+    ) -> Option<String> {
+        consumer(resource).refusal(quota, object, current, total)
+    }
 
     fn pod(cpu: &str, memory: &str) -> Value {
         json!({"metadata": {"name": "a"}, "spec": {"containers": [

@@ -2,6 +2,7 @@
 
 use super::hook::Hooks;
 use super::resolver::{CallFailure, Resolved, Webhooks, find};
+use crate::attributes::{Attributes, Lookup};
 use crate::contract::{ResourceInfo, View};
 use crate::resource::ClientConfig;
 use serde_json::{Value, json};
@@ -19,6 +20,31 @@ impl View for Objects {
         let fits = |object: &Value| namespace.is_none_or(|own| object["metadata"]["namespace"] == own);
         let found = self.0.iter().filter(|(table, object)| *table == resource && fits(object));
         found.map(|(_, object)| object.clone()).collect()
+    }
+
+    fn select(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        _: &Lookup<'_>,
+        wanted: &dyn Fn(&Attributes) -> bool,
+    ) -> Vec<Arc<Value>> {
+        let wanted = |object: &Arc<Value>| wanted(&Attributes::of(resource, object));
+        self.list(resource, namespace).into_iter().filter(wanted).collect()
+    }
+
+    fn each(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        _: &Lookup<'_>,
+        look: &mut dyn FnMut(&Attributes),
+    ) {
+        self.list(resource, namespace).iter().for_each(|object| look(&Attributes::of(resource, object)));
+    }
+
+    fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {
+        self.get(resource, namespace, name).map(|object| Attributes::of(resource, &object))
     }
 
     fn resources(&self) -> Vec<ResourceInfo> {

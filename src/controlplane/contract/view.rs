@@ -41,11 +41,7 @@ pub trait View {
         namespace: Option<&str>,
         among: &Lookup<'_>,
         wanted: &dyn Fn(&Attributes) -> bool,
-    ) -> Vec<Arc<Value>> {
-        let _ = among;
-        let wanted = |object: &Arc<Value>| wanted(&Attributes::of(resource, object));
-        self.list(resource, namespace).into_iter().filter(wanted).collect()
-    }
+    ) -> Vec<Arc<Value>>;
 
     /// The keys of the same objects: none of them is read.
     fn select_keys(
@@ -66,15 +62,10 @@ pub trait View {
         namespace: Option<&str>,
         among: &Lookup<'_>,
         look: &mut dyn FnMut(&Attributes),
-    ) {
-        let _ = among;
-        self.list(resource, namespace).iter().for_each(|object| look(&Attributes::of(resource, object)));
-    }
+    );
 
     /// What is known of one object without reading it.
-    fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {
-        self.get(resource, namespace, name).map(|object| Attributes::of(resource, &object))
-    }
+    fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes>;
 
     /// Every served resource, custom ones included.
     fn resources(&self) -> Vec<ResourceInfo>;

@@ -2,7 +2,8 @@
 
 use super::fields::{self, deleting, with_status};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
-use crate::quota;
+use crate::quota::{self, Consumer, Evaluator};
+use crate::registry::consumers;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -27,11 +28,15 @@ impl Controller for ResourceQuotas {
         };
         let quotas = view.list(RESOURCE, Some(namespace));
         let changed = change.key().filter(|_| change.resource == RESOURCE);
-        let counts = |found: &Value| {
-            quota::hard(found).any(|(name, _)| quota::consumer(name).as_deref() == Some(&change.resource))
-        };
         let of = |found: &std::sync::Arc<Value>| Key::of_object(RESOURCE, found);
-        let mut keys: Vec<Key> = quotas.iter().filter(|found| counts(found)).map(of).collect();
+        let mut keys = Vec::new();
+        if !quotas.is_empty() {
+            let found = consumers().find(|kind| kind.resource == change.resource);
+            let other = Consumer { resource: &change.resource, evaluator: &Evaluator::COMMON };
+            let consumer = found.unwrap_or(other);
+            let counts = |found: &Value| quota::hard(found).any(|(name, _)| consumer.uses(name));
+            keys.extend(quotas.iter().filter(|found| counts(found)).map(of));
+        }
         keys.extend(changed);
         keys
     }
@@ -41,7 +46,10 @@ impl Controller for ResourceQuotas {
         let namespace = key.namespace.as_deref();
         let mut status = fields::status(&found);
         status.insert("hard".into(), found.pointer("/spec/hard").cloned().unwrap_or_default());
-        status.insert("used".into(), quota::usage(&found, |resource| view.list(resource, namespace)).into());
+        status.insert(
+            "used".into(),
+            quota::usage(&found, &consumers(), |resource| view.list(resource, namespace)).into(),
+        );
         if status == fields::status(&found) {
             return Sync::done();
         }

@@ -6,7 +6,7 @@
 use super::Settings;
 use super::engine::{Engine, Plane};
 use super::fields::{deleting, list, name, put, stamp, text, uid};
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Lookup};
 use crate::contract::{
     Actor, Change, Controller, Key, Observed, Propagation, Readable, Refusal, ResourceInfo, View, Write,
 };
@@ -69,6 +69,31 @@ impl View for Memory {
             key.resource == resource && (namespace.is_none() || key.namespace.as_deref() == namespace)
         });
         all.map(|(_, object)| object.clone()).collect()
+    }
+
+    fn select(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        _: &Lookup<'_>,
+        wanted: &dyn Fn(&Attributes) -> bool,
+    ) -> Vec<Arc<Value>> {
+        let wanted = |object: &Arc<Value>| wanted(&Attributes::of(resource, object));
+        self.list(resource, namespace).into_iter().filter(wanted).collect()
+    }
+
+    fn each(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        _: &Lookup<'_>,
+        look: &mut dyn FnMut(&Attributes),
+    ) {
+        self.list(resource, namespace).iter().for_each(|object| look(&Attributes::of(resource, object)));
+    }
+
+    fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {
+        self.get(resource, namespace, name).map(|object| Attributes::of(resource, &object))
     }
 
     fn resources(&self) -> Vec<ResourceInfo> {

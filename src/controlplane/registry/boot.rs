@@ -4,7 +4,7 @@
 
 use super::accept::accept;
 use super::context::Context;
-use super::{Catalog, Clock, Registry, builtin, definitions, policy};
+use super::{Catalog, Clock, Registry, builtin, definitions, indexing, policy};
 use crate::error::Status;
 use crate::identity::User;
 use crate::resource::metadata;
@@ -17,7 +17,7 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-no
 impl Registry {
     /// A registry of all built-in resources, in memory, with the system's own objects in it.
     pub fn boot(clock: Clock) -> Result<Self, Status> {
-        Registry::boot_on(Store::default(), clock, false)
+        Registry::boot_on(Store::new(indexing), clock, false)
     }
 
     /// The same on a store that may hold objects already, whose custom resources are served again; with `rbac` roles

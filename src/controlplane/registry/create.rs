@@ -6,7 +6,7 @@ use super::part::Part;
 use super::strategy::strategy_of;
 use super::{Registry, definitions, fields, prepare, validate, warnings};
 use crate::error::{Cause, Status};
-use crate::quota;
+use crate::quota::{self, Consumer};
 use crate::resource::{Resource, metadata};
 use crate::storage::{Expected, Key, Stored};
 use serde_json::Value;
@@ -217,14 +217,14 @@ impl Registry {
             return Ok(None);
         }
         let guard = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
-        let id = resource.id();
+        let consumer = Consumer { resource: resource.id(), evaluator: &strategy_of(resource).quota };
         for found in &self.store.list("resourcequotas", Some(namespace)).items {
             let limits = found.value();
             let mut totals: BTreeMap<&str, i128> = quota::hard(&limits)
-                .filter(|(name, _)| quota::consumer(name).as_deref() == Some(id))
+                .filter(|(name, _)| consumer.uses(name))
                 .map(|(name, _)| (name, 0))
                 .collect();
-            if totals.is_empty() || !quota::covers(&limits, id, object) {
+            if totals.is_empty() || !consumer.covers(&limits, object) {
                 continue;
             }
             let uid = metadata::text(object, "uid");
@@ -234,12 +234,12 @@ impl Registry {
                 }
                 // One look for all that the quota limits.
                 let other = other.glance();
-                if quota::covers(&limits, id, &other) {
-                    totals.iter_mut().for_each(|(name, total)| *total += quota::used(name, &other));
+                if consumer.covers(&limits, &other) {
+                    totals.iter_mut().for_each(|(name, total)| *total += consumer.used(name, &other));
                 }
             }
             let total = |name: &str| totals.get(name).copied().unwrap_or_default();
-            if let Some(why) = quota::refusal(&limits, id, object, current, total) {
+            if let Some(why) = consumer.refusal(&limits, object, current, total) {
                 let name = metadata::text(object, "name");
                 return Err(Status::forbidden(&resource.group, &resource.plural, name, &why));
             }

@@ -45,6 +45,7 @@ pub(crate) use builtin::resources as builtin_resources;
 pub use catalog::{Catalog, Served};
 pub use context::{Context, FieldValidation};
 pub use decode_error::{DecodeError, GoField};
+pub(crate) use kinds::{consumers, indexing};
 pub use options::{DeleteOptions, Deleted};
 pub use part::Part;
 pub(crate) use policy::forbidden;

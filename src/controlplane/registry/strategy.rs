@@ -6,9 +6,10 @@ use super::context::Context;
 use super::options::DeleteOptions;
 use super::part::Part;
 use super::state::Registry;
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Indexing};
 use crate::error::{Cause, Status};
 use crate::identity::User;
+use crate::quota::Evaluator;
 use crate::resource::{Resource, ResourceRules};
 use crate::storage::{Key, Stored};
 use crate::table::Printer;
@@ -24,6 +25,8 @@ pub(crate) struct Strategy {
     pub(crate) table: Option<&'static str>,
     /// The apiVersion that objects are kept at, where the kind has several or shares a table.
     pub(crate) storage_api_version: Option<&'static str>,
+    /// What is known of an object without reading it, and by what it is found.
+    pub(crate) indexing: Indexing,
     /// What other rooms have to know, too.
     pub(crate) rules: ResourceRules,
 
@@ -94,6 +97,8 @@ pub(crate) struct Strategy {
     pub(crate) admit: Admit,
     /// Refuses a write that would give more rights than its writer has.
     pub(crate) check_escalation: CheckEscalation,
+    /// What objects use of quotas.
+    pub(crate) quota: Evaluator,
     /// An update may use more of a quota.
     pub(crate) update_uses_quota: bool,
 
@@ -238,6 +243,7 @@ impl Strategy {
         id: "",
         table: None,
         storage_api_version: None,
+        indexing: Indexing::COMMON,
         rules: ResourceRules::COMMON,
         printer: None,
         selectable: Selectable::COMMON,
@@ -268,6 +274,7 @@ impl Strategy {
         pods: Pods::None,
         admit: |_, _, _, _, _| Ok(()),
         check_escalation: |_, _, _, _, _, _| Ok(()),
+        quota: Evaluator::COMMON,
         update_uses_quota: false,
         complete: |_| {},
         before_write: |_, _| {},

@@ -29,8 +29,8 @@ enum Term<'a> {
 }
 
 impl Index {
-    pub(super) fn new(table: &str) -> Self {
-        Index { by: Indexed::for_table(table), hasher: RandomState::new(), entries: HashMap::new() }
+    pub(super) fn new(by: Indexed) -> Self {
+        Index { by, hasher: RandomState::new(), entries: HashMap::new() }
     }
 
     /// Takes in that an object was created, replaced or removed.

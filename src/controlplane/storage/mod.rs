@@ -21,7 +21,7 @@ pub(crate) use stored::text;
 pub use stored::{Key, Stored};
 pub use watch::Watch;
 
-use crate::attributes::{Attributes, Lookup};
+use crate::attributes::{Attributes, IndexingOf, Lookup};
 use disk::Disk as _;
 use history::{History, Readers};
 use index::Index;
@@ -84,6 +84,8 @@ struct Inner {
     all: History,
     trees: Arc<All>,
     kept: BTreeMap<String, Vec<u8>>,
+    /// How the objects of a table are found: asked when the table is made.
+    indexing: IndexingOf,
 }
 
 /// The store. Shared as `Arc<Store>`; every method takes one short lock.
@@ -94,20 +96,26 @@ pub struct Store {
     writer: Option<Writer>,
 }
 
+/// An empty store of the built-in resources.
+#[cfg(test)]
 impl Default for Store {
-    /// An empty store that lives in memory.
     fn default() -> Self {
-        // Revision 0 means "any" and 1 is what an empty etcd starts at.
-        Store { inner: RwLock::new(Inner::at(1)), writer: None }
+        Store::new(crate::registry::indexing)
     }
 }
 
 impl Store {
+    /// An empty store that lives in memory.
+    pub(crate) fn new(indexing: IndexingOf) -> Self {
+        // Revision 0 means "any" and 1 is what an empty etcd starts at.
+        Store { inner: RwLock::new(Inner::at(1, indexing)), writer: None }
+    }
+
     /// The store of a folder, as it was when it was last written; made where there is none. Where what is there is
     /// damaged, every object that verifies comes back, and the damaged file is kept. Reads all of it: blocks.
-    pub fn open(folder: &Path) -> Result<(Self, Option<MovedAside>), OpenError> {
+    pub(crate) fn open(folder: &Path, indexing: IndexingOf) -> Result<(Self, Option<MovedAside>), OpenError> {
         // The objects come before the revision they are of.
-        let mut inner = Inner::at(0);
+        let mut inner = Inner::at(0, indexing);
         let mut take = |table: &str, key: Key, revision: u64, text: &[u8]| {
             let found = inner.table(table).1;
             let object = Stored::read_back(key.clone(), text, revision, &found.trees);
@@ -356,7 +364,7 @@ impl Store {
 }
 
 impl Inner {
-    fn at(base: u64) -> Self {
+    fn at(base: u64, indexing: IndexingOf) -> Self {
         Inner {
             revision: base,
             base,
@@ -364,6 +372,7 @@ impl Inner {
             all: History::new(GLOBAL_HISTORY, base),
             trees: Arc::default(),
             kept: BTreeMap::new(),
+            indexing,
         }
     }
 
@@ -387,7 +396,8 @@ impl Inner {
             None => {
                 let name: Arc<str> = name.into();
                 let history = History::new(TABLE_HISTORY, self.base);
-                let (index, trees) = (Index::new(&name), Trees::new(name.clone(), self.trees.clone()));
+                let indexing = (self.indexing)(&name);
+                let (index, trees) = (Index::new(indexing.by), Trees::new(indexing, self.trees.clone()));
                 self.tables.insert(name.clone(), Table { objects: BTreeMap::new(), index, history, trees });
                 name
             }
@@ -439,7 +449,7 @@ impl Store {
     pub(crate) fn gated() -> (Store, std::sync::mpsc::Sender<()>) {
         let (open, gate) = std::sync::mpsc::channel();
         let writer = Writer::start(Box::new(Gate(gate)), 1).unwrap();
-        (Store { inner: RwLock::new(Inner::at(1)), writer: Some(writer) }, open)
+        (Store { inner: RwLock::new(Inner::at(1, crate::registry::indexing)), writer: Some(writer) }, open)
     }
 }
 

@@ -298,6 +298,7 @@ mod tests {
     use super::super::record::{self, Record, encode_key};
     use super::super::{Expected, Key, MovedAside, Store, Stored};
     use super::{FIRST_FORMAT, FORMAT, KEPT, NUMBERS, OBJECTS, chosen};
+    use crate::registry::indexing;
     use redb::{Database, ReadableDatabase as _};
     use serde_json::json;
     use std::path::Path;
@@ -305,7 +306,7 @@ mod tests {
     const COUNT: usize = 300;
 
     fn fill(folder: &Path) {
-        let (store, moved) = Store::open(folder).unwrap();
+        let (store, moved) = Store::open(folder, indexing).unwrap();
         assert_eq!(moved, None);
         for n in 0..COUNT {
             let name = format!("object-{n}");
@@ -334,12 +335,12 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         damage(&mut bytes);
         std::fs::write(&path, &bytes).unwrap();
-        let opened = Store::open(folder).unwrap();
+        let opened = Store::open(folder, indexing).unwrap();
         if let Some(moved) = &opened.1 {
             assert!(moved.to.exists());
             opened.0.close();
             // What came back is there to stay.
-            let again = Store::open(folder).unwrap();
+            let again = Store::open(folder, indexing).unwrap();
             assert_eq!((again.1, names(&again.0)), (None, names(&opened.0)));
             return (again.0, opened.1);
         }
@@ -441,7 +442,7 @@ mod tests {
     fn the_first_format_is_read_and_written_anew_in_todays() {
         let folder = tempfile::tempdir().unwrap();
         fill_in_first_format(folder.path(), false);
-        let (store, moved) = Store::open(folder.path()).unwrap();
+        let (store, moved) = Store::open(folder.path(), indexing).unwrap();
         assert_eq!(
             (moved, names(&store), store.revision()),
             (None, vec!["a".to_owned(), "b".to_owned()], 12)
@@ -456,7 +457,7 @@ mod tests {
             let numbers = database.begin_read().unwrap().open_table(NUMBERS).unwrap();
             assert_eq!(numbers.get("format").unwrap().map(|found| found.value()), Some(FORMAT));
         }
-        let (store, moved) = Store::open(folder.path()).unwrap();
+        let (store, moved) = Store::open(folder.path(), indexing).unwrap();
         assert_eq!((moved, names(&store).len(), store.revision()), (None, 3, 13));
         assert_eq!(store.kept("secret"), Some(b"key".to_vec()));
         let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
@@ -467,7 +468,7 @@ mod tests {
     fn a_broken_object_of_the_first_format_is_named_and_its_file_kept() {
         let folder = tempfile::tempdir().unwrap();
         fill_in_first_format(folder.path(), true);
-        let (store, moved) = Store::open(folder.path()).unwrap();
+        let (store, moved) = Store::open(folder.path(), indexing).unwrap();
         let moved = moved.unwrap();
         assert_eq!((names(&store), moved.lost), (vec!["b".to_owned()], vec!["as x/a".to_owned()]));
         assert!(moved.to.exists());
@@ -483,7 +484,7 @@ mod tests {
             transaction.delete_table(NUMBERS).unwrap();
             transaction.commit().unwrap();
         }
-        let (store, moved) = Store::open(folder.path()).unwrap();
+        let (store, moved) = Store::open(folder.path(), indexing).unwrap();
         let moved = moved.unwrap();
         assert_eq!((names(&store), moved.back), (vec!["a".to_owned(), "b".to_owned()], 2));
         assert!(moved.to.exists());

@@ -3,7 +3,7 @@
 //! Never knows what an object means. Read `trees` next.
 
 use super::trees::Trees;
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Indexing};
 use bytes::Bytes;
 use opdev_object::meta;
 use opdev_object::pack::Packed;
@@ -87,7 +87,7 @@ impl Stored {
 
     /// An object that is not in the store: what a dry run answers.
     pub fn unsaved(value: Value) -> Arc<Self> {
-        let attributes = Attributes::of("", &value);
+        let attributes = Attributes::alone(&Indexing::COMMON, &value);
         let (namespace, name) = (meta::namespace(&value), meta::name(&value));
         let key = Key::new(namespace.unwrap_or_default(), name.unwrap_or_default());
         Stored::of((key, 0, attributes), value, Weak::new())
@@ -117,7 +117,7 @@ impl Stored {
     pub fn with_value(&self, value: Value) -> Arc<Self> {
         let attributes = match self.trees.upgrade() {
             Some(trees) => trees.attributes(&value, Some(&self.attributes)),
-            None => Attributes::of("", &value),
+            None => Attributes::alone(&Indexing::COMMON, &value),
         };
         let form = Stored::of((self.key.clone(), self.revision, attributes), value, self.trees.clone());
         form.keep_tree();

@@ -4,7 +4,7 @@
 //! Never keeps an object for long that nobody else has.
 
 use super::Stored;
-use crate::attributes::{Attributes, Shared};
+use crate::attributes::{Attributes, Indexing, Shared};
 use opdev_object::pack::{Dictionaries, Packed};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ const WHOLE: usize = 3 * 1024 * 1024;
 /// Of one table.
 #[derive(Debug)]
 pub(super) struct Trees {
-    table: Arc<str>,
+    indexing: &'static Indexing,
     all: Arc<All>,
     dictionaries: Dictionaries,
 }
@@ -60,18 +60,18 @@ struct Kept {
 }
 
 impl Trees {
-    pub(super) fn new(table: Arc<str>, all: Arc<All>) -> Arc<Self> {
-        Arc::new(Trees { table, all, dictionaries: Dictionaries::default() })
+    pub(super) fn new(indexing: &'static Indexing, all: Arc<All>) -> Arc<Self> {
+        Arc::new(Trees { indexing, all, dictionaries: Dictionaries::default() })
     }
 
     /// What is known of an object without reading it; `before` is what was known of it before it changed.
     pub(super) fn attributes(&self, object: &Value, before: Option<&Attributes>) -> Attributes {
-        Attributes::after(&self.table, object, &self.all.shared, before)
+        Attributes::after(self.indexing, object, &self.all.shared, before)
     }
 
     /// The same, read off its text; `None` where that is no JSON.
     pub(super) fn attributes_of_text(&self, text: &[u8]) -> Option<Attributes> {
-        Attributes::of_text(&self.table, text, &self.all.shared)
+        Attributes::of_text(self.indexing, text, &self.all.shared)
     }
 
     /// A text in less space; `None` where that is not worth it.

@@ -1,5 +1,6 @@
 //! Jobs and CronJobs.
 
+use crate::attributes::Indexing;
 use crate::registry::defaults::{pod, put, sub};
 use crate::registry::strategy::{Pods, Selectable, Strategy};
 use crate::registry::validate::batch;
@@ -11,6 +12,7 @@ use serde_json::Value;
 pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "batch/jobs",
+        indexing: Indexing::OWNERS_AND_LABELS,
         rules: ResourceRules {
             generation: true,
             orphans_by_default: true,

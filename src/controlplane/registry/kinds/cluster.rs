@@ -2,6 +2,7 @@
 
 use crate::error::Status;
 use crate::limits;
+use crate::quota::Evaluator;
 use crate::registry::defaults::{put, sub};
 use crate::registry::part::Part;
 use crate::registry::strategy::{Post, Selectable, Strategy};
@@ -59,6 +60,7 @@ pub(super) static ALL: &[Strategy] = &[
         id: "resourcequotas",
         rules: ResourceRules { returns_deleted: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::RESOURCE_QUOTA, cluster::resource_quota)),
+        quota: Evaluator::COUNTED,
         ..Strategy::COMMON
     },
     Strategy {

@@ -1,5 +1,6 @@
 //! ConfigMaps, Secrets and ServiceAccounts.
 
+use crate::quota::Evaluator;
 use crate::registry::defaults::sub;
 use crate::registry::strategy::{Selectable, Strategy};
 use crate::registry::validate::{immutable, storage};
@@ -18,6 +19,7 @@ pub(super) static ALL: &[Strategy] = &[
         printer: Some(Printer::new(cluster::CONFIG_MAP, cluster::config_map)),
         validate_change_first: storage::frozen,
         validate: |_, object, _, causes| storage::config_map(object, causes),
+        quota: Evaluator::COUNTED,
         ..Strategy::COMMON
     },
     Strategy {
@@ -31,6 +33,7 @@ pub(super) static ALL: &[Strategy] = &[
             storage::frozen(object, current, causes);
         },
         validate: |_, object, _, causes| storage::secret(object, causes),
+        quota: Evaluator::COUNTED,
         ..Strategy::COMMON
     },
     Strategy {

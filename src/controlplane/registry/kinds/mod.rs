@@ -19,7 +19,9 @@ mod services;
 mod storage;
 mod workloads;
 
-use super::strategy::Strategy;
+use super::strategy::{COMMON, Strategy};
+use crate::attributes::Indexing;
+use crate::quota::Consumer;
 
 /// All files.
 static FILES: [&[Strategy]; 15] = [
@@ -45,6 +47,19 @@ pub(super) fn find(id: &str) -> Option<&'static Strategy> {
     FILES.iter().copied().flatten().find(|strategy| strategy.id == id)
 }
 
+/// How the objects of a table are found. Asked once for each table, when its first object is stored.
+pub(crate) fn indexing(table: &str) -> &'static Indexing {
+    let mut all = FILES.iter().copied().flatten();
+    let found = all.find(|strategy| strategy.table.unwrap_or(strategy.id) == table);
+    &found.unwrap_or(&COMMON).indexing
+}
+
+/// The kinds with what their objects use of quotas.
+pub(crate) fn consumers() -> impl Iterator<Item = Consumer<'static>> + Clone {
+    let all = FILES.iter().copied().flatten();
+    all.map(|strategy| Consumer { resource: strategy.id, evaluator: &strategy.quota })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +75,25 @@ mod tests {
         for strategy in FILES.iter().copied().flatten() {
             assert!(known.contains(strategy.id), "{} is not in the facts", strategy.id);
             assert!(seen.insert(strategy.id), "{} has two strategies", strategy.id);
+        }
+    }
+    #[test]
+    fn one_kind_uses_a_name_of_a_quota() {
+        for (name, kind) in [
+            ("pods", "pods"),
+            ("secrets", "secrets"),
+            ("cpu", "pods"),
+            ("requests.memory", "pods"),
+            ("hugepages-2Mi", "pods"),
+            ("services.nodeports", "services"),
+            ("requests.storage", "persistentvolumeclaims"),
+            ("gold.storageclass.storage.k8s.io/requests.storage", "persistentvolumeclaims"),
+            ("count/pods", "pods"),
+            ("count/deployments.apps", "apps/deployments"),
+        ] {
+            let users: Vec<&str> =
+                consumers().filter(|kind| kind.uses(name)).map(|kind| kind.resource).collect();
+            assert_eq!(users, [kind], "{name}");
         }
     }
 }

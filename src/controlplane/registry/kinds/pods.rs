@@ -1,7 +1,9 @@
 //! Pods and templates of pods.
 
-use crate::attributes::{Attributes, PodField};
+use super::storage::is_of_claims;
+use crate::attributes::{Attributes, END, Indexed, Indexing, PodField, partial};
 use crate::limits;
+use crate::quota::{Evaluator, Scope, hard, items, pod_amount, text};
 use crate::registry::DeleteOptions;
 use crate::registry::defaults::{self, pod, put, sub};
 use crate::registry::part::Part;
@@ -10,11 +12,18 @@ use crate::registry::validate;
 use crate::registry::warnings;
 use crate::resource::{MetadataChecks, Resource, ResourceRules};
 use crate::table::{Printer, cluster, pods};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "pods",
+        indexing: Indexing {
+            by: Indexed::OwnersAndLabels,
+            fields: Some(fields),
+            partial: partial::<PartialSpec, PartialStatus>,
+        },
         rules: ResourceRules {
             generation: true,
             returns_deleted: true,
@@ -39,6 +48,7 @@ pub(super) static ALL: &[Strategy] = &[
         validate_change: validate::pod::update,
         warn: warnings::pod,
         pods: Pods::Itself,
+        quota: Evaluator { counted: true, uses, used, is_over, in_scope, unsaid },
         grace_period,
         marked_before_removal: true,
         ..Strategy::COMMON
@@ -101,4 +111,133 @@ fn grace_period(options: &DeleteOptions, object: &Value) -> i64 {
     let unscheduled = object["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
     let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
     if unscheduled || over { 0 } else { seconds }
+}
+
+/// What is known of a pod without reading it, in the order of `PodField`.
+fn fields(pod: &Value) -> String {
+    let (spec, status) = (&pod["spec"], &pod["status"]);
+    let mut fields = String::new();
+    for value in [&spec["nodeName"], &status["phase"], &status["podIP"]] {
+        fields.push_str(value.as_str().unwrap_or_default());
+        fields.push(END);
+    }
+    for resource in ["cpu", "memory"] {
+        for container in spec["containers"].as_array().into_iter().flatten() {
+            match &container["resources"]["requests"][resource] {
+                Value::Null => continue,
+                Value::String(text) => fields.push_str(text),
+                other => fields.push_str(&other.to_string()),
+            }
+            fields.push(',');
+        }
+        fields.push(END);
+    }
+    fields
+}
+
+/// What `fields` reads of a spec.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PartialSpec {
+    node_name: Option<Value>,
+    containers: Option<Vec<PartialContainer>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PartialContainer {
+    resources: Option<Value>,
+}
+
+/// What `fields` reads of a status.
+#[derive(Serialize, Deserialize)]
+struct PartialStatus {
+    phase: Option<Value>,
+    #[serde(rename = "podIP")]
+    pod_ip: Option<Value>,
+}
+
+/// Whether a quota limits pods by this name.
+fn uses(name: &str) -> bool {
+    let computed = ["cpu", "memory", "ephemeral-storage"].contains(&name)
+        || ["requests.", "limits.", "hugepages-"].iter().any(|start| name.starts_with(start));
+    computed && !is_of_claims(name)
+}
+
+/// What a pod uses of such a name.
+fn used(name: &str, pod: &Value) -> i128 {
+    let (list, own) = of_containers(name);
+    pod_amount(pod, list, own)
+}
+
+/// A pod that has ended.
+fn is_over(pod: &Value) -> bool {
+    matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+}
+
+/// A resource's own name behind the quota's, and in which list of a container it stands.
+fn of_containers(name: &str) -> (&'static str, &str) {
+    match name.split_once('.') {
+        Some(("requests", rest)) => ("requests", rest),
+        Some(("limits", rest)) => ("limits", rest),
+        _ => ("requests", name),
+    }
+}
+
+/// Whether a pod wants to be near to, or far from, pods of namespaces that it names.
+fn looks_across(pod: &Value) -> bool {
+    ["podAffinity", "podAntiAffinity"].iter().any(|kind| {
+        let at = |list: &str| items(pod, &format!("/spec/affinity/{kind}/{list}"));
+        let preferred = at("preferredDuringSchedulingIgnoredDuringExecution");
+        let mut terms = at("requiredDuringSchedulingIgnoredDuringExecution")
+            .iter()
+            .chain(preferred.iter().filter_map(|weighted| weighted.get("podAffinityTerm")));
+        terms.any(|term| !items(term, "/namespaces").is_empty() || term["namespaceSelector"].is_object())
+    })
+}
+
+fn in_scope(scope: &Scope<'_>, pod: &Value) -> bool {
+    let ends = pod.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64).is_some_and(|n| n >= 0);
+    let best_effort = crate::qos::best_effort(pod);
+    match scope.name {
+        "Terminating" => ends,
+        "NotTerminating" => !ends,
+        "BestEffort" => best_effort,
+        "NotBestEffort" => !best_effort,
+        "CrossNamespacePodAffinity" => looks_across(pod),
+        "PriorityClass" => {
+            let class = text(pod, "/spec/priorityClassName");
+            scope.selects(&Some(class).filter(|class| !class.is_empty()).into_iter().collect())
+        }
+        _ => false,
+    }
+}
+
+/// What a pod does not say although a quota limits it: `must specify cpu for: main`.
+fn unsaid(quota: &Value, pod: &Value) -> Option<String> {
+    let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let containers = items(pod, "/spec/containers").iter().chain(items(pod, "/spec/initContainers"));
+    for container in containers {
+        for (name, _) in hard(quota) {
+            if !compute(name) {
+                continue;
+            }
+            let (list, own) = of_containers(name);
+            let said = container.pointer(&format!("/resources/{list}")).and_then(|list| list.get(own));
+            if said.is_none() {
+                missing.entry(name).or_default().insert(text(container, "/name"));
+            }
+        }
+    }
+    let parts: Vec<String> = missing
+        .iter()
+        .map(|(name, containers)| {
+            format!("{name} for: {}", containers.iter().copied().collect::<Vec<_>>().join(","))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| format!("must specify {}", parts.join("; ")))
+}
+
+/// What every container has to ask for once a quota limits it.
+fn compute(name: &str) -> bool {
+    matches!(name, "cpu" | "memory" | "requests.cpu" | "requests.memory" | "limits.cpu" | "limits.memory")
 }

@@ -1,5 +1,7 @@
 //! Services and how their pods are found: Endpoints and EndpointSlices.
 
+use crate::attributes::{END, Indexed, Indexing, Unread, partial};
+use crate::quota::{Evaluator, ONE, items, text};
 use crate::registry::allocate;
 use crate::registry::defaults::{each, put, sub};
 use crate::registry::strategy::{Allocation, Selectable, Strategy};
@@ -7,11 +9,17 @@ use crate::registry::validate::networking;
 use crate::registry::warnings;
 use crate::resource::{MetadataChecks, ResourceRules, names};
 use crate::table::{Printer, network};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "services",
+        indexing: Indexing {
+            by: Indexed::Selectors,
+            fields: Some(fields),
+            partial: partial::<PartialSpec, Unread>,
+        },
         rules: ResourceRules {
             create_on_update: true,
             create_on_status_update: true,
@@ -34,6 +42,12 @@ pub(super) static ALL: &[Strategy] = &[
         validate_change_first: networking::service_update,
         validate: |_, object, _, causes| networking::service(&object["spec"], causes),
         warn: warnings::service,
+        quota: Evaluator {
+            counted: true,
+            uses: |name| name.starts_with("services."),
+            used,
+            ..Evaluator::COMMON
+        },
         update_uses_quota: true,
         etcd_prefix: Some("services/specs"),
         ..Strategy::COMMON
@@ -54,6 +68,7 @@ pub(super) static ALL: &[Strategy] = &[
     },
     Strategy {
         id: "discovery.k8s.io/endpointslices",
+        indexing: Indexing::OWNERS_AND_LABELS,
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(network::ENDPOINT_SLICE, network::endpoint_slice)),
         set_defaults: |_, object| endpoint_slice(object),
@@ -111,5 +126,54 @@ fn endpoint_slice(object: &mut Value) {
     for port in each(object, "ports") {
         put(port, "name", "");
         put(port, "protocol", "TCP");
+    }
+}
+
+/// What is known of a service without reading it, in the order of `ServiceField`.
+fn fields(service: &Value) -> String {
+    let spec = &service["spec"];
+    let mut fields = String::from(spec["clusterIP"].as_str().unwrap_or_default());
+    fields.push(END);
+    let of_ports = spec["ports"].as_array().into_iter().flatten().map(|port| &port["nodePort"]);
+    for port in of_ports.chain([&spec["healthCheckNodePort"]]).filter_map(Value::as_i64) {
+        fields.push_str(&port.to_string());
+        fields.push(',');
+    }
+    fields.push(END);
+    for (label, value) in spec["selector"].as_object().into_iter().flatten() {
+        if spec["type"] == "ExternalName" {
+            break;
+        }
+        // Validation lets neither the separators nor anything but text into labels.
+        for part in [label, "=", value.as_str().unwrap_or_default(), ","] {
+            fields.push_str(part);
+        }
+    }
+    fields.push(END);
+    fields
+}
+
+/// What `fields` reads of a spec.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PartialSpec {
+    #[serde(rename = "clusterIP")]
+    cluster_ip: Option<Value>,
+    ports: Option<Value>,
+    health_check_node_port: Option<Value>,
+    selector: Option<Value>,
+    r#type: Option<Value>,
+}
+
+/// What a service uses of the names of quotas that begin with `services.`.
+fn used(name: &str, service: &Value) -> i128 {
+    let kind = text(service, "/spec/type");
+    let ports = items(service, "/spec/ports");
+    let nodes = ports.iter().filter(|port| port["nodePort"].as_i64().unwrap_or(0) != 0).count() as i128;
+    match (name, kind) {
+        ("services.loadbalancers", "LoadBalancer") => ONE,
+        ("services.nodeports", "NodePort") => ports.len() as i128 * ONE,
+        ("services.nodeports", "LoadBalancer") => nodes * ONE,
+        _ => 0,
     }
 }

@@ -2,14 +2,17 @@
 
 use crate::error::Cause;
 use crate::limits;
+use crate::quota::{Evaluator, ONE, text};
 use crate::registry::defaults::{put, sub};
 use crate::registry::part::Part;
 use crate::registry::strategy::{LimitRange, Strategy};
 use crate::registry::validate::storage;
+use crate::resource::quantity::nano;
 use crate::resource::{MetadataChecks, ResourceRules, metadata};
 use crate::table::{Printer, cluster};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Kinds whose PUT needs a resourceVersion.
 const CONDITIONAL: ResourceRules = ResourceRules { unconditional_update: false, ..ResourceRules::COMMON };
@@ -36,6 +39,15 @@ pub(super) static ALL: &[Strategy] = &[
         admit: |registry, _, (resource, part), object, old| match (part, old) {
             (Part::Main, Some(old)) => registry.check_resize(resource, object, old),
             _ => Ok(()),
+        },
+        quota: Evaluator {
+            counted: true,
+            uses: is_of_claims,
+            used,
+            in_scope: |scope, claim| {
+                scope.name == "VolumeAttributesClass" && scope.selects(&attribute_classes(claim))
+            },
+            ..Evaluator::COMMON
         },
         update_uses_quota: true,
         ..Strategy::COMMON
@@ -126,4 +138,34 @@ fn set_phase_time(object: &mut Value, current: Option<&Value>, now: Timestamp) {
     if moved {
         object["status"][SINCE] = Value::from(metadata::seconds(now));
     }
+}
+
+/// What stands between the name of a class and what a quota limits of it.
+const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
+
+/// Whether a quota limits claims by this name.
+pub(super) fn is_of_claims(name: &str) -> bool {
+    name == "requests.storage" || (name.contains(OF_CLASS) && !name.starts_with("services."))
+}
+
+/// What a claim uses of such a name.
+fn used(name: &str, claim: &Value) -> i128 {
+    let asked = nano(text(claim, "/spec/resources/requests/storage")).unwrap_or(0);
+    let class = text(claim, "/spec/storageClassName");
+    match name.split_once(OF_CLASS) {
+        None => asked,
+        Some((wanted, _)) if wanted != class => 0,
+        Some((_, "requests.storage")) => asked,
+        Some(_) => ONE,
+    }
+}
+
+/// The classes that a claim has, is to have and is on its way to.
+fn attribute_classes(claim: &Value) -> BTreeSet<&str> {
+    let places = [
+        "/spec/volumeAttributesClassName",
+        "/status/currentVolumeAttributesClassName",
+        "/status/modifyVolumeStatus/targetVolumeAttributesClassName",
+    ];
+    places.iter().map(|place| text(claim, place)).filter(|name| !name.is_empty()).collect()
 }

@@ -1,6 +1,8 @@
 //! The kinds that keep pods running: Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers.
 
+use crate::attributes::Indexing;
 use crate::error::Cause;
+use crate::quota::Evaluator;
 use crate::registry::defaults::{each, pod, put, sub};
 use crate::registry::strategy::{Pods, Selectable, Strategy};
 use crate::registry::validate::{immutable, workloads};
@@ -33,6 +35,7 @@ pub(super) static ALL: &[Strategy] = &[
     },
     Strategy {
         id: "apps/replicasets",
+        indexing: Indexing::OWNERS_AND_LABELS,
         printer: Some(Printer::new(table::workloads::REPLICAS, table::workloads::replica_set)),
         set_defaults: |_, object| replica_set(object),
         // Counts are written even when they are zero.
@@ -73,10 +76,12 @@ pub(super) static ALL: &[Strategy] = &[
         selectable: Selectable::fields(&["status.replicas"]),
         set_defaults: |_, object| replication_controller(object),
         initial_status: |_| Some(json!({"replicas": 0})),
+        quota: Evaluator::COUNTED,
         ..WORKLOAD
     },
     Strategy {
         id: "apps/controllerrevisions",
+        indexing: Indexing::OWNERS_AND_LABELS,
         printer: Some(Printer::new(
             table::workloads::CONTROLLER_REVISION,
             table::workloads::controller_revision,
