@@ -1,6 +1,7 @@
 //! What each schema marker does to a schema, and what it demands of it, in the words of controller-gen.
 //! Never looks at a Go type.
 
+use super::marker_error::MarkerError;
 use super::markers::Marker;
 use super::profile::{Level, Profile};
 use super::schema::{Rule, Schema, Text, rule};
@@ -8,6 +9,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 const VALIDATION: &str = "kubebuilder:validation:";
+const GRANULAR_OR_ATOMIC: &str = r#""granular" or "atomic""#;
 
 /// When a marker is applied: lower ones first.
 fn priority(name: &str, profile: &Profile) -> u8 {
@@ -26,7 +28,7 @@ pub(crate) fn apply(
     markers: &[Marker],
     schema: &mut Schema,
     profile: &Profile,
-    fail: &mut dyn FnMut(usize, String),
+    fail: &mut dyn FnMut(usize, MarkerError),
 ) {
     let mut own: Vec<(u8, &str, &Marker)> = Vec::new();
     let mut items: Vec<(u8, &str, &Marker)> = Vec::new();
@@ -40,19 +42,19 @@ pub(crate) fn apply(
     own.sort_by_key(|(priority, _, _)| *priority);
     items.sort_by_key(|(priority, _, _)| *priority);
     for (_, name, marker) in own {
-        if let Err(message) = one(name, marker, schema, profile) {
-            fail(marker.at, message);
+        if let Err(error) = one(name, marker, schema, profile) {
+            fail(marker.at, error);
         }
     }
     for (_, name, marker) in items {
         let kind = schema.kind().to_owned();
         match &mut schema.items {
             Some(items) if kind == "array" => {
-                if let Err(message) = one(name, marker, Arc::make_mut(items), profile) {
-                    fail(marker.at, message);
+                if let Err(error) = one(name, marker, Arc::make_mut(items), profile) {
+                    fail(marker.at, error);
                 }
             }
-            _ => fail(marker.at, format!("must apply {} to an array value, found {kind}", marker.name)),
+            _ => fail(marker.at, MarkerError::misplaced_on(marker.name, "an array value", kind)),
         }
     }
 }
@@ -61,7 +63,7 @@ fn text(value: &Value) -> Text {
     value.as_str().map(Into::into)
 }
 
-fn one(name: &str, marker: &Marker, schema: &mut Schema, profile: &Profile) -> Result<(), String> {
+fn one(name: &str, marker: &Marker, schema: &mut Schema, profile: &Profile) -> Result<(), MarkerError> {
     let value = &marker.value;
     match name {
         "Maximum" => schema.maximum = Some(numeric(schema, value, "maximum")?),
@@ -77,23 +79,23 @@ fn one(name: &str, marker: &Marker, schema: &mut Schema, profile: &Profile) -> R
         }
         "MaxLength" | "MinLength" | "Pattern" => textual(name, value, schema, profile)?,
         "MaxItems" => {
-            is_kind(schema, "array", "must apply maxitem to an array")?;
+            is_kind(schema, "array", "maxitem", "an array")?;
             schema.max_items = Some(value.clone());
         }
         "MinItems" => {
-            is_kind(schema, "array", "must apply minitems to an array")?;
+            is_kind(schema, "array", "minitems", "an array")?;
             schema.min_items = Some(value.clone());
         }
         "UniqueItems" => {
-            is_kind(schema, "array", "must apply uniqueitems to an array")?;
+            is_kind(schema, "array", "uniqueitems", "an array")?;
             schema.unique_items = *value == Value::Bool(true);
         }
         "MaxProperties" => {
-            is_kind(schema, "object", "must apply maxproperties to an object")?;
+            is_kind(schema, "object", "maxproperties", "an object")?;
             schema.max_properties = Some(value.clone());
         }
         "MinProperties" => {
-            is_kind(schema, "object", "must apply minproperties to an object")?;
+            is_kind(schema, "object", "minproperties", "an object")?;
             schema.min_properties = Some(value.clone());
         }
         "Enum" => schema.choices = value.as_array().cloned().unwrap_or_default(),
@@ -115,7 +117,7 @@ fn one(name: &str, marker: &Marker, schema: &mut Schema, profile: &Profile) -> R
         "kubebuilder:title" => match value {
             Value::Null => {}
             Value::String(title) => schema.title = Some(title.as_str().into()),
-            other => return Err(format!("expected string, got {}", go_type(other))),
+            other => return Err(MarkerError::NotAText { found: go_type(other) }),
         },
         "kubebuilder:externalDocs" => schema.external_docs = Some(Arc::new(external_docs(marker)?)),
         _ => return topology(name, value, schema),
@@ -123,36 +125,38 @@ fn one(name: &str, marker: &Marker, schema: &mut Schema, profile: &Profile) -> R
     Ok(())
 }
 
-fn topology(name: &str, value: &Value, schema: &mut Schema) -> Result<(), String> {
+fn topology(name: &str, value: &Value, schema: &mut Schema) -> Result<(), MarkerError> {
     let value = value.as_str().unwrap_or_default();
     match name {
         "listType" | "k8s:listType" => {
-            is_kind(schema, "array", &format!("must apply listType to an array, found {}", schema.kind()))?;
+            is_array(schema, "listType")?;
             if !matches!(value, "map" | "set" | "atomic") {
-                return Err(r#"ListType must be either "map", "set" or "atomic""#.to_owned());
+                let choices = r#""map", "set" or "atomic""#;
+                return Err(MarkerError::Choice { what: "ListType", choices });
             }
             schema.list_type = Some(value.into());
         }
         "listMapKey" | "k8s:listMapKey" => {
-            is_kind(schema, "array", &format!("must apply listMapKey to an array, found {}", schema.kind()))?;
+            is_array(schema, "listMapKey")?;
             if schema.list_type.as_deref() != Some("map") {
-                return Err("must apply listMapKey to an associative-list".to_owned());
+                return Err(MarkerError::misplaced("listMapKey", "an associative-list"));
             }
             schema.list_map_keys.push(value.into());
         }
         "mapType" => {
-            is_kind(schema, "object", "must apply mapType to an object")?;
+            is_kind(schema, "object", "mapType", "an object")?;
             if !matches!(value, "granular" | "atomic") {
-                return Err(r#"MapType must be either "granular" or "atomic""#.to_owned());
+                return Err(MarkerError::Choice { what: "MapType", choices: GRANULAR_OR_ATOMIC });
             }
             schema.map_type = Some(value.into());
         }
         "structType" => {
             if !matches!(schema.kind(), "object" | "") {
-                return Err("must apply structType to an object; either explicitly set or defaulted through an empty schema type".to_owned());
+                let wanted = "an object; either explicitly set or defaulted through an empty schema type";
+                return Err(MarkerError::misplaced("structType", wanted));
             }
             if !matches!(value, "granular" | "atomic") {
-                return Err(r#"StructType must be either "granular" or "atomic""#.to_owned());
+                return Err(MarkerError::Choice { what: "StructType", choices: GRANULAR_OR_ATOMIC });
             }
             schema.map_type = Some(value.into());
         }
@@ -170,38 +174,46 @@ fn default(name: &str, value: &Value, schema: &mut Schema) {
     schema.default = Some(Arc::new(if list { json!([]) } else { value.clone() }));
 }
 
-fn is_kind(schema: &Schema, kind: &str, message: &str) -> Result<(), String> {
-    if schema.kind() == kind { Ok(()) } else { Err(message.to_owned()) }
+fn is_kind(schema: &Schema, kind: &str, what: &str, wanted: &'static str) -> Result<(), MarkerError> {
+    if schema.kind() == kind { Ok(()) } else { Err(MarkerError::misplaced(what, wanted)) }
 }
 
-fn is_numeric(schema: &Schema, what: &str) -> Result<(), String> {
+fn is_array(schema: &Schema, what: &str) -> Result<(), MarkerError> {
+    match schema.kind() {
+        "array" => Ok(()),
+        found => Err(MarkerError::misplaced_on(what, "an array", found)),
+    }
+}
+
+fn is_numeric(schema: &Schema, what: &str) -> Result<(), MarkerError> {
     if matches!(schema.kind(), "integer" | "number") {
         return Ok(());
     }
-    Err(format!("must apply {what} to a numeric value, found {}", schema.kind()))
+    Err(MarkerError::misplaced_on(what, "a numeric value", schema.kind()))
 }
 
-fn numeric(schema: &Schema, value: &Value, what: &str) -> Result<Value, String> {
+fn numeric(schema: &Schema, value: &Value, what: &'static str) -> Result<Value, MarkerError> {
     is_numeric(schema, what)?;
     if schema.kind() == "integer" && value.as_f64().is_none_or(|number| number.fract() != 0.0) {
-        return Err(format!("cannot apply non-integral {what} validation ({value}) to integer value"));
+        return Err(MarkerError::NotIntegral { what, value: value.clone() });
     }
     Ok(value.clone())
 }
 
-fn textual(name: &str, value: &Value, schema: &mut Schema, profile: &Profile) -> Result<(), String> {
+fn textual(name: &str, value: &Value, schema: &mut Schema, profile: &Profile) -> Result<(), MarkerError> {
     let lower = name.to_lowercase();
     let is_text = schema.kind() == "string";
     if profile.at_least(Level::V0_17) {
         if !is_text && !schema.int_or_string {
-            return Err(format!("must apply {lower} to a textual value, found type {:?}", schema.kind()));
+            let found = format!("type {:?}", schema.kind());
+            return Err(MarkerError::misplaced_on(lower, "a textual value", found));
         }
     } else if name == "Pattern" {
         if !is_text && !schema.int_or_string {
-            return Err("must apply pattern to a `string` or `IntOrString`".to_owned());
+            return Err(MarkerError::misplaced("pattern", "a `string` or `IntOrString`"));
         }
     } else if !is_text {
-        return Err(format!("must apply {lower} to a string"));
+        return Err(MarkerError::misplaced(lower, "a string"));
     }
     match name {
         "MaxLength" => schema.max_length = Some(value.clone()),
@@ -211,13 +223,12 @@ fn textual(name: &str, value: &Value, schema: &mut Schema, profile: &Profile) ->
     Ok(())
 }
 
-fn validation(marker: &Marker) -> Result<Rule, String> {
+fn validation(marker: &Marker) -> Result<Rule, MarkerError> {
     const REASONS: [&str; 4] =
         ["FieldValueRequired", "FieldValueInvalid", "FieldValueForbidden", "FieldValueDuplicate"];
     let reason = marker.text("reason");
     if !reason.is_empty() && !REASONS.contains(&reason) {
-        let [a, b, c, d] = REASONS;
-        return Err(format!("invalid reason {reason}, valid values are {a}, {b}, {c} and {d}"));
+        return Err(MarkerError::Reason { reason: reason.to_owned(), known: REASONS });
     }
     let mut map = Map::new();
     map.insert("rule".to_owned(), Value::from(marker.text("rule")));
@@ -256,7 +267,7 @@ fn one_of(name: &str, fields: &[String], profile: &Profile) -> Option<Rule> {
     Some(rule(&expression, &message))
 }
 
-fn external_docs(marker: &Marker) -> Result<Value, String> {
+fn external_docs(marker: &Marker) -> Result<Value, MarkerError> {
     let url = marker.text("url");
     let scheme = url.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -270,7 +281,7 @@ fn external_docs(marker: &Marker) -> Result<Value, String> {
         None
     };
     if let Some(why) = why {
-        return Err(format!("invalid url {url:?} in kubebuilder:externalDocs marker: parse {url:?}: {why}"));
+        return Err(MarkerError::Url { url: url.to_owned(), why });
     }
     let mut docs = json!({"url": url});
     let description = marker.text("description");

@@ -2,6 +2,7 @@
 //! Makes no schemas itself.
 
 use super::build::{Builder, KeptCrd, Versions};
+use super::marker_error::MarkerError;
 use super::markers::{Marker, Target};
 use super::package::{Package, TypeId};
 use super::profile::Profile;
@@ -152,9 +153,10 @@ impl Builder<'_> {
             let skip = markers.iter().filter(|marker| marker.name == "kubebuilder:skipversion");
             let others = markers.iter().filter(|marker| marker.name != "kubebuilder:skipversion");
             for marker in others.chain(skip) {
-                if let Err(message) = draft.apply(marker, &version.name) {
+                if let Err(error) = draft.apply(marker, &version.name) {
                     broken = true;
-                    diagnostics.push(Diagnostic::error(message, Some(version.file.place(marker.at))));
+                    diagnostics
+                        .push(Diagnostic::error(error.to_string(), Some(version.file.place(marker.at))));
                 }
             }
         }
@@ -321,13 +323,13 @@ impl Draft {
         }
     }
 
-    fn version(&mut self, name: &str, what: &str) -> Result<&mut Value, String> {
+    fn version(&mut self, name: &str, what: &'static str) -> Result<&mut Value, MarkerError> {
         let found = self.versions.iter_mut().find(|version| version["name"] == name);
-        found.ok_or_else(|| format!("{what} applied to version {name:?} not in CRD"))
+        found.ok_or_else(|| MarkerError::NoVersion { what, version: name.to_owned() })
     }
 
     /// Applies one marker of a kind; others than those of CRDs do nothing.
-    fn apply(&mut self, marker: &Marker, version: &str) -> Result<(), String> {
+    fn apply(&mut self, marker: &Marker, version: &str) -> Result<(), MarkerError> {
         match marker.name {
             "kubebuilder:subresource:status" => {
                 let version = self.version(version, "status subresource")?;
@@ -370,7 +372,7 @@ impl Draft {
             }
             "kubebuilder:skipversion" => {
                 if version.is_empty() {
-                    return Err("cannot skip a version if there is only a single version".to_owned());
+                    return Err(MarkerError::OnlyVersion);
                 }
                 self.versions.retain(|have| have["name"] != version);
             }
@@ -393,16 +395,16 @@ impl Draft {
         self.scope = if scope.is_empty() { "Namespaced".to_owned() } else { scope.to_owned() };
     }
 
-    fn metadata(&mut self, marker: &Marker) -> Result<(), String> {
+    fn metadata(&mut self, marker: &Marker) -> Result<(), MarkerError> {
         for annotation in marker.texts("annotations") {
             let Some((key, value)) = annotation.split_once('=') else {
-                return Err(format!("annotation {annotation} is not in 'xxx=xxx' format"));
+                return Err(MarkerError::NotAPair { what: "annotation", text: annotation });
             };
             self.annotations.insert(key.to_owned(), Value::from(value));
         }
         for label in marker.texts("labels") {
             let Some((key, value)) = label.split_once('=') else {
-                return Err(format!("label {label} is not in 'xxx=xxx' format"));
+                return Err(MarkerError::NotAPair { what: "label", text: label });
             };
             self.labels.insert(key.to_owned(), Value::from(value));
         }

@@ -282,9 +282,9 @@ impl<'a> Builder<'a> {
         schema: &mut Schema,
     ) {
         let mut wrong = Vec::new();
-        apply(markers, schema, &self.options.profile, &mut |at, message| wrong.push((at, message)));
-        for (at, message) in wrong {
-            self.fail(file, at, message);
+        apply(markers, schema, &self.options.profile, &mut |at, error| wrong.push((at, error)));
+        for (at, error) in wrong {
+            self.fail(file, at, error.to_string());
         }
         for marker in markers.iter().filter(|marker| marker.name == "k8s:enum") {
             match decl {

@@ -61,9 +61,9 @@ impl Generator {
         let mut loader = Loader::new(&mut self.store, files, modules);
         let found: Vec<_> = dirs.iter().filter_map(|dir| loader.root_with(dir, &MARKERS)).collect();
         let mut out = DeepCopies::default();
-        let header = header::formatted(header).unwrap_or_else(|message| {
+        let header = header::formatted(header).unwrap_or_else(|error| {
             let hint = "headerFile names a file with a Go comment.";
-            out.diagnostics.push(Diagnostic::error(message, None).with_hint(hint));
+            out.diagnostics.push(Diagnostic::error(error.to_string(), None).with_hint(hint));
             out.broken.extend(found.iter().map(|package| package.dir.clone()));
             String::new()
         });

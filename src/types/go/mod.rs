@@ -16,6 +16,7 @@ mod golden;
 mod imports;
 mod known;
 mod lint;
+mod marker_error;
 mod markers;
 mod model;
 mod names;

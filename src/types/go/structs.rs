@@ -2,6 +2,7 @@
 //! to several fields at once.
 
 use super::build::{At, Builder};
+use super::marker_error::MarkerError;
 use super::markers::{Marker, Target};
 use super::package::TypeId;
 use super::profile::Level;
@@ -44,8 +45,8 @@ impl Builder<'_> {
         let mut schema = Schema::with_type("object");
         let groups = match one_of_fields(at.markers) {
             Ok(groups) => groups,
-            Err(message) => {
-                self.error(at, byte, message);
+            Err(error) => {
+                self.error(at, byte, error.to_string());
                 return schema;
             }
         };
@@ -169,14 +170,13 @@ fn required_words(markers: &[Marker], main: bool) -> &'static str {
 }
 
 /// The fields that one-of markers name.
-fn one_of_fields(markers: &[Marker]) -> Result<BTreeSet<String>, String> {
+fn one_of_fields(markers: &[Marker]) -> Result<BTreeSet<String>, MarkerError> {
     let mut all = BTreeSet::new();
     for marker in markers.iter().filter(|marker| marker.name.ends_with("OneOf")) {
         let fields = marker.list();
-        let nested: Vec<&str> =
-            fields.iter().map(String::as_str).filter(|field| field.contains('.')).collect();
+        let nested: Vec<String> = fields.iter().filter(|field| field.contains('.')).cloned().collect();
         if !nested.is_empty() {
-            return Err(format!("{}: cannot reference nested fields: {}", marker.name, nested.join(",")));
+            return Err(MarkerError::NestedFields { marker: marker.name, fields: nested });
         }
         all.extend(fields);
     }

@@ -1,11 +1,41 @@
 //! The header of a generated Go file, laid out as gofmt does: comments as they are, without space at the ends of lines,
 //! one empty line where there are several.
 
+use std::fmt;
+
+/// Why the text of a header file cannot begin a Go file. Lines are counted from 1.
+#[derive(Debug)]
+pub(super) enum HeaderError {
+    /// A comment has no end.
+    Unclosed {
+        line: usize,
+    },
+    NotAComment {
+        line: usize,
+    },
+}
+
+impl fmt::Display for HeaderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeaderError::Unclosed { line } => {
+                write!(f, "line {line} of the header file opens a comment that never ends")
+            }
+            HeaderError::NotAComment { line } => write!(
+                f,
+                "line {line} of the header file is no comment, so that the generated file would not be Go"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for HeaderError {}
+
 /// The comments of a header text, with an empty line behind them.
 ///
 /// # Errors
 /// Where the text holds something that is no comment.
-pub(super) fn formatted(text: &str) -> Result<String, String> {
+pub(super) fn formatted(text: &str) -> Result<String, HeaderError> {
     let text = text.replace('\r', "");
     let mut out = String::new();
     let mut rest = text.as_str();
@@ -28,14 +58,10 @@ pub(super) fn formatted(text: &str) -> Result<String, String> {
         let comment = if rest.starts_with("//") {
             rest.lines().next().unwrap_or_default()
         } else if rest.starts_with("/*") {
-            let end = rest
-                .find("*/")
-                .ok_or_else(|| format!("line {line} of the header file opens a comment that never ends"))?;
+            let end = rest.find("*/").ok_or(HeaderError::Unclosed { line })?;
             &rest[..end + 2]
         } else {
-            return Err(format!(
-                "line {line} of the header file is no comment, so that the generated file would not be Go"
-            ));
+            return Err(HeaderError::NotAComment { line });
         };
         line += comment.matches('\n').count();
         out.push_str(&laid_out(comment));

@@ -106,7 +106,7 @@ fn arguments(text: &str, definition: &Definition, profile: &Profile) -> Result<V
     let (short, full, rest, rest_at) = split(text);
     let reader = Reader { careful_numbers: profile.at_least(Level::Main) };
     if definition.arguments == Arguments::Json {
-        return json(rest).map_err(|message| (rest_at, message));
+        return json(rest).map_err(|error| (rest_at, format!("not valid JSON: {error}")));
     }
     let named = matches!(definition.arguments, Arguments::Named(_));
     let known = known_arguments(definition, profile);
@@ -204,11 +204,11 @@ fn read_named(
 }
 
 /// A JSON literal; `ref(...)` cannot be evaluated without a compiler and counts as nothing.
-fn json(text: &str) -> Result<Value, String> {
+fn json(text: &str) -> serde_json::Result<Value> {
     if text.trim_start().starts_with("ref(") {
         return Ok(Value::Null);
     }
-    let mut value: Value = serde_json::from_str(text).map_err(|error| format!("not valid JSON: {error}"))?;
+    let mut value: Value = serde_json::from_str(text)?;
     whole_numbers(&mut value);
     Ok(value)
 }
