@@ -188,7 +188,7 @@ async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
         }
         last = Some(pass);
     }
-    last.map_or_else(|| Ok(String::new()), |pass| verdict(&key, &pass).map_err(|why| (why, None)))
+    last.map_or_else(|| Ok(String::new()), |pass| verdict(&key, &pass).map_err(|why| (why.to_string(), None)))
 }
 
 /// Whether a pass was asked for; one that is told again because of late calls was seen before.

@@ -3,8 +3,8 @@
 use super::Requests;
 use super::done::Done;
 use crate::event::OperatorTask;
-use crate::operator::manager::ManagerRequest;
-use anyhow::{Context as _, Result, anyhow, bail};
+use crate::operator::manager::{Answer, ManagerRequest};
+use anyhow::{Context as _, Result, bail};
 use tokio::sync::oneshot;
 
 const GONE: &str = "the operator has stopped; restart opdev";
@@ -39,12 +39,9 @@ impl Requests {
         }
     }
 
-    async fn hear(
-        &self,
-        request: impl FnOnce(oneshot::Sender<Result<String, String>>) -> ManagerRequest,
-    ) -> Result<Done> {
+    async fn hear(&self, request: impl FnOnce(oneshot::Sender<Answer>) -> ManagerRequest) -> Result<Done> {
         let (reply, answer) = oneshot::channel();
         self.operator.send(request(reply)).await.ok().context(GONE)?;
-        answer.await.context(GONE)?.map(Done::said).map_err(|why| anyhow!("{why}"))
+        Ok(Done::said(answer.await.context(GONE)??))
     }
 }

@@ -2,6 +2,7 @@
 //! to do, by running it again.
 
 use super::Manager;
+use super::refusal::{Answer, Refusal};
 use crate::event::{
     Action, Call, Cause, CauseKind, Event, Level, LoopKind, ObjectChange, PauseScope, Reconcile,
 };
@@ -22,7 +23,7 @@ pub(super) struct Check {
     /// Passes up to this number began before the check.
     before: u64,
     settled: bool,
-    reply: oneshot::Sender<Result<String, String>>,
+    reply: oneshot::Sender<Answer>,
 }
 
 impl Manager {
@@ -54,7 +55,7 @@ impl Manager {
     }
 
     /// Reconciles an object twice; the second pass should write nothing.
-    pub(super) fn check(&mut self, object: &ObjectRef, reply: oneshot::Sender<Result<String, String>>) {
+    pub(super) fn check(&mut self, object: &ObjectRef, reply: oneshot::Sender<Answer>) {
         match self.step(object).and_then(|_| self.one_primary(object)) {
             Ok(key) => {
                 // An older check of the same object is answered by its dropped sender.
@@ -73,7 +74,7 @@ impl Manager {
         // Whoever asked may have gone away meanwhile.
         if let Some(failure) = &pass.failure {
             let why = failure.chain.first().cloned().unwrap_or_default();
-            let _ = check.reply.send(Err(format!("the pass failed: {why}")));
+            let _ = check.reply.send(Err(Refusal::PassFailed { why }));
         } else if !check.settled {
             check.settled = true;
             check.before = pass.id;
@@ -91,7 +92,7 @@ impl Manager {
 ///
 /// # Errors
 /// Where it did: what it wrote.
-pub(crate) fn verdict(key: &ObjectKey, pass: &Reconcile) -> Result<String, String> {
+pub(crate) fn verdict(key: &ObjectKey, pass: &Reconcile) -> Answer {
     let mut writes: Vec<String> = pass.objects.iter().map(change).collect();
     writes.extend(pass.status.iter().map(|change| format!("{} of its status", change.path)));
     if writes.is_empty() {
@@ -108,11 +109,7 @@ pub(crate) fn verdict(key: &ObjectKey, pass: &Reconcile) -> Result<String, Strin
     }
     let more = writes.len().saturating_sub(NAMED);
     writes.truncate(NAMED);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    Err(format!(
-        "{key} is not at rest: reconciled again with nothing changed, it wrote {}{more}",
-        writes.join(", ")
-    ))
+    Err(Refusal::NotAtRest { key: Box::new(key.clone()), writes, more })
 }
 
 fn change(change: &ObjectChange) -> String {

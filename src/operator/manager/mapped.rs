@@ -4,13 +4,15 @@
 use super::Manager;
 use super::kinds::ToMap;
 use crate::api::Api;
-use crate::event::{Cause, CauseKind, Level, Relation, WatchEvent};
+use crate::event::{Cause, CauseKind, Level, Relation, WatchEvent, words};
 use crate::operator::queue::Urgency;
 use crate::operator::reconcile::chart_script::mapped;
 use crate::operator::watch::hub::Hub;
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
+use opdev_types::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::time::Instant;
@@ -24,8 +26,28 @@ pub(super) struct Mapped {
     primary: Gvk,
     object: ObjectRef,
     event: WatchEvent,
-    names: Result<Vec<(Option<String>, String)>, String>,
+    names: Result<Vec<(Option<String>, String)>, MapError>,
 }
+
+/// Why a script named nothing.
+#[derive(Debug)]
+enum MapError {
+    /// What it threw.
+    Script(Box<Diagnostic>),
+    /// Its engine panicked.
+    Panicked,
+}
+
+impl fmt::Display for MapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MapError::Script(found) => f.write_str(&words::one_line(&found.message)),
+            MapError::Panicked => f.write_str("the script's engine panicked"),
+        }
+    }
+}
+
+impl std::error::Error for MapError {}
 
 /// Starts to ask. Ends with the sender.
 pub(super) fn start(api: Api, hub: Arc<Hub>) -> (mpsc::Sender<ToMap>, mpsc::Receiver<Mapped>) {
@@ -38,7 +60,10 @@ pub(super) fn start(api: Api, hub: Arc<Hub>) -> (mpsc::Sender<ToMap>, mpsc::Rece
             let path = script.path.clone();
             let (api, hub) = (api.clone(), Arc::clone(&hub));
             let work = tokio::task::spawn_blocking(move || mapped(&script, at, &object, (&api, &hub)));
-            let names = work.await.unwrap_or_else(|_| Err("the script's engine panicked".to_owned()));
+            let names = match work.await {
+                Ok(names) => names.map_err(MapError::Script),
+                Err(_) => Err(MapError::Panicked),
+            };
             if say.send(Mapped { path, primary, object: reference, event, names }).await.is_err() {
                 return;
             }

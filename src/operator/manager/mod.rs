@@ -8,6 +8,7 @@ mod loops;
 mod mapped;
 mod pass;
 mod pause;
+mod refusal;
 mod reload;
 mod unread;
 mod wakes;
@@ -31,6 +32,7 @@ use kinds::{Kinds, Message};
 pub(crate) use loops::verdict;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use pass::Running;
+pub use refusal::{Answer, Refusal};
 use reload::Reload;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -75,28 +77,28 @@ pub enum ManagerRequest {
         /// Why, where nobody asked for it.
         why: Option<String>,
         /// Where the answer goes: what was done, or why nothing was.
-        reply: oneshot::Sender<Result<String, String>>,
+        reply: oneshot::Sender<Answer>,
     },
     /// Let an object or a kind go on.
     Resume {
         /// What.
         scope: PauseScope,
         /// Where the answer goes.
-        reply: oneshot::Sender<Result<String, String>>,
+        reply: oneshot::Sender<Answer>,
     },
     /// Run exactly one pass for an object, paused or not.
     Step {
         /// Which object.
         object: ObjectRef,
         /// Where the answer goes.
-        reply: oneshot::Sender<Result<String, String>>,
+        reply: oneshot::Sender<Answer>,
     },
     /// Reconcile an object twice: is it at rest after the first pass?
     Check {
         /// Which object.
         object: ObjectRef,
         /// Where the answer goes: that the second pass wrote nothing, or what it wrote.
-        reply: oneshot::Sender<Result<String, String>>,
+        reply: oneshot::Sender<Answer>,
     },
     /// Tell once the streams have shown these objects as they are here, or newer, and all that passes have written.
     CatchUp {

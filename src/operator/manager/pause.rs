@@ -2,6 +2,7 @@
 //! Passes that are under way end as usual.
 
 use super::Manager;
+use super::refusal::{Answer, Refusal};
 use crate::event::{Cause, CauseKind, Event, PauseScope};
 use crate::operator::queue::Urgency;
 use jiff::Timestamp;
@@ -10,10 +11,10 @@ use tokio::time::Instant;
 
 impl Manager {
     /// Holds an object or a kind; the answer is what was done, or why nothing was.
-    pub(super) async fn pause(&mut self, scope: PauseScope, why: Option<String>) -> Result<String, String> {
+    pub(super) async fn pause(&mut self, scope: PauseScope, why: Option<String>) -> Answer {
         let scope = self.primary_scope(scope)?;
         if !self.queue.gate.pause(&scope, why, Timestamp::now()) {
-            return Err(format!("{scope} is paused already"));
+            return Err(Refusal::Paused(Box::new(scope)));
         }
         // A saved file has reached the cluster as far as it is to.
         if let Some(reload) = &mut self.reload {
@@ -25,23 +26,21 @@ impl Manager {
     }
 
     /// Lets an object or a kind go; what has collected runs at once.
-    pub(super) fn resume(&mut self, scope: PauseScope) -> Result<String, String> {
+    pub(super) fn resume(&mut self, scope: PauseScope) -> Answer {
         let scope = self.primary_scope(scope)?;
         let resumed = self.queue.gate.resume(&scope);
         self.loops.forget_all(|key| scope.covers(key));
         if let PauseScope::Object { object } = &scope
             && self.queue.gate.holds_kind(&object.key())
         {
-            let kind = &object.gvk.kind;
-            return Err(format!(
-                "{scope} stays paused: its kind {kind} is paused as a whole, resume the kind"
-            ));
+            let kind = object.gvk.kind.clone();
+            return Err(Refusal::KindPaused { scope: Box::new(scope), kind });
         }
-        if resumed { Ok(format!("{scope} resumed")) } else { Err(format!("{scope} is not paused")) }
+        if resumed { Ok(format!("{scope} resumed")) } else { Err(Refusal::NotPaused(Box::new(scope))) }
     }
 
     /// Runs one pass for an object, paused or not.
-    pub(super) fn step(&mut self, object: &ObjectRef) -> Result<String, String> {
+    pub(super) fn step(&mut self, object: &ObjectRef) -> Answer {
         let key = self.one_primary(object)?;
         self.queue.gate.step(&key);
         let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
@@ -50,10 +49,10 @@ impl Manager {
     }
 
     /// The scope with the custom resource that an object belongs to.
-    fn primary_scope(&self, scope: PauseScope) -> Result<PauseScope, String> {
+    fn primary_scope(&self, scope: PauseScope) -> Result<PauseScope, Refusal> {
         match scope {
             PauseScope::Kind { gvk } if self.sources.watch(&gvk.group, &gvk.kind).is_none() => {
-                Err(format!("nothing reconciles {}", gvk.kind))
+                Err(Refusal::NotReconciled { kind: gvk.kind })
             }
             PauseScope::Kind { gvk } => Ok(PauseScope::Kind { gvk }),
             PauseScope::Object { object } => {
@@ -65,9 +64,9 @@ impl Manager {
         }
     }
 
-    pub(super) fn one_primary(&self, object: &ObjectRef) -> Result<ObjectKey, String> {
+    pub(super) fn one_primary(&self, object: &ObjectRef) -> Result<ObjectKey, Refusal> {
         let found = self.kinds.primaries(object).into_iter().next();
-        found.ok_or_else(|| format!("no custom resource that opdev reconciles is behind {object}"))
+        found.ok_or_else(|| Refusal::NoPrimary(Box::new(object.clone())))
     }
 
     /// Tells what is paused, whenever that has changed.

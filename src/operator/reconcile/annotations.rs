@@ -3,6 +3,7 @@
 use crate::sources::chart_options::ChartOptions;
 use opdev_object::meta;
 use serde_json::Value;
+use std::fmt;
 use std::time::Duration;
 
 const PREFIX: &str = "helm.sdk.operatorframework.io/";
@@ -22,14 +23,27 @@ pub(super) fn uninstall_wait(object: &Value) -> bool {
     flag(object, "uninstall-wait", false)
 }
 
+/// An object's own reconcile period that cannot be read. Its text holds that of the duration's error.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PeriodError {
+    annotation: String,
+    error: DurationError,
+}
+
+impl fmt::Display for PeriodError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "annotation {}: {}; write it like 30s or 1h2m", self.annotation, self.error)
+    }
+}
+
+impl std::error::Error for PeriodError {}
+
 /// The object's own reconcile period; zero means never.
-pub(super) fn reconcile_period(object: &Value) -> Result<Option<Duration>, String> {
-    let name = format!("{PREFIX}reconcile-period");
-    match meta::annotation(object, &name) {
+pub(super) fn reconcile_period(object: &Value) -> Result<Option<Duration>, PeriodError> {
+    let annotation = format!("{PREFIX}reconcile-period");
+    match meta::annotation(object, &annotation) {
         None => Ok(None),
-        Some(text) => go_duration(text)
-            .map(Some)
-            .map_err(|error| format!("annotation {name}: {error}; write it like 30s or 1h2m")),
+        Some(text) => go_duration(text).map(Some).map_err(|error| PeriodError { annotation, error }),
     }
 }
 
@@ -79,9 +93,32 @@ pub(super) fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "True" | "TRUE")
 }
 
+/// Why a text is no duration, in Go's words.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum DurationError {
+    Invalid { text: String },
+    NoUnit { text: String },
+    UnknownUnit { unit: String, text: String },
+}
+
+impl fmt::Display for DurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DurationError::Invalid { text } => write!(f, "time: invalid duration {text:?}"),
+            DurationError::NoUnit { text } => write!(f, "time: missing unit in duration {text:?}"),
+            DurationError::UnknownUnit { unit, text } => {
+                write!(f, "time: unknown unit {unit:?} in duration {text:?}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DurationError {}
+
 /// A duration as Go writes it, such as `1h2m4.5s`; a negative one is zero.
-pub(super) fn go_duration(text: &str) -> Result<Duration, String> {
-    let invalid = || format!("time: invalid duration {text:?}");
+pub(super) fn go_duration(text: &str) -> Result<Duration, DurationError> {
+    let own = || text.to_owned();
+    let invalid = || DurationError::Invalid { text: own() };
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -98,7 +135,7 @@ pub(super) fn go_duration(text: &str) -> Result<Duration, String> {
         let number: f64 = rest[..digits].parse().map_err(|_| invalid())?;
         rest = &rest[digits..];
         if rest.is_empty() {
-            return Err(format!("time: missing unit in duration {text:?}"));
+            return Err(DurationError::NoUnit { text: own() });
         }
         let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
         let scale = match &rest[..unit] {
@@ -108,7 +145,7 @@ pub(super) fn go_duration(text: &str) -> Result<Duration, String> {
             "s" => 1.0,
             "m" => 60.0,
             "h" => 3600.0,
-            other => return Err(format!("time: unknown unit {other:?} in duration {text:?}")),
+            other => return Err(DurationError::UnknownUnit { unit: other.to_owned(), text: own() }),
         };
         seconds += number * scale;
         rest = &rest[unit..];
@@ -133,9 +170,9 @@ mod tests {
         assert_eq!(go_duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(go_duration("-1m"), Ok(Duration::ZERO));
         assert_eq!(go_duration("0"), Ok(Duration::ZERO));
-        assert_eq!(go_duration("10").unwrap_err(), "time: missing unit in duration \"10\"");
-        assert_eq!(go_duration("1x").unwrap_err(), "time: unknown unit \"x\" in duration \"1x\"");
-        assert_eq!(go_duration("").unwrap_err(), "time: invalid duration \"\"");
+        assert_eq!(go_duration("10").unwrap_err().to_string(), "time: missing unit in duration \"10\"");
+        assert_eq!(go_duration("1x").unwrap_err().to_string(), "time: unknown unit \"x\" in duration \"1x\"");
+        assert_eq!(go_duration("").unwrap_err().to_string(), "time: invalid duration \"\"");
         assert!(go_duration(".s").is_err());
     }
 
@@ -165,7 +202,7 @@ mod tests {
     fn a_bad_period_is_an_error_with_a_hint() {
         assert_eq!(reconcile_period(&json!({})), Ok(None));
         assert_eq!(reconcile_period(&with("reconcile-period", "2s")), Ok(Some(Duration::from_secs(2))));
-        let error = reconcile_period(&with("reconcile-period", "soon")).unwrap_err();
+        let error = reconcile_period(&with("reconcile-period", "soon")).unwrap_err().to_string();
         assert!(error.contains("invalid duration \"soon\"") && error.contains("30s"), "{error}");
     }
 }

@@ -14,6 +14,7 @@ use opdev_object::meta::{self, ObjectRef};
 use opdev_types::contract::{
     ChartAnswer, ChartCall, ChartFunction, ChartQuestion, Observed, Program, Read, RequestedEvent,
 };
+use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -189,20 +190,20 @@ fn seed_of(uid: &str) -> u64 {
 /// The custom resources that a changed object is mapped to, by one of the `watches` of a script. Blocks its thread.
 ///
 /// # Errors
-/// What the script threw, in one line.
+/// What the script threw.
 pub(in crate::operator) fn mapped(
     typed: &TypeReconciler,
     at: usize,
     object: &Arc<Value>,
     (api, hub): (&Api, &Arc<Hub>),
-) -> Result<Vec<(Option<String>, String)>, String> {
+) -> Result<Vec<(Option<String>, String)>, Box<Diagnostic>> {
     let Some(program) = &typed.program else { return Ok(Vec::new()) };
     let question = ChartQuestion { call: ChartCall::Map(at), arguments: vec![Some(Value::clone(object))] };
     let outside = Outside::new(api, hub, typed, meta::namespace(object).map(str::to_owned), true);
     let observed = Observed { parent: Arc::clone(object), ..Observed::default() };
     let answer = program.ask(&question, &observed, &outside, &typed.limits);
     outside.end();
-    let answer = answer.map_err(|found| crate::event::words::one_line(&found.message))?;
+    let answer = answer?;
     let text = |item: &Value, key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
     let own = meta::namespace(object).map(str::to_owned);
     let items = answer.value.as_array().cloned().unwrap_or_default();

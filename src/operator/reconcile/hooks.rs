@@ -143,7 +143,10 @@ impl Hooks {
         };
         let what = what.to_owned();
         let seen = |object: Option<&Value>| match object {
-            Some(object) => done(object).map(|ended| ended.map_err(|why| anyhow!("{what} failed: {why}"))),
+            Some(object) => done(object).map(|ended| match ended {
+                Ended::Well => Ok(()),
+                Ended::Failed(why) => Err(anyhow!("{what} failed: {why}")),
+            }),
             None => None,
         };
         wait::until(&self.api, &wanted.at(), self.limits(), &what, seen).await
@@ -193,19 +196,26 @@ pub(super) fn word(event: HookEvent) -> &'static str {
     }
 }
 
-fn job_ended(job: &Value) -> Option<Result<(), String>> {
-    if let Some(why) = wait::condition(job, "Failed") {
-        return Some(Err(why));
-    }
-    wait::condition(job, "Complete").map(|_| Ok(()))
+/// How a Job or a Pod has ended.
+enum Ended {
+    Well,
+    /// In the words of its status.
+    Failed(String),
 }
 
-fn pod_ended(pod: &Value) -> Option<Result<(), String>> {
+fn job_ended(job: &Value) -> Option<Ended> {
+    if let Some(why) = wait::condition(job, "Failed") {
+        return Some(Ended::Failed(why));
+    }
+    wait::condition(job, "Complete").map(|_| Ended::Well)
+}
+
+fn pod_ended(pod: &Value) -> Option<Ended> {
     match pod.pointer("/status/phase").and_then(Value::as_str) {
-        Some("Succeeded") => Some(Ok(())),
+        Some("Succeeded") => Some(Ended::Well),
         Some("Failed") => {
             let message = pod.pointer("/status/message").and_then(Value::as_str).unwrap_or("the pod failed");
-            Some(Err(message.to_owned()))
+            Some(Ended::Failed(message.to_owned()))
         }
         _ => None,
     }

@@ -226,7 +226,7 @@ impl Pass {
 
     /// How long until the next pass without a cause.
     fn period(&self) -> anyhow::Result<Option<Duration>> {
-        let own = annotations::reconcile_period(&self.parent.object).map_err(|error| anyhow!(error))?;
+        let own = annotations::reconcile_period(&self.parent.object)?;
         let period = own.or(self.watch.reconcile_period).unwrap_or(self.engine.settings.reconcile_period);
         Ok(Some(period).filter(|period| !period.is_zero()))
     }

@@ -3,7 +3,7 @@
 
 use super::world::{World, chart, typed, web};
 use opdev::event::{Event, LoopFound, LoopKind, Outcome, PauseScope, Paused};
-use opdev::operator::manager::ManagerRequest;
+use opdev::operator::manager::{Answer, ManagerRequest};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_types::contract::{Desired, Patch, Read};
 use serde_json::{Value, json};
@@ -63,11 +63,11 @@ async fn paused(world: &mut World, what: &str, is: impl Fn(&[Paused]) -> bool) {
 
 async fn ask(
     world: &World,
-    request: impl FnOnce(oneshot::Sender<Result<String, String>>) -> ManagerRequest,
+    request: impl FnOnce(oneshot::Sender<Answer>) -> ManagerRequest,
 ) -> Result<String, String> {
     let (reply, answer) = oneshot::channel();
     world.requests.send(request(reply)).await.unwrap();
-    answer.await.unwrap()
+    answer.await.unwrap().map_err(|why| why.to_string())
 }
 
 async fn check(world: &World) -> Result<String, String> {

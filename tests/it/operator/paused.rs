@@ -2,7 +2,7 @@
 
 use super::world::{World, causes, chart, sources, web};
 use opdev::event::{Event, Outcome, PauseScope, Paused};
-use opdev::operator::manager::ManagerRequest;
+use opdev::operator::manager::{Answer, ManagerRequest};
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::json;
 use std::sync::Arc;
@@ -31,11 +31,11 @@ fn site() -> ObjectRef {
 /// Asks the manager for something and gives back its answer.
 async fn ask(
     world: &World,
-    request: impl FnOnce(oneshot::Sender<Result<String, String>>) -> ManagerRequest,
+    request: impl FnOnce(oneshot::Sender<Answer>) -> ManagerRequest,
 ) -> Result<String, String> {
     let (reply, answer) = oneshot::channel();
     world.requests.send(request(reply)).await.unwrap();
-    answer.await.unwrap()
+    answer.await.unwrap().map_err(|why| why.to_string())
 }
 
 async fn pause(world: &World, scope: PauseScope) -> Result<String, String> {
