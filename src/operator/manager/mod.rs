@@ -27,6 +27,7 @@ use crate::event::{
 };
 use crate::sources::{Sources, Watch};
 use crate::tap::{EventSink, PassNumbers, Recorder};
+use caught_up::CatchUps;
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
 pub(crate) use loops::verdict;
@@ -157,7 +158,7 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
         manager.tell_counts().await;
         manager.tell_pauses().await;
         // What is under way because of what the streams have shown is told by now.
-        manager.answer_caught_up();
+        manager.catching_up.answer(&manager.kinds);
         let deadline = manager.queue.next_deadline();
         tokio::select! {
             () = shutdown.cancelled() => break,
@@ -209,7 +210,7 @@ struct Manager {
     /// Rights that were told to be missing, each with the object that it was missing for.
     missing_rights: HashMap<String, ObjectKey>,
     checks: HashMap<ObjectKey, loops::Check>,
-    catching_up: Vec<caught_up::CatchUp>,
+    catching_up: CatchUps,
     /// Whether the API server does not answer.
     lost: bool,
     /// Wakes streams that wait before they try again.
@@ -260,7 +261,7 @@ impl Manager {
             loops: Loops::default(),
             missing_rights: HashMap::new(),
             checks: HashMap::new(),
-            catching_up: Vec::new(),
+            catching_up: CatchUps::default(),
             lost: false,
             awake,
             renders: Arc::default(),
@@ -425,9 +426,7 @@ impl Manager {
                 let _ = reply.send(self.step(&object));
             }
             ManagerRequest::Check { object, reply } => self.check(&object, reply),
-            ManagerRequest::CatchUp { objects, reply } => {
-                self.catching_up.push(caught_up::CatchUp { objects, reply });
-            }
+            ManagerRequest::CatchUp { objects, reply } => self.catching_up.add(objects, reply),
             ManagerRequest::ReconcileAll { why } => {
                 let kinds: Vec<Gvk> = self.sources.watches.iter().map(|watch| watch.gvk.clone()).collect();
                 for key in kinds.iter().flat_map(|gvk| self.kinds.objects(gvk)) {
