@@ -1,7 +1,7 @@
 //! Arguments that several commands take, read from their text.
 
 use crate::operator::manager::HelmCompat;
-use crate::sources;
+use opdev_object::go::duration;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl std::error::Error for WrongUsage {}
 
 /// A duration as Go writes it.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    sources::duration(text).ok_or_else(|| "expected a duration such as 30s, 1m or 1h2m".to_owned())
+    duration::non_negative(text).map_err(|_| "expected a duration such as 30s, 1m or 1h2m".to_owned())
 }
 
 /// Whose rendering the charts get.

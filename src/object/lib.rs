@@ -52,6 +52,7 @@ pub mod descriptions;
 pub mod diff;
 pub mod facts;
 pub mod fieldset;
+pub mod go;
 mod guard;
 pub mod lines;
 pub mod meta;
@@ -59,7 +60,6 @@ pub mod names;
 pub mod pack;
 pub mod patch;
 pub mod path;
-pub mod quote;
 #[cfg(test)]
 mod random;
 pub mod schema;

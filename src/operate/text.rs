@@ -1,5 +1,6 @@
 //! Prometheus' text format, version 0.0.4: families with their samples.
 
+use opdev_object::go;
 use std::fmt::Write as _;
 
 /// What a family is.
@@ -63,7 +64,7 @@ impl Exposition {
 
     /// All samples of a histogram.
     pub(super) fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
-        let bounds = histogram.bounds.iter().map(|bound| go_float(*bound));
+        let bounds = histogram.bounds.iter().map(|bound| go::number::float(*bound));
         let counts = histogram.counts.iter().copied().chain([histogram.count]);
         for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(counts) {
             let _ = write!(self.text, "{name}_bucket");
@@ -95,27 +96,9 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// A number as Go's `%g` writes it, which bounds of buckets are compared by.
-fn go_float(number: f64) -> String {
-    let scientific = format!("{number:e}");
-    match scientific.split_once('e').map(|(digits, exponent)| (digits, exponent.parse::<i32>())) {
-        Some((digits, Ok(exponent))) if !(-4..21).contains(&exponent) => {
-            let sign = if exponent < 0 { '-' } else { '+' };
-            format!("{digits}e{sign}{:02}", exponent.abs())
-        }
-        _ => number.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_written_as_go_does() {
-        let written = [1e-8, 9.999999999999999e-6, 0.001, 0.25, 10.0, 1e21].map(go_float);
-        assert_eq!(written, ["1e-08", "9.999999999999999e-06", "0.001", "0.25", "10", "1e+21"]);
-    }
 
     #[test]
     fn families_are_written_as_prometheus_reads_them() {

@@ -4,8 +4,8 @@
 use super::plan::{Build, KUBECONFIG, Plan, STOP_AFTER, Settings, usual_globs};
 use super::small_file::small_text;
 use super::tree;
-use crate::sources;
 use anyhow::{Context as _, Result, bail};
+use opdev_object::go::duration;
 use opdev_types::pin::{self, RecipeCommand, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ pub fn detect(root: &Path, settings: Option<&Settings>, watches: bool) -> Result
         plan.watch.clone_from(globs);
     }
     if let Some(text) = &settings.stop_after {
-        plan.stop_after = sources::duration(text).with_context(|| {
+        plan.stop_after = duration::non_negative(text).ok().with_context(|| {
             format!("operator.stopAfter in opdev.yaml: {text:?} is no duration such as 10s")
         })?;
     }

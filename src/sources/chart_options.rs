@@ -1,8 +1,8 @@
 //! How the release of a kind with a chart is made: the options of `charts` in `opdev.yaml`, of an entry of `watches.yaml`,
 //! and of a script's `release()`. Read with the place of each value that makes no sense. Pure.
 
-use super::go_duration;
 use opdev_helm::release::chunked::Chunking;
+use opdev_object::go::duration::non_negative;
 use opdev_object::spelling::nearest;
 use opdev_object::yaml::{Kind, Node};
 use std::time::Duration;
@@ -336,7 +336,7 @@ fn duration(map: &Node, key: &str) -> Read<Duration> {
     let Some(text) = map.get(key).and_then(Node::to_text) else { return Ok(None) };
     let hint = Some("write a Go duration such as 30s, 1m or 1h2m4s".to_owned());
     let none = || at(map.get(key).unwrap_or(map), format!("{key} {text:?} is no duration"), hint);
-    go_duration::duration(&text).map(Some).ok_or_else(none)
+    non_negative(&text).map(Some).map_err(|_| none())
 }
 
 /// Where a word stands among those that are known.

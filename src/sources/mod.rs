@@ -8,7 +8,6 @@ mod charts;
 pub mod created;
 pub mod definitions;
 mod files;
-mod go_duration;
 mod installs;
 pub mod load;
 mod overrides;
@@ -16,8 +15,6 @@ mod reconcilers;
 pub mod time_limit;
 pub mod values;
 mod watches;
-
-pub use go_duration::duration;
 
 use crate::event::{Diagnostic, Sample};
 use chart_options::ChartOptions;

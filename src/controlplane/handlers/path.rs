@@ -1,5 +1,7 @@
 //! From a path to what it names. Never looks a resource up.
 
+use opdev_object::go::duration;
+
 /// What a path under `/api/` or `/apis/` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
@@ -102,63 +104,14 @@ impl Query {
     /// Why `timeout` is no duration as Go writes them.
     pub(crate) fn wrong_timeout(&self) -> Option<String> {
         let said = self.get("timeout")?;
-        let why = go_duration(said).err()?;
-        Some(format!("invalid timeout specified in the request URL - time: {why}"))
+        let why = duration::parse(said).err()?;
+        Some(format!("invalid timeout specified in the request URL - {why}"))
     }
 
     /// A whole number, where it is one.
     pub(crate) fn number(&self, name: &str) -> Option<i64> {
         self.get(name)?.parse().ok()
     }
-}
-
-/// What is wrong with a duration, with the texts of Go's `time.ParseDuration`. Each has the whole text last.
-enum DurationError {
-    Invalid(String),
-    NoUnit(String),
-    UnknownUnit(String, String),
-}
-
-impl std::fmt::Display for DurationError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            DurationError::Invalid(text) => write!(f, "invalid duration {text:?}"),
-            DurationError::NoUnit(text) => write!(f, "missing unit in duration {text:?}"),
-            DurationError::UnknownUnit(unit, text) => {
-                write!(f, "unknown unit {unit:?} in duration {text:?}")
-            }
-        }
-    }
-}
-
-/// Checks a duration such as `1h30m` or `-1.5s`.
-fn go_duration(text: &str) -> Result<(), DurationError> {
-    let invalid = || DurationError::Invalid(text.to_owned());
-    let rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if rest == "0" {
-        return Ok(());
-    }
-    let mut rest = rest;
-    if rest.is_empty() {
-        return Err(invalid());
-    }
-    while !rest.is_empty() {
-        let whole = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        let after = whole
-            .strip_prefix('.')
-            .map_or(whole, |part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
-        if !rest[..rest.len() - after.len()].contains(|c: char| c.is_ascii_digit()) {
-            return Err(invalid());
-        }
-        let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
-        let (unit, after) = after.split_at(end);
-        match unit {
-            "" => return Err(DurationError::NoUnit(text.to_owned())),
-            "ns" | "us" | "µs" | "μs" | "ms" | "s" | "m" | "h" => rest = after,
-            _ => return Err(DurationError::UnknownUnit(unit.to_owned(), text.to_owned())),
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 
 use super::input::{Say, shown};
 use crate::event::words;
-use crate::sources::duration;
 use anyhow::{Result, anyhow, bail};
+use opdev_object::go::duration::non_negative;
 use opdev_object::yaml::{self, Kind};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -193,7 +193,7 @@ pub(super) fn warn_of_grace(objects: &[Value], say: Say<'_>) {
                 "" => words.get(at + 1).copied(),
                 rest => rest.strip_prefix('='),
             });
-            let Some(timeout) = given.and_then(duration) else { continue };
+            let Some(timeout) = given.and_then(|text| non_negative(text).ok()) else { continue };
             if timeout >= Duration::from_secs(grace) {
                 say(&format!(
                     "warning: {} has --{FLAG}={}, but its pods are killed after {grace} s\n  to do: raise \

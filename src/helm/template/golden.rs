@@ -7,8 +7,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::quote::{quote, unquote};
 use super::{Compat, Context, Environment, FuncError, Map, MapType, TemplateSet, Value};
+use opdev_object::go::quote::{quote, unquote};
 
 /// A world that stands still.
 pub(super) struct Still;

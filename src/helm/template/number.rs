@@ -1,7 +1,7 @@
 //! Go's number syntax: integers with bases and underscores, floats, and the readings a template literal has.
 
 use super::node::Number;
-use super::quote::unquote_char;
+use opdev_object::go::quote::unquote_char;
 use std::fmt;
 
 /// Go's strconv.ParseInt(text, 0, 64).
@@ -121,10 +121,10 @@ impl fmt::Display for NumberError {
             NumberError::Unreadable => f.write_str("invalid syntax"),
             NumberError::Character { text } => write!(f, "malformed character constant: {text}"),
             NumberError::Form { text } => {
-                write!(f, "illegal number syntax: {}", super::quote::quote(text.as_bytes()))
+                write!(f, "illegal number syntax: {}", opdev_object::go::quote::quote(text.as_bytes()))
             }
             NumberError::Overflow { text } => {
-                write!(f, "integer overflow: {}", super::quote::quote(text.as_bytes()))
+                write!(f, "integer overflow: {}", opdev_object::go::quote::quote(text.as_bytes()))
             }
         }
     }

@@ -9,9 +9,9 @@ use super::funcs::{self, Language};
 use super::lex::{Kind, Lexer, Token};
 use super::node::{Branch, Command, Expr, ExprKind, Invocation, Node, Pipe, Source, Tree};
 use super::number::parse_literal;
-use super::quote::{quote, unquote};
 use super::scope::Scope;
 use super::text::Str;
+use opdev_object::go::quote::{quote, unquote};
 
 /// Go allows 10,000; the machine's stack sets ours.
 const MAX_NESTING: usize = 500;

@@ -2,8 +2,8 @@
 //! Texts of wrong verbs (`%!d(string=x)`) are part of what charts show, so they are kept.
 
 use super::float;
-use super::quote::{decode, quote, quote_ascii, quote_char};
 use super::value::{Elem, Kind, List, Map, Value};
+use opdev_object::go::quote::{decode, quote, quote_ascii, quote_char};
 
 /// How deep values are printed.
 const MAX_DEPTH: usize = 500;

@@ -1,6 +1,7 @@
 //! Why the text of `--set` and its like cannot be read, in the words of Helm's `strvals`.
 
 use super::set::{MAX_INDEX, MAX_NESTED};
+use opdev_object::go::quote::quote;
 use std::fmt;
 
 /// Why the text of `--set` and its like cannot be read. `Display` already holds the text of a source.
@@ -86,7 +87,7 @@ impl fmt::Display for SetError {
             ),
             SetError::IndexWithoutEnd => f.write_str("error parsing index: EOF"),
             SetError::IndexNotANumber { text } => {
-                write!(f, "error parsing index: strconv.Atoi: parsing {text:?}: invalid syntax")
+                write!(f, "error parsing index: strconv.Atoi: parsing {}: invalid syntax", quote(text))
             }
             SetError::NegativeIndex { index } => write!(f, "negative {index} index not allowed"),
             SetError::IndexTooLarge { index } => {

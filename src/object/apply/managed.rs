@@ -34,9 +34,9 @@ impl ManagerId {
 
     /// As conflicts name it.
     pub(super) fn shown(&self) -> String {
-        let mut text = crate::quote::quote(&self.name);
+        let mut text = crate::go::quote::quote(&self.name);
         if !self.subresource.is_empty() {
-            text.push_str(&format!(" with subresource {}", crate::quote::quote(&self.subresource)));
+            text.push_str(&format!(" with subresource {}", crate::go::quote::quote(&self.subresource)));
         }
         if !self.applied {
             text.push_str(&format!(" using {}", self.api_version));

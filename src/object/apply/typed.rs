@@ -3,7 +3,8 @@
 use super::error::{Mismatch, MismatchKind, Mismatches};
 use crate::facts::QUANTITY;
 use crate::fieldset::{item_element, item_schema};
-use crate::schema::{Additional, Kind, ListType, SchemaRef, Step, below, go_float};
+use crate::go::number::float as go_float;
+use crate::schema::{Additional, Kind, ListType, SchemaRef, Step, below};
 use crate::strategic::go_value as printed;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -3,8 +3,8 @@
 
 use super::runtime::Runtime;
 use super::value::{Evaluated, Key, Val, failed, no_overload};
+use crate::go::quote::quote;
 use crate::guard;
-use crate::quote::quote;
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr};
 use kube_cel::cel::objects::{OptionalValue, Value};

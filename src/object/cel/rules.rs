@@ -7,7 +7,7 @@ use super::meter::{ALL_STEPS, Meter};
 use super::program::{Program, Uncompiled, compile};
 use super::shape::{Shape, shape, value};
 use super::value::{Evaluated, Stop, Val};
-use crate::quote::quote;
+use crate::go::quote::quote;
 use crate::schema::{FieldError, Reason, SchemaRef, ValueRules, unchanged};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! Timestamps and durations: reading, writing, parts of the calendar. Counts nanoseconds; reads no clock.
 
+use crate::go::duration;
+
 pub(super) const SECOND: i128 = 1_000_000_000;
 /// The first and last timestamp there is: the years 1 and 9999.
 const FIRST: i128 = -62_135_596_800 * SECOND;
@@ -152,54 +154,7 @@ pub(super) fn show_timestamp(nanos: i128) -> String {
 
 /// Go's text of a duration, such as `1h30m`; `None` where it is none or too long.
 pub(super) fn duration(text: &str) -> Option<i128> {
-    let (sign, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Some(0);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut total: i128 = 0;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, tail) = rest.split_at(end);
-        let units = [
-            ("ns", 1),
-            ("us", 1000),
-            ("µs", 1000),
-            ("μs", 1000),
-            ("ms", 1_000_000),
-            ("s", SECOND),
-            ("m", 60 * SECOND),
-            ("h", 3600 * SECOND),
-        ];
-        let (unit, scale) = units.into_iter().find(|(unit, _)| {
-            tail.strip_prefix(unit)
-                .is_some_and(|after| !after.starts_with(|c: char| !c.is_ascii_digit() && c != '.'))
-        })?;
-        total = total.checked_add(scaled(number, scale)?)?;
-        rest = &tail[unit.len()..];
-    }
-    let total = total * sign;
-    i64::try_from(total).is_ok().then_some(total)
-}
-
-fn scaled(number: &str, scale: i128) -> Option<i128> {
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') || whole.len() > 19 {
-        return None;
-    }
-    let count: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let mut total = count.checked_mul(scale)?;
-    let mut unit = scale;
-    for digit in fraction.bytes().take(18) {
-        unit /= 10;
-        total += unit * i128::from(digit - b'0');
-    }
-    Some(total)
+    duration::parse(text).ok().map(i128::from)
 }
 
 /// A duration as CEL's `string()` writes it, such as `5400s`.

@@ -1,8 +1,8 @@
 //! One part of a field path: a field, the keys or the value of a list item, or a position.
 
+use crate::go::number::float as go_float;
+use crate::go::quote::quote;
 use crate::path::{Path, Segment};
-use crate::quote::quote;
-use crate::schema::go_float;
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::fmt;

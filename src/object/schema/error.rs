@@ -1,6 +1,7 @@
 //! Errors about one field, with the texts and reasons of apimachinery's field errors.
 
-use crate::quote::quote;
+use crate::go::number::float as go_float;
+use crate::go::quote::quote;
 use serde_json::Value;
 use std::fmt;
 
@@ -179,21 +180,6 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Go's `%v` for a float64.
-pub fn go_float(float: f64) -> String {
-    if float == 0.0 {
-        return if float.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
-    }
-    let scientific = format!("{float:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..21).contains(&exponent) {
-        return format!("{float}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,20 +203,6 @@ mod tests {
         ];
         for (error, text) in cases {
             assert_eq!(error.to_string(), text);
-        }
-    }
-
-    #[test]
-    fn floats_print_as_go_prints_them() {
-        for (float, text) in [
-            (0.1, "0.1"),
-            (1e21, "1e+21"),
-            (1e20, "100000000000000000000"),
-            (0.00001, "1e-05"),
-            (-2.0, "-2"),
-            (1.5e-7, "1.5e-07"),
-        ] {
-            assert_eq!(go_float(float), text);
         }
     }
 }

@@ -13,7 +13,7 @@ mod step;
 mod validate;
 
 pub(crate) use convert::{custom, embed};
-pub use error::{FieldError, Reason, go_float};
+pub use error::{FieldError, Reason};
 pub(crate) use formats::duration_nanos;
 pub(crate) use model::ValueRules;
 pub use model::{

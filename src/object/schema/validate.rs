@@ -1,11 +1,12 @@
 //! Values checked against a schema, with the texts and field paths of apiextensions.
 //! Never changes the value; run `default` and `prune` first, as the server does.
 
-use super::error::{FieldError, Reason, go_float};
+use super::error::{FieldError, Reason};
 use super::formats;
 use super::model::{Additional, Checks, Kind, ListType, Schema, SchemaRef};
 use super::step::{Step, below};
-use crate::quote::quote;
+use crate::go::number::float as go_float;
+use crate::go::quote::quote;
 use serde_json::{Map, Value};
 
 /// Everything that is wrong with `value`, an object at its root.

@@ -49,7 +49,7 @@ pub(crate) fn go_value(value: &Value) -> String {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),
         Value::Number(number) if number.is_f64() => {
-            crate::schema::go_float(number.as_f64().unwrap_or_default())
+            crate::go::number::float(number.as_f64().unwrap_or_default())
         }
         Value::Number(_) | Value::Bool(_) => value.to_string(),
         Value::Array(list) => format!("[{}]", list.iter().map(go_value).collect::<Vec<_>>().join(" ")),

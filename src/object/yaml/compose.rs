@@ -5,7 +5,7 @@ use super::events::{Event, Parser, What};
 use super::reader::{Mark, Problem, Stage, is_allowed};
 use super::resolve::{Scalar, resolve};
 use super::{Error, Kind, Node};
-use crate::quote::quote;
+use crate::go::quote::quote;
 use base64::Engine;
 use std::cmp::Ordering;
 use std::collections::HashMap;

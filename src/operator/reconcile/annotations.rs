@@ -1,6 +1,7 @@
 //! What a custom resource's annotations ask for. Booleans and durations read as Go reads them. Pure.
 
 use crate::sources::chart_options::ChartOptions;
+use opdev_object::go::duration::{self, DurationError};
 use opdev_object::meta;
 use serde_json::Value;
 use std::fmt;
@@ -43,7 +44,9 @@ pub(super) fn reconcile_period(object: &Value) -> Result<Option<Duration>, Perio
     let annotation = format!("{PREFIX}reconcile-period");
     match meta::annotation(object, &annotation) {
         None => Ok(None),
-        Some(text) => go_duration(text).map(Some).map_err(|error| PeriodError { annotation, error }),
+        Some(text) => {
+            duration::non_negative(text).map(Some).map_err(|error| PeriodError { annotation, error })
+        }
     }
 }
 
@@ -93,66 +96,6 @@ pub(super) fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "True" | "TRUE")
 }
 
-/// Why a text is no duration, in Go's words.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum DurationError {
-    Invalid { text: String },
-    NoUnit { text: String },
-    UnknownUnit { unit: String, text: String },
-}
-
-impl fmt::Display for DurationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DurationError::Invalid { text } => write!(f, "time: invalid duration {text:?}"),
-            DurationError::NoUnit { text } => write!(f, "time: missing unit in duration {text:?}"),
-            DurationError::UnknownUnit { unit, text } => {
-                write!(f, "time: unknown unit {unit:?} in duration {text:?}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for DurationError {}
-
-/// A duration as Go writes it, such as `1h2m4.5s`; a negative one is zero.
-pub(super) fn go_duration(text: &str) -> Result<Duration, DurationError> {
-    let own = || text.to_owned();
-    let invalid = || DurationError::Invalid { text: own() };
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Ok(Duration::ZERO);
-    }
-    if rest.is_empty() {
-        return Err(invalid());
-    }
-    let mut seconds = 0.0_f64;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let number: f64 = rest[..digits].parse().map_err(|_| invalid())?;
-        rest = &rest[digits..];
-        if rest.is_empty() {
-            return Err(DurationError::NoUnit { text: own() });
-        }
-        let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
-        let scale = match &rest[..unit] {
-            "ns" => 1e-9,
-            "us" | "µs" | "μs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            other => return Err(DurationError::UnknownUnit { unit: other.to_owned(), text: own() }),
-        };
-        seconds += number * scale;
-        rest = &rest[unit..];
-    }
-    if negative { Ok(Duration::ZERO) } else { Duration::try_from_secs_f64(seconds).map_err(|_| invalid()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,19 +104,6 @@ mod tests {
 
     fn with(name: &str, value: &str) -> Value {
         json!({"metadata": {"annotations": {format!("{PREFIX}{name}"): value}}})
-    }
-
-    #[test]
-    fn durations_read_as_in_go() {
-        assert_eq!(go_duration("1h2m4s"), Ok(Duration::from_secs(3724)));
-        assert_eq!(go_duration("1.5s"), Ok(Duration::from_millis(1500)));
-        assert_eq!(go_duration("250ms"), Ok(Duration::from_millis(250)));
-        assert_eq!(go_duration("-1m"), Ok(Duration::ZERO));
-        assert_eq!(go_duration("0"), Ok(Duration::ZERO));
-        assert_eq!(go_duration("10").unwrap_err().to_string(), "time: missing unit in duration \"10\"");
-        assert_eq!(go_duration("1x").unwrap_err().to_string(), "time: unknown unit \"x\" in duration \"1x\"");
-        assert_eq!(go_duration("").unwrap_err().to_string(), "time: invalid duration \"\"");
-        assert!(go_duration(".s").is_err());
     }
 
     #[test]

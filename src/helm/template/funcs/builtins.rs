@@ -3,10 +3,10 @@
 use super::super::context::Compat;
 use super::super::error::FuncError;
 use super::super::host::{Signature, Ty};
-use super::super::quote::{decode, is_printable};
 use super::super::value::{Kind, UintKind, Value};
 use super::super::{print, printf};
 use super::{Call, Function, Outcome, Run, fixed, variadic};
+use opdev_object::go::quote::{decode, is_printable};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function { name: "and", signature: Signature { fixed: &[Ty::Raw], rest: Some(Ty::Raw) }, run: Run::And },

@@ -8,10 +8,11 @@ use jiff::{SignedDuration, Span, Timestamp, Zoned};
 
 use super::super::error::FuncError;
 use super::super::host::{Host, Signature, Ty};
+use super::super::layout;
 use super::super::text::Str;
 use super::super::value::{Kind, Value};
-use super::super::{duration, layout};
 use super::{Call, Function, Outcome, fixed, int, string};
+use opdev_object::go::duration;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("now", &[], |call, _| Ok(time(now(call)))),
@@ -68,7 +69,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 i64::try_from(since).unwrap_or(if since < 0 { i64::MIN } else { i64::MAX })
             }),
         };
-        Ok(duration::rounded(nanos).into())
+        Ok(rounded(nanos).into())
     }),
 ];
 
@@ -325,4 +326,19 @@ impl Host for Named {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+/// Sprig's `durationRound`: the largest unit only.
+fn rounded(nanos: i64) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    const UNITS: [(u64, &str); 6] = [
+        (SECOND * 86_400 * 365, "y"),
+        (SECOND * 86_400 * 30, "mo"),
+        (SECOND * 86_400, "d"),
+        (SECOND * 3_600, "h"),
+        (SECOND * 60, "m"),
+        (SECOND, "s"),
+    ];
+    let n = nanos.unsigned_abs();
+    let unit = UNITS.iter().find(|(size, _)| n > *size);
+    unit.map_or_else(|| "0s".to_owned(), |(size, name)| format!("{}{name}", n / size))
 }

@@ -4,10 +4,10 @@ use super::super::error::FuncError;
 use super::super::host::Ty;
 use super::super::print::sprint;
 use super::super::printf::sprintf;
-use super::super::quote::{decode, quote};
 use super::super::text::Str;
 use super::super::value::{Elem, Map, MapType, Value};
 use super::{Call, Function, Outcome, bytes, fixed, int, string, variadic};
+use opdev_object::go::quote::{decode, quote};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("hello", &[], |_, _| Ok("Hello!".into())),

@@ -1,10 +1,13 @@
 //! Go's durations: nanoseconds, read and written as `1h2m3.5s`.
 
-use super::go_error::GoError;
 use super::quote::quote_time as quote;
 use std::fmt;
+use std::time::Duration;
 
-const UNITS: [(&str, i64); 8] = [
+/// The magnitude of the smallest number of nanoseconds.
+const LARGEST: u64 = 1 << 63;
+
+const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
     ("µs", 1_000),
@@ -17,7 +20,7 @@ const UNITS: [(&str, i64); 8] = [
 
 /// Why a text is not a duration, in the words of Go's time.ParseDuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum DurationError {
+pub enum DurationError {
     /// It has another form, or does not fit into 64 bits.
     Invalid {
         /// The text.
@@ -40,27 +43,29 @@ pub(super) enum DurationError {
 impl fmt::Display for DurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DurationError::Invalid { text } => write!(f, "time: invalid duration {}", quote(text.as_bytes())),
+            DurationError::Invalid { text } => write!(f, "time: invalid duration {}", quote(text)),
             DurationError::NoUnit { text } => {
-                write!(f, "time: missing unit in duration {}", quote(text.as_bytes()))
+                write!(f, "time: missing unit in duration {}", quote(text))
             }
             DurationError::UnknownUnit { text, unit } => {
-                let (unit, text) = (quote(unit.as_bytes()), quote(text.as_bytes()));
+                let (unit, text) = (quote(unit), quote(text));
                 write!(f, "time: unknown unit {unit} in duration {text}")
             }
         }
     }
 }
 
-impl GoError for DurationError {}
+impl std::error::Error for DurationError {}
 
-/// Go's time.ParseDuration.
-pub(super) fn parse(text: &str) -> Result<i64, DurationError> {
+/// Go's time.ParseDuration, in nanoseconds.
+///
+/// # Errors
+/// Where the text is none, in Go's words.
+pub fn parse(text: &str) -> Result<i64, DurationError> {
     let invalid = || DurationError::Invalid { text: text.to_owned() };
-    let (negative, mut rest) = match text.as_bytes().first() {
-        Some(b'-') => (true, &text[1..]),
-        Some(b'+') => (false, &text[1..]),
-        _ => (false, text),
+    let (negative, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     if rest == "0" {
         return Ok(0);
@@ -68,16 +73,14 @@ pub(super) fn parse(text: &str) -> Result<i64, DurationError> {
     if rest.is_empty() {
         return Err(invalid());
     }
-    let mut total = 0f64;
-    let mut exact = 0i64;
+    let mut total: u64 = 0;
     while !rest.is_empty() {
         let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let mut end = digits(rest);
-        if rest[end..].starts_with('.') {
-            end += 1 + digits(&rest[end + 1..]);
-        }
-        let (number, after) = rest.split_at(end);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let (whole, after) = rest.split_at(digits(rest));
+        let (fraction, after) = match after.strip_prefix('.') {
+            Some(after) => after.split_at(digits(after)),
+            None => ("", after),
+        };
         if whole.is_empty() && fraction.is_empty() {
             return Err(invalid());
         }
@@ -86,22 +89,44 @@ pub(super) fn parse(text: &str) -> Result<i64, DurationError> {
         if name.is_empty() {
             return Err(DurationError::NoUnit { text: text.to_owned() });
         }
-        let Some((_, unit)) = UNITS.iter().find(|(n, _)| *n == name) else {
+        let Some((_, unit)) = UNITS.iter().find(|(known, _)| *known == name) else {
             return Err(DurationError::UnknownUnit { text: text.to_owned(), unit: name.to_owned() });
         };
-        let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
-        exact = whole.checked_mul(*unit).and_then(|n| exact.checked_add(n)).ok_or_else(invalid)?;
-        if !fraction.is_empty() {
-            total += format!("0.{fraction}").parse::<f64>().unwrap_or(0.0) * (*unit as f64);
-        }
+        let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
+        let part = whole.checked_mul(*unit).and_then(|part| part.checked_add(part_of(fraction, *unit)));
+        total = part
+            .and_then(|part| total.checked_add(part))
+            .filter(|sum| *sum <= LARGEST)
+            .ok_or_else(invalid)?;
         rest = next;
     }
-    let sum = exact.checked_add(total as i64).ok_or_else(invalid)?;
-    Ok(if negative { -sum } else { sum })
+    // The smallest number has no positive counterpart.
+    let nanos = if negative { 0i64.checked_sub_unsigned(total) } else { i64::try_from(total).ok() };
+    nanos.ok_or_else(invalid)
+}
+
+/// What digits behind a point are of a unit, cut off as Go cuts it: by floating point, and no digit counts that 63 bits cannot hold.
+fn part_of(fraction: &str, unit: u64) -> u64 {
+    let (mut value, mut scale): (u64, f64) = (0, 1.0);
+    for digit in fraction.bytes() {
+        let more = value.checked_mul(10).and_then(|value| value.checked_add(u64::from(digit - b'0')));
+        let Some(more) = more.filter(|more| *more <= LARGEST) else { break };
+        value = more;
+        scale *= 10.0;
+    }
+    (value as f64 * (unit as f64 / scale)) as u64
+}
+
+/// A duration that is waited for: what is negative is no wait at all.
+///
+/// # Errors
+/// As [`parse`].
+pub fn non_negative(text: &str) -> Result<Duration, DurationError> {
+    parse(text).map(|nanos| Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
 }
 
 /// Go's Duration.String.
-pub(super) fn format(nanos: i64) -> String {
+pub fn format(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let n = nanos.unsigned_abs();
     let decimal = |n: u64, unit: u64| -> String {
@@ -128,22 +153,6 @@ pub(super) fn format(nanos: i64) -> String {
     }
 }
 
-/// Sprig's `durationRound`: the largest unit only.
-pub(super) fn rounded(nanos: i64) -> String {
-    const SECOND: u64 = 1_000_000_000;
-    const UNITS: [(u64, &str); 6] = [
-        (SECOND * 86_400 * 365, "y"),
-        (SECOND * 86_400 * 30, "mo"),
-        (SECOND * 86_400, "d"),
-        (SECOND * 3_600, "h"),
-        (SECOND * 60, "m"),
-        (SECOND, "s"),
-    ];
-    let n = nanos.unsigned_abs();
-    let unit = UNITS.iter().find(|(size, _)| n > *size);
-    unit.map_or_else(|| "0s".to_owned(), |(size, name)| format!("{}{name}", n / size))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,13 +165,26 @@ mod tests {
             ("1.5µs", 1_500),
             ("250ms", 250_000_000),
             ("0", 0),
+            ("-0", 0),
+            ("+.5s", 500_000_000),
+            ("1.s", 1_000_000_000),
+            ("1h1h", 7_200_000_000_000),
+            ("0.3333333333333333333h", 1_200_000_000_000),
+            ("9223372036854775807ns", i64::MAX),
+            ("-9223372036854775808ns", i64::MIN),
         ] {
-            assert_eq!(parse(text).unwrap(), nanos);
+            assert_eq!(parse(text).unwrap(), nanos, "{text}");
         }
         assert_eq!(format(3_723_500_000_000), "1h2m3.5s");
         assert_eq!(format(-5_400_000_000_000), "-1h30m0s");
         assert_eq!(format(1_500), "1.5µs");
         assert_eq!(parse("1").unwrap_err().to_string(), "time: missing unit in duration \"1\"");
+        for wrong in ["", "-", ".s", "+.s", "-1", "9223372036854775808ns", "2562048h", " 1s", "1 s"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(non_negative("-5m"), Ok(Duration::ZERO));
+        assert_eq!(non_negative("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse("").unwrap_err().to_string(), "time: invalid duration \"\"");
         assert_eq!(parse("1x").unwrap_err().to_string(), "time: unknown unit \"x\" in duration \"1x\"");
     }
 }

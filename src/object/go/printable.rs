@@ -1,4 +1,4 @@
-//! Go's quoted text (`%q`) and which characters it shows as they are.
+//! Which characters Go shows as they are, and how it escapes the others.
 
 use regex::Regex;
 use std::fmt::Write as _;
@@ -17,23 +17,8 @@ pub fn is_printable(c: char) -> bool {
     }
 }
 
-/// Go's `%q` for text.
-pub fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if is_printable(c) => out.push(c),
-            c => escape(&mut out, c),
-        }
-    }
-    out.push('"');
-    out
-}
-
 /// A character that is not shown as it is, as Go escapes it.
-pub fn escape(out: &mut String, c: char) {
+pub(super) fn escape(out: &mut String, c: char) {
     let short = match c {
         '\u{7}' => 'a',
         '\u{8}' => 'b',
@@ -54,20 +39,4 @@ pub fn escape(out: &mut String, c: char) {
     };
     out.push('\\');
     out.push(short);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quotes_as_go_does() {
-        for (text, wanted) in [
-            ("a\"\\\n\0\u{7}\u{7f}", r#""a\"\\\n\x00\a\x7f""#),
-            ("é😀\u{a0}\u{200b}\u{feff}", r#""é😀\u00a0\u200b\ufeff""#),
-            ("\u{e0001}", r#""\U000e0001""#),
-        ] {
-            assert_eq!(quote(text), wanted);
-        }
-    }
 }

@@ -1,14 +1,13 @@
-//! Go's quoted strings: `%q` on the way out, string literals of templates on the way in.
-//! Works on bytes: what is not UTF-8 becomes `\x..`.
+//! Go's quoted strings: `%q` on the way out, string literals on the way in. Works on bytes: what is not UTF-8 becomes `\x..`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use opdev_object::quote::escape;
-pub(super) use opdev_object::quote::is_printable;
+use super::printable::escape;
+pub use super::printable::is_printable;
 
 /// The next character and its length; `None` as character for an invalid byte.
-pub(super) fn decode(bytes: &[u8]) -> (Option<char>, usize) {
+pub fn decode(bytes: &[u8]) -> (Option<char>, usize) {
     let Some(&first) = bytes.first() else { return (None, 0) };
     if first < 0x80 {
         return (Some(char::from(first)), 1);
@@ -25,20 +24,20 @@ pub(super) fn decode(bytes: &[u8]) -> (Option<char>, usize) {
     }
 }
 
-/// Go's strconv.Quote.
-pub(super) fn quote(bytes: &[u8]) -> String {
-    quote_with(bytes, '"', false)
+/// Go's strconv.Quote, `%q`.
+pub fn quote(text: impl AsRef<[u8]>) -> String {
+    quote_with(text.as_ref(), '"', false)
 }
 
 /// Go's strconv.QuoteToASCII.
-pub(super) fn quote_ascii(bytes: &[u8]) -> String {
-    quote_with(bytes, '"', true)
+pub fn quote_ascii(text: impl AsRef<[u8]>) -> String {
+    quote_with(text.as_ref(), '"', true)
 }
 
 /// The quoting of Go's time package: what is not plain ASCII in hex, byte by byte.
-pub(super) fn quote_time(bytes: &[u8]) -> String {
+pub fn quote_time(text: impl AsRef<[u8]>) -> String {
     let mut out = String::from("\"");
-    for byte in bytes {
+    for byte in text.as_ref() {
         match byte {
             b'"' | b'\\' => out.extend(['\\', char::from(*byte)]),
             b' '..=0x7f => out.push(char::from(*byte)),
@@ -50,7 +49,7 @@ pub(super) fn quote_time(bytes: &[u8]) -> String {
 }
 
 /// Go's strconv.QuoteRune.
-pub(super) fn quote_char(c: char, ascii: bool) -> String {
+pub fn quote_char(c: char, ascii: bool) -> String {
     quote_with(c.encode_utf8(&mut [0; 4]).as_bytes(), '\'', ascii)
 }
 
@@ -78,7 +77,7 @@ fn quote_with(mut bytes: &[u8], mark: char, ascii: bool) -> String {
 }
 
 /// Go's strconv.Unquote for `"..."` and `` `...` ``: nothing when the literal is not well formed.
-pub(super) fn unquote(literal: &str) -> Option<Cow<'_, [u8]>> {
+pub fn unquote(literal: &str) -> Option<Cow<'_, [u8]>> {
     let inner = literal.get(1..literal.len().checked_sub(1)?)?;
     if literal.starts_with('`') {
         if !literal.ends_with('`') {
@@ -102,7 +101,7 @@ pub(super) fn unquote(literal: &str) -> Option<Cow<'_, [u8]>> {
 }
 
 /// The value of a character constant such as `'a'` or `'\n'`.
-pub(super) fn unquote_char(literal: &str) -> Option<u32> {
+pub fn unquote_char(literal: &str) -> Option<u32> {
     let inner = literal.strip_prefix('\'')?.strip_suffix('\'')?;
     if inner.is_empty() || inner.starts_with('\'') {
         return None;
@@ -186,6 +185,17 @@ mod tests {
         assert_eq!(quote("\u{a0}\u{ad}".as_bytes()), "\"\\u00a0\\u00ad\"");
         assert_eq!(quote_ascii("é😀".as_bytes()), "\"\\u00e9\\U0001f600\"");
         assert_eq!(quote_char('\'', false), "'\\''");
+    }
+
+    #[test]
+    fn quotes_as_go_does() {
+        for (text, wanted) in [
+            ("a\"\\\n\0\u{7}\u{7f}", r#""a\"\\\n\x00\a\x7f""#),
+            ("é😀\u{a0}\u{200b}\u{feff}", r#""é😀\u00a0\u200b\ufeff""#),
+            ("\u{e0001}", r#""\U000e0001""#),
+        ] {
+            assert_eq!(quote(text), wanted);
+        }
     }
 
     #[test]

@@ -1,0 +1,7 @@
+//! Go's ways with texts: what messages, templates and requests of Kubernetes look like because the programs that made the rules
+//! are written in Go. Quoted text (`quote`), durations (`duration`), numbers (`number`).
+
+pub mod duration;
+pub mod number;
+mod printable;
+pub mod quote;
