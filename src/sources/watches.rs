@@ -3,6 +3,7 @@
 
 use super::chart_options::{self, ChartOptions};
 use crate::event::{Diagnostic, Place, Severity};
+use opdev_object::go::duration;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::LabelSelector;
 use opdev_object::spelling::nearest;
@@ -153,9 +154,9 @@ impl Reader<'_> {
         }
         let reconcile_period = match field("reconcilePeriod").and_then(|node| Some((node, node.to_text()?))) {
             None => None,
-            Some((at, text)) => match super::duration(&text) {
-                Some(period) => Some(period),
-                None => {
+            Some((at, text)) => match duration::non_negative(&text) {
+                Ok(period) => Some(period),
+                Err(_) => {
                     let hint = Some("write a Go duration such as 30s, 1m or 1h2m4s".to_owned());
                     self.error(at, format!("reconcilePeriod {text:?} is no duration"), hint);
                     return None;

@@ -2,6 +2,7 @@
 //! adds to it: causes, drift with names, rewriting in place, and failures with their whole story.
 
 mod beyond;
+mod caught_up;
 mod failure;
 
 mod history;

@@ -151,7 +151,7 @@ impl fmt::Display for ExecError {
                 frame.file,
                 frame.line,
                 frame.column,
-                super::quote::quote(frame.executing.as_bytes()),
+                opdev_object::go::quote::quote_bytes(frame.executing.as_bytes()),
                 frame.expression,
                 frame.then
             )?;

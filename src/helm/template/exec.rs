@@ -61,7 +61,7 @@ pub(super) fn execute(
     context: &mut Context<'_>,
 ) -> Result<Vec<u8>, ExecError> {
     let Some(tree) = set.called(name, context) else {
-        let shown = opdev_object::go::quote::quote(name);
+        let shown = opdev_object::go::quote::quote_bytes(name);
         return Err(ExecError::plain(format!(
             "template: no template {shown} associated with template \"gotpl\""
         )));
@@ -263,7 +263,7 @@ impl<'t> Exec<'t, '_, '_> {
         self.at = At::Template(invocation);
         let set: &'t TemplateSet = self.set;
         let Some(tree) = set.called(&invocation.name, self.context) else {
-            let name = opdev_object::go::quote::quote(&invocation.name);
+            let name = opdev_object::go::quote::quote_bytes(&invocation.name);
             return self.fail(format!("template {name} not defined"));
         };
         self.check_depth()?;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::{Compat, Context, Environment, FuncError, Map, MapType, TemplateSet, Value};
-use opdev_object::go::quote::{quote, unquote};
+use opdev_object::go::quote::{quote_bytes as quote, unquote};
 
 /// A world that stands still.
 pub(super) struct Still;

@@ -6,7 +6,7 @@ use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use std::fmt;
 
-use super::quote::quote_time as quote;
+use opdev_object::go::quote::quote_time as quote;
 
 /// One part of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Cuts template text into tokens, with Go's rules for delimiters, trim markers and comments.
 //! Syntax inside tokens (numbers, escapes) is checked by the parser. Read `parse` next.
 
-use super::quote::is_printable;
+use opdev_object::go::quote::is_printable;
 
 /// Kind of token. Keywords come after `Keyword`, as their texts print differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
@@ -451,7 +451,7 @@ impl<'a> Lexer<'a> {
             return self.token(kind);
         }
         let text = &self.input[self.start..self.pos];
-        self.fail(format!("bad number syntax: {}", super::quote::quote(text.as_bytes())))
+        self.fail(format!("bad number syntax: {}", opdev_object::go::quote::quote_bytes(text.as_bytes())))
     }
 
     fn scan_number(&mut self) -> bool {

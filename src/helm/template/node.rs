@@ -221,7 +221,7 @@ impl fmt::Display for Expr {
 
 impl fmt::Display for Invocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{{{{template {}", super::quote::quote(&self.name))?;
+        write!(f, "{{{{template {}", opdev_object::go::quote::quote_bytes(&self.name))?;
         if let Some(pipe) = &self.pipe {
             write!(f, " {pipe}")?;
         }

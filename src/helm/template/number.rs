@@ -121,10 +121,10 @@ impl fmt::Display for NumberError {
             NumberError::Unreadable => f.write_str("invalid syntax"),
             NumberError::Character { text } => write!(f, "malformed character constant: {text}"),
             NumberError::Form { text } => {
-                write!(f, "illegal number syntax: {}", opdev_object::go::quote::quote(text.as_bytes()))
+                write!(f, "illegal number syntax: {}", opdev_object::go::quote::quote_bytes(text.as_bytes()))
             }
             NumberError::Overflow { text } => {
-                write!(f, "integer overflow: {}", opdev_object::go::quote::quote(text.as_bytes()))
+                write!(f, "integer overflow: {}", opdev_object::go::quote::quote_bytes(text.as_bytes()))
             }
         }
     }

@@ -11,7 +11,7 @@ use super::node::{Branch, Command, Expr, ExprKind, Invocation, Node, Pipe, Sourc
 use super::number::parse_literal;
 use super::scope::Scope;
 use super::text::Str;
-use opdev_object::go::quote::{quote, unquote};
+use opdev_object::go::quote::{quote_bytes as quote, unquote};
 
 /// Go allows 10,000; the machine's stack sets ours.
 const MAX_NESTING: usize = 500;

@@ -3,7 +3,7 @@
 
 use super::float;
 use super::value::{Elem, Kind, List, Map, Value};
-use opdev_object::go::quote::{decode, quote, quote_ascii, quote_char};
+use opdev_object::go::quote::{decode, quote_ascii, quote_bytes as quote, quote_char};
 
 /// How deep values are printed.
 const MAX_DEPTH: usize = 500;

@@ -1,8 +1,8 @@
 //! Go's fmt.Sprintf: directives with flags, width, precision and argument indexes. Values are printed by `print`.
 
 use super::print::{Flags, Printer};
-use super::quote::decode;
 use super::value::Value;
+use opdev_object::go::quote::decode;
 
 /// Go's fmt.Sprintf.
 pub(super) fn sprintf(format: &[u8], args: &[Value]) -> Vec<u8> {

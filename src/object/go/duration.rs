@@ -43,12 +43,12 @@ pub enum DurationError {
 impl fmt::Display for DurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DurationError::Invalid { text } => write!(f, "time: invalid duration {}", quote(text)),
+            DurationError::Invalid { text } => write!(f, "time: invalid duration {}", quote(text.as_bytes())),
             DurationError::NoUnit { text } => {
-                write!(f, "time: missing unit in duration {}", quote(text))
+                write!(f, "time: missing unit in duration {}", quote(text.as_bytes()))
             }
             DurationError::UnknownUnit { text, unit } => {
-                let (unit, text) = (quote(unit), quote(text));
+                let (unit, text) = (quote(unit.as_bytes()), quote(text.as_bytes()));
                 write!(f, "time: unknown unit {unit} in duration {text}")
             }
         }

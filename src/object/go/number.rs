@@ -17,8 +17,6 @@ pub fn float(float: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn floats_print_as_go_prints_them() {
         for (float, text) in [

@@ -25,19 +25,24 @@ pub fn decode(bytes: &[u8]) -> (Option<char>, usize) {
 }
 
 /// Go's strconv.Quote, `%q`.
-pub fn quote(text: impl AsRef<[u8]>) -> String {
-    quote_with(text.as_ref(), '"', false)
+pub fn quote(text: &str) -> String {
+    quote_bytes(text.as_bytes())
+}
+
+/// The same of bytes that may be no UTF-8.
+pub fn quote_bytes(bytes: &[u8]) -> String {
+    quote_with(bytes, '"', false)
 }
 
 /// Go's strconv.QuoteToASCII.
-pub fn quote_ascii(text: impl AsRef<[u8]>) -> String {
-    quote_with(text.as_ref(), '"', true)
+pub fn quote_ascii(bytes: &[u8]) -> String {
+    quote_with(bytes, '"', true)
 }
 
 /// The quoting of Go's time package: what is not plain ASCII in hex, byte by byte.
-pub fn quote_time(text: impl AsRef<[u8]>) -> String {
+pub fn quote_time(bytes: &[u8]) -> String {
     let mut out = String::from("\"");
-    for byte in text.as_ref() {
+    for byte in bytes {
         match byte {
             b'"' | b'\\' => out.extend(['\\', char::from(*byte)]),
             b' '..=0x7f => out.push(char::from(*byte)),
@@ -180,9 +185,9 @@ mod tests {
 
     #[test]
     fn quoting_follows_go() {
-        assert_eq!(quote("a\"b\\\n\u{1}é\u{200b}😀".as_bytes()), "\"a\\\"b\\\\\\n\\x01é\\u200b😀\"");
-        assert_eq!(quote(b"\xff"), "\"\\xff\"");
-        assert_eq!(quote("\u{a0}\u{ad}".as_bytes()), "\"\\u00a0\\u00ad\"");
+        assert_eq!(quote("a\"b\\\n\u{1}é\u{200b}😀"), "\"a\\\"b\\\\\\n\\x01é\\u200b😀\"");
+        assert_eq!(quote_bytes(b"\xff"), "\"\\xff\"");
+        assert_eq!(quote("\u{a0}\u{ad}"), "\"\\u00a0\\u00ad\"");
         assert_eq!(quote_ascii("é😀".as_bytes()), "\"\\u00e9\\U0001f600\"");
         assert_eq!(quote_char('\'', false), "'\\''");
     }

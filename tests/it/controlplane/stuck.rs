@@ -11,9 +11,9 @@ use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, Listening};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -185,17 +185,21 @@ async fn the_garbage_collector_converts_on_no_worker() {
     plane.stop().await;
 }
 
-/// A server whose clock stops, and with it every worker that asks for the time. Started by the test below.
+thread_local! {
+    /// Whether the clock stands still for this thread.
+    static STUCK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A server whose clock stops for two requests, and with it the workers that answer them. Started by the test below.
 #[test]
 #[ignore = "a process of its own, for the test of stuck workers"]
 fn a_process_whose_workers_get_stuck() {
     let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).finish();
     tracing::subscriber::set_global_default(lines).unwrap();
-    let stuck = Arc::new(AtomicBool::new(false));
-    let stops = stuck.clone();
     let mut config = Config::default();
-    config.clock = Some(Arc::new(move || {
-        while stops.load(Ordering::SeqCst) {
+    // Not for whatever else a worker does: that might take the worker that a request needs.
+    config.clock = Some(Arc::new(|| {
+        while STUCK.get() {
             std::thread::park();
         }
         jiff::Timestamp::now()
@@ -206,7 +210,6 @@ fn a_process_whose_workers_get_stuck() {
         let asked = opdev::cli::signals::stop_signal().unwrap();
         let plane = ControlPlane::start_with(config).await.unwrap();
         plane.listen(Listen::default()).await.unwrap();
-        stuck.store(true, Ordering::SeqCst);
         // One for each worker: the first holds its worker until the second has one, too.
         let both = Arc::new(std::sync::Barrier::new(2));
         for name in 0..2 {
@@ -221,6 +224,7 @@ fn a_process_whose_workers_get_stuck() {
                     .header("content-type", "application/json")
                     .body(http_body_util::Full::<bytes::Bytes>::from(map.to_string()))
                     .unwrap();
+                STUCK.set(true);
                 let response = tower::ServiceExt::oneshot(service, request).await.unwrap();
                 response.into_body().collect().await.unwrap();
             });

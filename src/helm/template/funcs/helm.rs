@@ -65,7 +65,7 @@ fn tpl(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
     if !source.windows(2).any(|w| w == b"{{") {
         return Ok(without_no_value(source.to_vec()).into());
     }
-    let shown = || super::super::quote::quote(&source);
+    let shown = || opdev_object::go::quote::quote_bytes(&source);
     let text = source.text();
     let (set, tree) = call.set.overlay(TPL, &text).map_err(|error| {
         FuncError::wrap(format!("cannot parse template {}: ", shown()), ExecError::plain(error.to_string()))

@@ -7,9 +7,9 @@ use super::super::error::FuncError;
 use super::super::float;
 use super::super::go_error::GoError;
 use super::super::host::Ty;
-use super::super::quote::decode;
 use super::super::value::{Elem, List, Map, Value};
 use super::{Function, fixed, string};
+use opdev_object::go::quote::decode;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("toJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Compact).unwrap_or_default().into())),
@@ -275,7 +275,7 @@ impl fmt::Display for JsonError {
             }
             JsonError::Character { byte: b'"', context } => write!(f, "invalid character '\"' {context}"),
             JsonError::Character { byte, context } => {
-                let quoted = super::super::quote::quote(char::from(*byte).to_string().as_bytes());
+                let quoted = opdev_object::go::quote::quote_bytes(char::from(*byte).to_string().as_bytes());
                 write!(f, "invalid character '{}' {context}", &quoted[1..quoted.len() - 1])
             }
             JsonError::Depth => f.write_str("exceeded max depth"),

@@ -69,7 +69,7 @@ fn must(args: &[Value]) -> Result<Rc<Regex>, FuncError> {
         let quoted = if shown
             .contains(|c: char| c == '`' || c == '\u{7f}' || c == '\u{feff}' || (c < ' ' && c != '\t'))
         {
-            super::super::quote::quote(shown.as_bytes())
+            opdev_object::go::quote::quote_bytes(shown.as_bytes())
         } else {
             format!("`{shown}`")
         };

@@ -7,7 +7,7 @@ use super::super::printf::sprintf;
 use super::super::text::Str;
 use super::super::value::{Elem, Map, MapType, Value};
 use super::{Call, Function, Outcome, bytes, fixed, int, string, variadic};
-use opdev_object::go::quote::{decode, quote};
+use opdev_object::go::quote::{decode, quote_bytes as quote};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("hello", &[], |_, _| Ok("Hello!".into())),

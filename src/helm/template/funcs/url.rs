@@ -2,10 +2,10 @@
 
 use super::super::error::FuncError;
 use super::super::host::Ty;
-use super::super::quote::quote;
 use super::super::value::{Kind, Map, Value};
 use super::dicts::map;
 use super::{Function, bytes, fixed, string};
+use opdev_object::go::quote::quote_bytes as quote;
 use std::fmt;
 
 pub(super) const FUNCTIONS: &[Function] = &[
