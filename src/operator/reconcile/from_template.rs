@@ -16,11 +16,15 @@ impl Engine {
         let template = self.manifests.iter().rev().find_map(|manifest| template_of(manifest, at.object()))?;
         let chart = self.reconciler.chart.as_deref();
         let text = chart.and_then(|chart| broken::template_text(chart, &template)).unwrap_or_default();
-        let line = line_of_kind(&text, &at.object().gvk.kind);
+        let message = fault.error.root_cause().to_string();
+        let line = match line_of_kind(&text, &at.object().gvk.kind) {
+            0 => 0,
+            kind => fields_of(&message).find_map(|field| line_of_field(&text, kind, field)).unwrap_or(kind),
+        };
         let file = format!("{}/{template}", self.reconciler.path.trim_end_matches('/'));
         Some(Diagnostic {
             severity: Severity::Error,
-            message: fault.error.root_cause().to_string(),
+            message,
             place: Some(Place { file, line, column: 0 }),
             excerpt: broken::excerpt(&text, line, 0),
             hint: None,
@@ -63,9 +67,61 @@ fn line_of_kind(text: &str, kind: &str) -> u32 {
     }
 }
 
+/// The paths of the fields that an API server complains about: `Deployment.apps "web" is invalid: spec.replicas: Invalid value …`,
+/// `….spec.replica: field not declared in schema`.
+fn fields_of(message: &str) -> impl Iterator<Item = &str> {
+    let is_path = |word: &&str| {
+        let word = word.trim_start_matches(['.', '[']);
+        ["spec.", "metadata.", "data.", "status."].iter().any(|start| word.starts_with(start))
+    };
+    let words = message.split([' ', '\n', '"']).filter_map(|word| word.strip_suffix(':'));
+    words.filter(is_path).map(|path| path.trim_start_matches('['))
+}
+
+/// The line below that of the kind on which a template names this field, or else the nearest one around it; `None` where that is
+/// not one line for sure.
+fn line_of_field(text: &str, kind: u32, path: &str) -> Option<u32> {
+    let keys = path.split('.').map(|step| step.split('[').next().unwrap_or_default());
+    let keys: Vec<&str> = keys.filter(|key| !key.is_empty()).collect();
+    keys.iter().skip(1).rev().find_map(|key| {
+        let names = |line: &str| {
+            let line = line.trim_start().trim_start_matches("- ");
+            line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'))
+        };
+        let after = text.lines().enumerate().skip(kind as usize);
+        let mut lines = after.take_while(|(_, line)| *line != "---").filter(|(_, line)| names(line));
+        match (lines.next(), lines.next()) {
+            (Some((at, _)), None) => u32::try_from(at + 1).ok(),
+            _ => None,
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_that_is_refused_leads_to_its_line() {
+        let text = "kind: ConfigMap\n---\nkind: Deployment\nmetadata:\n  name: a\nspec:\n  replica: {{ .n }}\n  template:\n    \
+                    spec:\n      containers:\n      - name: a\n---\nspec:\n  replica: 1\n";
+        let line = |message: &str| fields_of(message).find_map(|field| line_of_field(text, 3, field));
+        let undeclared = "failed to create typed patch object (default/a; apps/v1, Kind=Deployment): .spec.replica: field not \
+                          declared in schema";
+        assert_eq!(line(undeclared), Some(7));
+        let missing =
+            "Deployment.apps \"a\" is invalid: spec.template.spec.containers[0].image: Required value";
+        assert_eq!(line(missing), Some(10), "the field is not there; what it would be in is");
+        assert_eq!(
+            line("Deployment.apps \"a\" is invalid: metadata.name: Invalid value: \"A\""),
+            None,
+            "two lines"
+        );
+        let several = "Deployment.apps \"a\" is invalid: [metadata.name: Invalid value: \"A\", spec.replica: Invalid value: -1]";
+        assert_eq!(line(several), Some(7), "the first that is named on one line");
+        assert_eq!(line("the server is busy: try again"), None);
+        assert_eq!(line("Internal error: spec.x: no"), None, "no line names it");
+    }
 
     #[test]
     fn an_object_leads_to_its_template() {

@@ -65,9 +65,8 @@ impl From<ReadError> for HostError {
     fn from(error: ReadError) -> HostError {
         let kind = match &error {
             ReadError::TimeIsOver | ReadError::NoAnswer => HostErrorKind::TimeIsOver,
-            ReadError::Api(ApiError::NotServed(_)) | ReadError::Kind(ApiError::NotServed(_)) => {
-                HostErrorKind::NotServed
-            }
+            ReadError::Api(ApiError::NotServed(_) | ApiError::NoMatch(_))
+            | ReadError::Kind(ApiError::NotServed(_) | ApiError::NoMatch(_)) => HostErrorKind::NotServed,
             ReadError::Api(_) | ReadError::Kind(_) => HostErrorKind::Failed,
             ReadError::NoName => HostErrorKind::Invalid,
         };

@@ -64,8 +64,8 @@ async fn a_failed_install_is_taken_back_and_retried_until_it_is_mended() {
     let place = failure.diagnostic.as_ref().and_then(|found| found.place.as_ref()).unwrap();
     assert_eq!(
         (place.file.as_str(), place.line),
-        ("charts/web/templates/all.yaml", 16),
-        "the Service's template"
+        ("charts/web/templates/all.yaml", 22),
+        "the line of the field in the Service's template"
     );
     assert_eq!(failure.attempt, 1);
     assert_eq!(pass.requeue.as_ref().unwrap().after, Duration::from_millis(5));
