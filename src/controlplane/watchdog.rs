@@ -15,6 +15,8 @@ use tokio::runtime::Handle;
 const PERIOD: Duration = Duration::from_millis(250);
 /// After so many looks without progress something is stuck: two seconds.
 const LOOKS: u32 = 8;
+/// How many looks later it may turn out in what the workers are stuck that take nothing up.
+const LATER: u32 = 4;
 
 /// What one thread is doing.
 #[derive(Debug, Default)]
@@ -128,7 +130,7 @@ impl Watchdog {
         let over = Arc::new(AtomicBool::new(false));
         let ends = over.clone();
         let look = move || {
-            let mut looks = Looks { seen: Vec::new(), pulse: Pulse::new(runtime), tell };
+            let mut looks = Looks { seen: Vec::new(), pulse: Pulse::new(runtime), silent: false, tell };
             while !ends.load(Ordering::Acquire) {
                 looks.look();
                 pause();
@@ -177,6 +179,8 @@ impl Pulse {
 struct Looks<T> {
     seen: Vec<Seen>,
     pulse: Pulse,
+    /// Whether it was told that no worker takes anything up.
+    silent: bool,
     tell: T,
 }
 
@@ -216,14 +220,18 @@ impl<T: Fn(Finding)> Looks<T> {
     }
 
     fn feel(&mut self) {
-        let before = self.pulse.missed;
-        match self.pulse.missed() {
-            LOOKS => {
-                let stuck = self.seen.iter().filter_map(|seen| seen.told.clone()).collect();
-                (self.tell)(Finding::Silent { stuck });
-            }
-            0 if before >= LOOKS => (self.tell)(Finding::Answers),
-            _ => {}
+        let missed = self.pulse.missed();
+        if missed == 0 && self.silent {
+            self.silent = false;
+            (self.tell)(Finding::Answers);
+        }
+        if missed < LOOKS || self.silent {
+            return;
+        }
+        let stuck: Vec<String> = self.seen.iter().filter_map(|seen| seen.told.clone()).collect();
+        if !stuck.is_empty() || missed >= LOOKS + LATER {
+            self.silent = true;
+            (self.tell)(Finding::Silent { stuck });
         }
     }
 }
