@@ -81,7 +81,7 @@ pub use plane::{Config, ControlPlane, Error};
 pub use server::{
     Asked, Copied, Delivery, EndpointHandler, EndpointRequest, EndpointResponse, Exchange, InProcess, Listen,
     Listening, Observation, ObservedToken, Observer, Passage, Refusal, Relay, RelayedAnswer, Reset, Serving,
-    Treatment, Upstream, check_serving, self_signed, serve_endpoint,
+    Treatment, Upstream, certificate_end, check_serving, self_signed, serve_endpoint,
 };
 pub use storage::MovedAside;
 pub use version::git_version;

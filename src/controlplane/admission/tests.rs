@@ -2,8 +2,7 @@
 
 use super::hook::Hooks;
 use super::resolver::{CallFailure, Resolved, Webhooks, find};
-use crate::attributes::{Attributes, Lookup};
-use crate::contract::{ResourceInfo, View};
+use crate::contract::lists::Lists;
 use crate::resource::ClientConfig;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -11,44 +10,11 @@ use std::sync::Arc;
 /// A cluster of these objects, each with its resource.
 struct Objects(Vec<(&'static str, Arc<Value>)>);
 
-impl View for Objects {
-    fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Value>> {
-        self.list(resource, namespace).into_iter().find(|object| object["metadata"]["name"] == name)
-    }
-
-    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+impl Lists for Objects {
+    fn objects(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
         let fits = |object: &Value| namespace.is_none_or(|own| object["metadata"]["namespace"] == own);
         let found = self.0.iter().filter(|(table, object)| *table == resource && fits(object));
         found.map(|(_, object)| object.clone()).collect()
-    }
-
-    fn select(
-        &self,
-        resource: &str,
-        namespace: Option<&str>,
-        _: &Lookup<'_>,
-        wanted: &dyn Fn(&Attributes) -> bool,
-    ) -> Vec<Arc<Value>> {
-        let wanted = |object: &Arc<Value>| wanted(&Attributes::of(resource, object));
-        self.list(resource, namespace).into_iter().filter(wanted).collect()
-    }
-
-    fn each(
-        &self,
-        resource: &str,
-        namespace: Option<&str>,
-        _: &Lookup<'_>,
-        look: &mut dyn FnMut(&Attributes),
-    ) {
-        self.list(resource, namespace).iter().for_each(|object| look(&Attributes::of(resource, object)));
-    }
-
-    fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {
-        self.get(resource, namespace, name).map(|object| Attributes::of(resource, &object))
-    }
-
-    fn resources(&self) -> Vec<ResourceInfo> {
-        Vec::new()
     }
 }
 

@@ -2,6 +2,8 @@
 //! of writes. Never carries a write out and never names a single controller.
 //! Read `view` (what a controller sees) and `write` (what it asks for) first.
 
+#[cfg(test)]
+pub(crate) mod lists;
 pub mod view;
 pub mod write;
 

@@ -6,7 +6,8 @@
 use super::Settings;
 use super::engine::{Engine, Plane};
 use super::fields::{deleting, list, name, put, stamp, text, uid};
-use crate::attributes::{Attributes, Lookup};
+use crate::attributes::Attributes;
+use crate::contract::lists::Lists;
 use crate::contract::{
     Actor, Change, Controller, Key, Observed, Propagation, Readable, Refusal, ResourceInfo, View, Write,
 };
@@ -58,12 +59,8 @@ fn refusal(code: u16, reason: &str, message: String) -> Refusal {
     Refusal { code, reason: reason.to_owned(), message, namespace_terminating: false }
 }
 
-impl View for Memory {
-    fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Value>> {
-        self.state.borrow().objects.get(&Key::new(resource, namespace, name)).cloned()
-    }
-
-    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+impl Lists for Memory {
+    fn objects(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
         let state = self.state.borrow();
         let all = state.objects.iter().filter(|(key, _)| {
             key.resource == resource && (namespace.is_none() || key.namespace.as_deref() == namespace)
@@ -71,32 +68,7 @@ impl View for Memory {
         all.map(|(_, object)| object.clone()).collect()
     }
 
-    fn select(
-        &self,
-        resource: &str,
-        namespace: Option<&str>,
-        _: &Lookup<'_>,
-        wanted: &dyn Fn(&Attributes) -> bool,
-    ) -> Vec<Arc<Value>> {
-        let wanted = |object: &Arc<Value>| wanted(&Attributes::of(resource, object));
-        self.list(resource, namespace).into_iter().filter(wanted).collect()
-    }
-
-    fn each(
-        &self,
-        resource: &str,
-        namespace: Option<&str>,
-        _: &Lookup<'_>,
-        look: &mut dyn FnMut(&Attributes),
-    ) {
-        self.list(resource, namespace).iter().for_each(|object| look(&Attributes::of(resource, object)));
-    }
-
-    fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {
-        self.get(resource, namespace, name).map(|object| Attributes::of(resource, &object))
-    }
-
-    fn resources(&self) -> Vec<ResourceInfo> {
+    fn served(&self) -> Vec<ResourceInfo> {
         SERVED
             .split(['|', '\n'])
             .filter_map(|line| {

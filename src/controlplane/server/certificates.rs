@@ -3,6 +3,7 @@
 //! Never writes a key anywhere but there; `kubeconfig` puts the admin's into its text.
 
 use super::listener::{Listen, Serving};
+use super::x509::{Subject, subject};
 use crate::identity::{CREDENTIAL, User};
 use crate::storage::Store;
 use rcgen::{
@@ -210,74 +211,11 @@ fn dated(mut params: CertificateParams, (from, to): (i32, i32)) -> CertificatePa
 
 /// The user a (verified) client certificate is for; `None` where it has no common name.
 pub(crate) fn user_of(certificate: &CertificateDer<'_>) -> Option<User> {
-    let (names, organizations) = subject(certificate)?;
-    let mut user = User::authenticated(names.into_iter().next()?, organizations);
+    let Subject { common_names, organizations } = subject(certificate)?;
+    let mut user = User::authenticated(common_names.into_iter().next()?, organizations);
     let digest: String = Sha256::digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect();
     user.extra.insert(CREDENTIAL.to_owned(), vec![format!("X509SHA256={digest}")]);
     Some(user)
-}
-
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const OBJECT_IDENTIFIER: u8 = 0x06;
-const VERSION: u8 = 0xa0;
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
-
-/// Splits the first DER element off: its tag, what it holds and what follows.
-fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (&tag, rest) = der.split_first()?;
-    let (&first, rest) = rest.split_first()?;
-    let (length, rest) = if first < 0x80 {
-        (usize::from(first), rest)
-    } else {
-        let count = usize::from(first & 0x7f);
-        if count == 0 || count > 4 {
-            return None;
-        }
-        let (digits, rest) = rest.split_at_checked(count)?;
-        (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), rest)
-    };
-    let (inside, rest) = rest.split_at_checked(length)?;
-    Some((tag, inside, rest))
-}
-
-fn expect(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (found, inside, rest) = element(der)?;
-    (found == tag).then_some((inside, rest))
-}
-
-/// Common names and organizations of a certificate's subject.
-fn subject(certificate: &[u8]) -> Option<(Vec<String>, Vec<String>)> {
-    let (certificate, _) = expect(SEQUENCE, certificate)?;
-    let (signed, _) = expect(SEQUENCE, certificate)?;
-    // Version (where present), serial number, algorithm, issuer, validity; then the subject.
-    let mut rest = signed;
-    if let Some((_, after)) = expect(VERSION, rest) {
-        rest = after;
-    }
-    for _ in 0..4 {
-        rest = element(rest)?.2;
-    }
-    let (mut names, _) = expect(SEQUENCE, rest)?;
-    let (mut common, mut organizations) = (Vec::new(), Vec::new());
-    while !names.is_empty() {
-        let (mut set, after) = expect(SET, names)?;
-        names = after;
-        while !set.is_empty() {
-            let (pair, after) = expect(SEQUENCE, set)?;
-            set = after;
-            let (kind, value) = expect(OBJECT_IDENTIFIER, pair)?;
-            let (_, text, _) = element(value)?;
-            let text = String::from_utf8(text.to_vec()).ok()?;
-            match kind {
-                COMMON_NAME => common.push(text),
-                ORGANIZATION => organizations.push(text),
-                _ => {}
-            }
-        }
-    }
-    Some((common, organizations))
 }
 
 #[cfg(test)]

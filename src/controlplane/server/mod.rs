@@ -15,6 +15,7 @@ mod observed;
 mod observer;
 mod relay;
 mod unauthenticated;
+mod x509;
 
 pub use endpoint::{
     EndpointHandler, EndpointRequest, EndpointResponse, check_serving, self_signed, serve_endpoint,
@@ -27,3 +28,4 @@ pub use observer::{
     Treatment,
 };
 pub use relay::{Relay, RelayedAnswer, Upstream};
+pub use x509::certificate_end;
