@@ -143,6 +143,10 @@ impl Loader {
         };
         sources.leave_out(&files.options);
         let trials = self.trials(&sources.watches, number);
+        trials
+            .iter()
+            .filter(|trial| trial.watch.chart().is_some())
+            .for_each(|trial| self.held.replaces(trial));
         let sources = Arc::new(sources);
         self.before = Some(Arc::clone(&sources));
         let errors = diagnostics.into_iter().filter(|one| one.severity == Severity::Error).collect();

@@ -386,7 +386,7 @@ fn every_path_the_architecture_page_names_exists() {
 #[test]
 fn the_lockfile_stays_small() {
     // Raising this limit is a decision: read what the new crate brings along first.
-    const LIMIT: usize = 443;
+    const LIMIT: usize = 450;
     let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
     let packages = lock.matches("[[package]]").count();
     assert!(packages <= LIMIT, "{packages} locked packages, the limit is {LIMIT}");

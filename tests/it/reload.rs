@@ -173,6 +173,41 @@ async fn a_broken_edit_is_placed_and_mended_and_the_operator_serves_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_saved_chart_that_the_api_server_refuses_gives_way_to_the_older_one() {
+    let opdev = with_both_samples().await;
+    let template = "charts/memcached/templates/deployment.yaml";
+    let mark = opdev.mark();
+    opdev.edit(template, |text| text.replace("  replicas:", "  replica:"));
+    let failed = opdev
+        .wait("the refusal", mark, |event| match event {
+            Event::ReloadFailed(failed) => Some(failed.clone()),
+            _ => None,
+        })
+        .await;
+    let problem = &failed.diagnostics[0];
+    assert!(problem.message.contains("refuses what the saved chart of Memcached writes"), "{problem:?}");
+    assert!(problem.message.contains("field not declared in schema"), "{problem:?}");
+    let text = fs::read_to_string(opdev.root.join(template)).unwrap();
+    let place = problem.place.as_ref().unwrap();
+    assert_eq!((place.file.as_str(), place.line as usize), (template, line_of(&text, "replica:")));
+    assert_eq!(problem.hint.as_deref(), Some("the older chart runs again; correct the file and save it"));
+    let succeeds = |pass: &Reconcile| !files_of(pass).is_empty() && pass.failure.is_none();
+    opdev.reconcile("a reconcile by the older chart", mark, succeeds).await;
+    let tries = opdev
+        .since(mark)
+        .iter()
+        .filter(|event| matches!(event, Event::Reconciled(pass) if pass.failure.is_some()))
+        .count();
+    assert_eq!(tries, 1, "one refusal is enough");
+
+    let mark = opdev.mark();
+    opdev.edit(template, |text| text.replace("  replica:", "  minReadySeconds: 1\n  replicas:"));
+    let pass = opdev.reconcile("the corrected chart", mark, |pass| !files_of(pass).is_empty()).await;
+    assert_eq!((pass.outcome, pass.failure.is_none()), (Outcome::Upgraded, true));
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn watches_yaml_adds_and_removes_kinds_while_it_runs() {
     let mut opdev = Opdev::start_after(|root| {
         let path = root.join("config/watches.yaml");

@@ -11,6 +11,7 @@ use crate::event::{
 use crate::operator::missing_right::FORBIDDEN_HINT;
 use crate::operator::queue::{Ended, Mark, Origin, Retry, Taken, Urgency};
 use crate::operator::reconcile::Report;
+use crate::sources::Reconciler;
 use crate::tap::Recorder;
 use jiff::Timestamp;
 use opdev_object::meta::ObjectRef;
@@ -147,7 +148,8 @@ impl Manager {
         }
     }
 
-    /// A program whose first reconciles after a save write what does not fit its kind is reported: another try writes the same.
+    /// A program or a chart whose first reconciles after a save write what does not fit its kind is reported: another try
+    /// writes the same. An object that failed before says nothing against a chart that was saved since.
     fn report_unfit(&self, running: &Running, report: &Report) {
         let Some(failure) = report.failure.as_ref().filter(|failure| failure.unfit) else { return };
         let (Some(unfit), kind) = (&self.settings.unfit, &running.object.gvk) else { return };
@@ -156,18 +158,28 @@ impl Manager {
             _ => None,
         });
         let watch = self.sources.watch(&kind.group, &kind.kind);
-        let (Some(sources), Some(program)) = (saved, watch.and_then(|watch| watch.program())) else { return };
+        let (Some(sources), Some(watch)) = (saved, watch) else { return };
+        let (noun, found) = match &watch.reconciler {
+            Reconciler::Chart(_) if running.taken.failures > 0 => return,
+            Reconciler::Chart(_) => ("chart", failure.diagnostic.clone()),
+            Reconciler::Type(_) => ("reconciler", None),
+        };
+        let file = Place { file: watch.path().to_owned(), line: 0, column: 0 };
+        let (place, excerpt) = match found {
+            Some(found) => (found.place.unwrap_or(file), found.excerpt),
+            None => (file, None),
+        };
         let problem = Diagnostic {
             severity: Severity::Error,
             message: format!(
-                "the API server refuses what the saved reconciler of {} writes (on {}): {}",
+                "the API server refuses what the saved {noun} of {} writes (on {}): {}",
                 kind.kind,
                 running.object,
                 words::one_line(&failure.chain.join(": "))
             ),
-            place: Some(Place { file: program.path.clone(), line: 0, column: 0 }),
-            excerpt: None,
-            hint: Some("the older reconciler runs again; correct the file and save it".to_owned()),
+            place: Some(place),
+            excerpt,
+            hint: Some(format!("the older {noun} runs again; correct the file and save it")),
             kind: Some(kind.clone()),
         };
         // Where many objects fail at once, the first report is enough.

@@ -16,6 +16,8 @@ pub(super) struct HeldCharts {
     waiting: BTreeMap<Kind, Waiting>,
     /// What the newest files of each kind are known by.
     prints: BTreeMap<Kind, u64>,
+    /// The newest chart of each kind that took the place of another one.
+    replaced: BTreeMap<Kind, Trial>,
 }
 
 #[derive(Debug)]
@@ -80,6 +82,26 @@ impl HeldCharts {
             problem: problem.clone(),
         };
         self.waiting.insert(kind, waiting);
+    }
+
+    /// A chart takes the place of another one.
+    pub(super) fn replaces(&mut self, trial: &Trial) {
+        self.replaced.insert(key(&trial.watch.gvk), trial.clone());
+    }
+
+    /// What served before the chart that came with a set, which is dropped. `None` where another one serves by now, or none
+    /// came before it.
+    pub(super) fn go_back(
+        &mut self,
+        serving: &Watch,
+        number: u64,
+        problem: &Diagnostic,
+    ) -> Option<Arc<Watch>> {
+        let newest = |trial: &&Trial| serving.changed_in == number && trial.watch.changed_in == number;
+        let trial = self.replaced.get(&key(&serving.gvk)).filter(newest)?.clone();
+        self.replaced.remove(&key(&serving.gvk));
+        self.hold(&trial, problem, false);
+        Some(trial.before)
     }
 
     /// Whether a chart of a kind waits.

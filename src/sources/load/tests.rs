@@ -120,3 +120,36 @@ fn a_template_that_gives_no_yaml_is_named_where_it_lies() {
     assert_eq!(place.file, "charts/one/templates/a.yaml");
     assert!(loaded.errors[0].excerpt.is_some());
 }
+
+#[test]
+fn a_chart_that_does_not_fit_gives_way_to_the_one_before_it_until_it_is_edited() {
+    let mut loader = Loader::default();
+    let one = Gvk::new("a.b", "v1", "One");
+    let refused = problem("charts/one/templates/a.yaml", "refused".to_owned());
+    let chart = |loaded: &Loaded| loaded.sources.watches[0].chart().unwrap().chart.clone().unwrap();
+    let first = loader.load(&files(GOOD, GOOD), &[], None, false).unwrap();
+    assert!(loader.go_back(&one, 1, &refused).is_none(), "nothing came before it");
+    let unfit = files(&GOOD.replace("name: a", "name: b"), GOOD);
+    loader.load(&unfit, &[], None, false).unwrap();
+    assert!(loader.go_back(&one, 1, &refused).is_none(), "a newer one serves");
+    let back = loader.go_back(&one, 2, &refused).unwrap();
+    assert_eq!((back.sources.number, kinds(&back)), (3, vec!["One"]));
+    assert!(Arc::ptr_eq(&chart(&back), &chart(&first)));
+    assert!(matches!(&back.kinds[0].health, KindHealth::Stale { problem } if problem.message == "refused"));
+    assert!(loader.go_back(&one, 3, &refused).is_none(), "there is none before that");
+
+    // Another chart is saved meanwhile.
+    let other = files(&GOOD.replace("name: a", "name: b"), &GOOD.replace("name: a", "name: c"));
+    let fourth = loader.load(&other, &[], None, false).unwrap();
+    assert_eq!(kinds(&fourth), ["Two"]);
+    assert!(Arc::ptr_eq(&chart(&fourth), &chart(&first)));
+    assert_eq!(fourth.errors.len(), 1);
+    let forced = loader.load(&other, &[], None, true).unwrap();
+    assert!(!Arc::ptr_eq(&chart(&forced), &chart(&first)), "it is tried again where the user asks for it");
+    assert!(loader.go_back(&one, forced.sources.number, &refused).is_some());
+    let mended = loader.load(&files(&GOOD.replace("name: a", "name: d"), GOOD), &[], None, false).unwrap();
+    assert_eq!(mended.kinds[0].health, KindHealth::Serving);
+    // Its type changes: what is refused now was not refused for the chart.
+    let renewed = loader.renew(std::slice::from_ref(&one)).unwrap();
+    assert!(loader.go_back(&one, renewed.sources.number, &refused).is_none());
+}

@@ -69,6 +69,7 @@ impl Loader {
         let (watch, mut sources) = self.next(gvk)?;
         if let Some(newest) = self.held.accept(gvk) {
             let newest = Watch { changed_in: sources.number, broken: None, ..Watch::clone(&newest) };
+            self.held.replaces(&Trial { watch: Arc::new(newest.clone()), before: watch });
             replace(&mut sources, newest);
             return Some(self.publish(sources, vec![gvk.clone()]));
         }
@@ -85,15 +86,21 @@ impl Loader {
         Some(self.publish(sources, vec![gvk.clone()]))
     }
 
-    /// The program that came with a set does not fit: the one before it serves again, and its objects are reconciled. `None`
-    /// where another one serves by now, or none came before it.
+    /// The chart or program that came with a set does not fit: the one before it serves again, and its objects are
+    /// reconciled. `None` where another one serves by now, or none came before it.
     pub fn go_back(&mut self, gvk: &Gvk, number: u64, problem: &Diagnostic) -> Option<Loaded> {
         let (watch, mut sources) = self.next(gvk)?;
-        let program = watch.program().filter(|_| watch.changed_in == number)?;
-        let (older, files) = self.reconcilers.go_back(&program.path, problem)?;
-        let reconciler = TypeReconciler { program: Some(older), files, ..TypeReconciler::clone(program) };
+        let reconciler = match &watch.reconciler {
+            Reconciler::Chart(_) => self.held.go_back(&watch, number, problem)?.reconciler.clone(),
+            Reconciler::Type(program) if watch.changed_in == number => {
+                let (older, files) = self.reconcilers.go_back(&program.path, problem)?;
+                let older = TypeReconciler { program: Some(older), files, ..TypeReconciler::clone(program) };
+                Reconciler::Type(Arc::new(older))
+            }
+            Reconciler::Type(_) => return None,
+        };
         let watch = Watch {
-            reconciler: Reconciler::Type(Arc::new(reconciler)),
+            reconciler,
             broken: Some(problem.clone()),
             changed_in: sources.number,
             ..Watch::clone(&watch)
