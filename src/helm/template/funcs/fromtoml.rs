@@ -3,6 +3,7 @@
 use super::super::number::{parse_float, parse_int};
 use super::super::text::Str;
 use super::super::value::{Elem, List, Map, Value};
+use std::fmt;
 
 /// The document, or what is wrong with it.
 pub(super) fn parse(text: &str) -> Value {
@@ -20,6 +21,48 @@ pub(super) fn parse(text: &str) -> Value {
     Value::Map(value)
 }
 
+/// What is wrong with a document; `Display` is what go-toml says.
+#[derive(Debug)]
+enum TomlError {
+    /// A mistake that needs no more words than its name.
+    Syntax(&'static str),
+    /// Something else stands where this may stand; nothing at the end of the document.
+    Expected { what: &'static str, found: Option<char> },
+    /// The same, where go-toml has taken the character by then.
+    Beyond { what: &'static str, found: Option<char> },
+    /// No value stands where one belongs, but this.
+    NoValue { found: String },
+    /// A text does not end.
+    Unclosed { mark: &'static str },
+    /// A key or a table is there already.
+    Defined { key: String },
+    /// A date or a time that there is not.
+    Datetime { text: String },
+    /// What follows a backslash means nothing.
+    Escape { character: char },
+}
+
+impl fmt::Display for TomlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TomlError::Syntax(what) => f.write_str(what),
+            TomlError::Expected { what, found: Some(c) } => {
+                write!(f, "expected {what}, but got {c:?} instead")
+            }
+            TomlError::Expected { what, found: None } => write!(f, "expected {what}, but got end of file"),
+            TomlError::Beyond { what, found: Some(c) } => write!(f, "{what}, but got {c:?} instead"),
+            TomlError::Beyond { what, found: None } => write!(f, "{what}, but got '\\x00' instead"),
+            TomlError::NoValue { found } => write!(f, "expected value but found {found} instead"),
+            TomlError::Unclosed { mark } => write!(f, "unexpected EOF; expected '{mark}'"),
+            TomlError::Defined { key } => write!(f, "Key '{key}' has already been defined."),
+            TomlError::Datetime { text } => write!(f, "Invalid TOML Datetime: \"{text}\"."),
+            TomlError::Escape { character } => write!(f, "invalid escape character '{character}'"),
+        }
+    }
+}
+
+impl std::error::Error for TomlError {}
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -31,7 +74,7 @@ struct Parser<'a> {
     opened: Vec<Vec<Str>>,
 }
 
-type Parsed<T> = Result<T, String>;
+type Parsed<T> = Result<T, TomlError>;
 
 impl<'a> Parser<'a> {
     fn rest(&self) -> &'a str {
@@ -50,22 +93,19 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn expect(&mut self, text: &str, what: &str) -> Parsed<()> {
+    fn expect(&mut self, text: &str, what: &'static str) -> Parsed<()> {
         if self.eat(text) { Ok(()) } else { Err(self.unexpected(what)) }
     }
 
-    fn unexpected(&self, what: &str) -> String {
-        match self.peek() {
-            Some(c) => format!("expected {what}, but got {c:?} instead"),
-            None => format!("expected {what}, but got end of file"),
-        }
+    fn unexpected(&self, what: &'static str) -> TomlError {
+        TomlError::Expected { what, found: self.peek() }
     }
 
     /// What is wrong with the next character, which go-toml has taken by then.
-    fn beyond(&mut self, what: &str) -> String {
-        let next = self.peek();
-        self.at += next.map_or(0, char::len_utf8);
-        format!("{what}, but got {} instead", next.map_or("'\\x00'".to_owned(), |c| format!("{c:?}")))
+    fn beyond(&mut self, what: &'static str) -> TomlError {
+        let found = self.peek();
+        self.at += found.map_or(0, char::len_utf8);
+        TomlError::Beyond { what, found }
     }
 
     /// Spaces and tabs on this line.
@@ -111,7 +151,7 @@ impl<'a> Parser<'a> {
                     }
                     self.table = path[..path.len() - 1].to_vec();
                     if !array && self.opened.contains(&path) {
-                        return Err(format!("Key '{}' has already been defined.", dotted(&path)));
+                        return Err(TomlError::Defined { key: dotted(&path) });
                     }
                     table = open(&root, &path, array)?;
                     if array {
@@ -135,7 +175,7 @@ impl<'a> Parser<'a> {
         let path = self.key()?;
         if !self.eat("=") {
             return Err(match self.peek() {
-                None => "unexpected EOF; expected key separator '='".to_owned(),
+                None => TomlError::Syntax("unexpected EOF; expected key separator '='"),
                 Some(_) => self.unexpected("'.' or '='"),
             });
         }
@@ -143,11 +183,11 @@ impl<'a> Parser<'a> {
         let outer = self.key.len();
         self.key.extend(path.iter().cloned());
         let value = self.value(0)?;
-        let Some((last, parents)) = path.split_last() else { return Err("empty key".to_owned()) };
+        let Some((last, parents)) = path.split_last() else { return Err(TomlError::Syntax("empty key")) };
         let table = if parents.is_empty() { table.clone() } else { open(table, parents, false)? };
         if table.get(last).is_some() {
             let names: Vec<Str> = self.table.iter().chain(&self.key).cloned().collect();
-            return Err(format!("Key '{}' has already been defined.", dotted(&names)));
+            return Err(TomlError::Defined { key: dotted(&names) });
         }
         table.insert(last.clone(), value);
         self.key.truncate(outer);
@@ -161,10 +201,14 @@ impl<'a> Parser<'a> {
             self.blank();
             match self.peek() {
                 None | Some(']') => {
-                    return Err("unexpected end of table name (table names cannot be empty)".to_owned());
+                    return Err(TomlError::Syntax(
+                        "unexpected end of table name (table names cannot be empty)",
+                    ));
                 }
                 Some('.') => {
-                    return Err("unexpected table separator (table names cannot be empty)".to_owned());
+                    return Err(TomlError::Syntax(
+                        "unexpected table separator (table names cannot be empty)",
+                    ));
                 }
                 Some(_) => {}
             }
@@ -185,10 +229,14 @@ impl<'a> Parser<'a> {
         loop {
             self.blank();
             match (self.peek(), path.is_empty()) {
-                (None | Some('='), true) => return Err("unexpected '=': key name appears blank".to_owned()),
-                (Some('.'), true) => return Err("unexpected '.': keys cannot start with a '.'".to_owned()),
-                (None | Some('='), false) => return Err("unexpected '='".to_owned()),
-                (Some('.'), false) => return Err("unexpected '.'".to_owned()),
+                (None | Some('='), true) => {
+                    return Err(TomlError::Syntax("unexpected '=': key name appears blank"));
+                }
+                (Some('.'), true) => {
+                    return Err(TomlError::Syntax("unexpected '.': keys cannot start with a '.'"));
+                }
+                (None | Some('='), false) => return Err(TomlError::Syntax("unexpected '='")),
+                (Some('.'), false) => return Err(TomlError::Syntax("unexpected '.'")),
                 (Some(_), _) => path.push(self.key_part()?),
             }
             self.blank();
@@ -213,7 +261,7 @@ impl<'a> Parser<'a> {
 
     fn value(&mut self, depth: usize) -> Parsed<Value> {
         if depth > 200 {
-            return Err("nested too deeply".to_owned());
+            return Err(TomlError::Syntax("nested too deeply"));
         }
         let rest = self.rest();
         match self.peek() {
@@ -251,7 +299,7 @@ impl<'a> Parser<'a> {
             return Ok(Value::Map(table));
         }
         if depth > 100 {
-            return Err("nested too deeply".to_owned());
+            return Err(TomlError::Syntax("nested too deeply"));
         }
         loop {
             self.pair(&table)?;
@@ -282,15 +330,15 @@ impl<'a> Parser<'a> {
             "false" => Value::Bool(false),
             "" => {
                 return Err(match self.peek() {
-                    Some(c) => format!("expected value but found {c:?} instead"),
-                    None => "unexpected EOF; expected value".to_owned(),
+                    Some(c) => TomlError::NoValue { found: format!("{c:?}") },
+                    None => TomlError::Syntax("unexpected EOF; expected value"),
                 });
             }
             "inf" | "+inf" => Value::Float(f64::INFINITY),
             "-inf" => Value::Float(f64::NEG_INFINITY),
             "nan" | "+nan" | "-nan" => Value::Float(f64::NAN),
             _ if word.contains(':') || word.as_bytes().get(4) == Some(&b'-') => {
-                super::dates::from_toml(word).ok_or_else(|| format!("Invalid TOML Datetime: \"{word}\"."))?
+                super::dates::from_toml(word).ok_or_else(|| TomlError::Datetime { text: word.to_owned() })?
             }
             _ => {
                 let digits = plain.trim_start_matches(['+', '-']);
@@ -298,7 +346,7 @@ impl<'a> Parser<'a> {
                     digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit());
                 let number = parse_int(&plain).filter(|_| !octal).map(Value::Int64);
                 let number = number.or_else(|| parse_float(&plain).filter(|_| !octal).map(Value::Float));
-                number.ok_or_else(|| format!("expected value but found \"{word}\" instead"))?
+                number.ok_or_else(|| TomlError::NoValue { found: format!("\"{word}\"") })?
             }
         };
         self.at += length;
@@ -312,7 +360,7 @@ impl<'a> Parser<'a> {
                 self.at += end + 2;
                 Ok(body[..end].to_owned())
             }
-            _ => Err("strings cannot contain newlines".to_owned()),
+            _ => Err(TomlError::Syntax("strings cannot contain newlines")),
         }
     }
 
@@ -321,8 +369,8 @@ impl<'a> Parser<'a> {
         let mut out = String::new();
         loop {
             match self.peek() {
-                None => return Err("unexpected EOF; expected '\"'".to_owned()),
-                Some('\n') => return Err("strings cannot contain newlines".to_owned()),
+                None => return Err(TomlError::Unclosed { mark: "\"" }),
+                Some('\n') => return Err(TomlError::Syntax("strings cannot contain newlines")),
                 Some('"') => {
                     self.at += 1;
                     return Ok(out);
@@ -350,18 +398,18 @@ impl<'a> Parser<'a> {
             'u' | 'U' => {
                 let length = if c == 'u' { 4 } else { 8 };
                 let digits = self.rest().get(1..=length).and_then(|d| u32::from_str_radix(d, 16).ok());
-                out.push(digits.and_then(char::from_u32).ok_or("invalid unicode escape")?);
+                out.push(digits.and_then(char::from_u32).ok_or(TomlError::Syntax("invalid unicode escape"))?);
                 self.at += 1 + length;
                 return Ok(());
             }
-            _ => return Err(format!("invalid escape character '{c}'")),
+            _ => return Err(TomlError::Escape { character: c }),
         };
         self.at += 1;
         out.push(plain);
         Ok(())
     }
 
-    fn long_string(&mut self, mark: &str) -> Parsed<String> {
+    fn long_string(&mut self, mark: &'static str) -> Parsed<String> {
         self.at += 3;
         let _ = self.eat("\n") || self.eat("\r\n");
         let mut out = String::new();
@@ -375,7 +423,7 @@ impl<'a> Parser<'a> {
                 return Ok(out);
             }
             match self.peek() {
-                None => return Err(format!("unexpected EOF; expected '{mark}'")),
+                None => return Err(TomlError::Unclosed { mark }),
                 Some('\\') if mark == "\"\"\"" => {
                     let after = self.rest()[1..].trim_start_matches([' ', '\t']);
                     if after.starts_with(['\n', '\r']) {
@@ -421,12 +469,12 @@ fn open(root: &Map, path: &[Str], array: bool) -> Parsed<Map> {
                     items.push(Value::Map(Map::new()));
                 }
                 let Some(Value::Map(element)) = items.last().cloned() else {
-                    return Err(format!("Key '{key}' has already been defined."));
+                    return Err(TomlError::Defined { key: key.to_string() });
                 };
                 table.insert(key.clone(), array_of(items));
                 element
             }
-            Some(_) => return Err(format!("Key '{key}' has already been defined.")),
+            Some(_) => return Err(TomlError::Defined { key: key.to_string() }),
         };
         table = next;
     }
