@@ -6,7 +6,7 @@
 //! holds and what their checksums add up to, so that one that is missing is noticed. A damaged file is read as far as
 //! it can be (`salvage`), and a new one takes its place; the damaged one is kept.
 
-use super::disk::{Batch, Disk, MovedAside, OpenError, Saved};
+use super::disk::{Batch, CommitError, Disk, MovedAside, OpenError, Saved};
 use super::record::{self, encode_key};
 use super::salvage::{Found, Reading, Take};
 use redb::{Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition};
@@ -346,8 +346,8 @@ impl StoreFile {
 }
 
 impl Disk for StoreFile {
-    fn commit(&mut self, batch: &Batch) -> Result<(), String> {
-        self.write(batch).map_err(|error| format!("{}: {error}", self.path.display()))
+    fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
+        self.write(batch).map_err(|error| CommitError { file: self.path.clone(), cause: error.into() })
     }
 }
 

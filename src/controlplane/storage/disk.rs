@@ -3,6 +3,8 @@
 
 use super::{Key, Stored};
 use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,7 +39,28 @@ pub(super) struct Saved {
 pub(super) trait Disk: Send {
     /// Writes all of a batch or nothing of it. Once this returns, it survives the loss of power. After a failure the
     /// same batch may be handed over again.
-    fn commit(&mut self, batch: &Batch) -> Result<(), String>;
+    fn commit(&mut self, batch: &Batch) -> Result<(), CommitError>;
+}
+
+/// Why a batch was not written.
+#[derive(Debug)]
+pub(super) struct CommitError {
+    /// The file of the store.
+    pub(super) file: PathBuf,
+    /// What went wrong there.
+    pub(super) cause: Box<dyn Error + Send + Sync>,
+}
+
+impl fmt::Display for CommitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.cause)
+    }
+}
+
+impl Error for CommitError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.cause)
+    }
 }
 
 /// Why the store of a folder could not be opened. Nothing in the folder was changed.
@@ -49,8 +72,8 @@ pub enum OpenError {
     Unusable(PathBuf, String),
 }
 
-impl std::fmt::Display for OpenError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::InUse(path) => write!(
                 f,
@@ -62,7 +85,7 @@ impl std::fmt::Display for OpenError {
     }
 }
 
-impl std::error::Error for OpenError {}
+impl Error for OpenError {}
 
 /// A damaged store that made way for a new one, in which everything is that could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,8 +100,8 @@ pub struct MovedAside {
     pub lost: Vec<String>,
 }
 
-impl std::fmt::Display for MovedAside {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for MovedAside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// More than this many names say no more.
         const NAMED: usize = 20;
         let MovedAside { to, why, back, lost } = self;

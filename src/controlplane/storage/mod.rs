@@ -128,14 +128,13 @@ impl Store {
         let database::Opened { mut disk, saved, mended } = database::open(folder, &mut take)?;
         inner.begin_at(saved.revision);
         inner.kept = saved.kept;
-        let unusable = |why| OpenError::Unusable(folder.to_owned(), why);
+        let unusable = |why: &dyn std::fmt::Display| OpenError::Unusable(folder.to_owned(), why.to_string());
         let mut moved = None;
         if let Some(mended) = mended {
-            disk.commit(&inner.everything()).map_err(unusable)?;
-            moved = disk.replace(mended).map_err(|error| unusable(error.to_string()))?;
+            disk.commit(&inner.everything()).map_err(|error| unusable(&error))?;
+            moved = disk.replace(mended).map_err(|error| unusable(&error))?;
         }
-        let writer =
-            Writer::start(Box::new(disk), saved.revision).map_err(|error| unusable(error.to_string()))?;
+        let writer = Writer::start(Box::new(disk), saved.revision).map_err(|error| unusable(&error))?;
         Ok((Store { inner: RwLock::new(inner), writer: Some(writer) }, moved))
     }
 
@@ -438,8 +437,8 @@ struct Gate(std::sync::mpsc::Receiver<()>);
 
 #[cfg(test)]
 impl disk::Disk for Gate {
-    fn commit(&mut self, _: &disk::Batch) -> Result<(), String> {
-        self.0.recv().map_err(|gone| gone.to_string())
+    fn commit(&mut self, _: &disk::Batch) -> Result<(), disk::CommitError> {
+        self.0.recv().map_err(|gone| disk::CommitError { file: "gate".into(), cause: gone.into() })
     }
 }
 

@@ -164,7 +164,7 @@ fn run(mut disk: Box<dyn Disk>, shared: &Shared, told: &watch::Sender<Progress>)
         drop(waiting);
         while let Err(why) = disk.commit(&batch) {
             tracing::error!("the store cannot be written: {why}");
-            told.send_modify(|progress| progress.failure = Some(why.into()));
+            told.send_modify(|progress| progress.failure = Some(why.to_string().into()));
             let waiting = shared.lock();
             let waited = shared.wake.wait_timeout_while(waiting, RETRY, |waiting| !waiting.closing);
             let (waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
