@@ -34,7 +34,7 @@ pub use connection::{
     ConnectionChanged, CopiesChanged, DeployedCopy, Protection, ProtectionChanged, Trouble, TroubleKind,
 };
 pub use diagnostic::{Diagnostic, Place, Severity};
-pub use disturbance::{Fault, FaultRule};
+pub use disturbance::{Fault, FaultRule, RuleError};
 pub use draft::{Draft, DraftId, DraftStage, Review, Undoable};
 pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowRun, TypeChanged, Verdict, Weight,

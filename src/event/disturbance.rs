@@ -53,6 +53,86 @@ const FAULTS: &str =
 
 const VERBS: [&str; 8] = ["get", "list", "create", "update", "patch", "delete", "deletecollection", "write"];
 
+/// Why a text is no rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// There is no word.
+    Empty,
+    /// No fault has this name.
+    NoFault(String),
+    /// The fault takes no value.
+    TakesNoValue {
+        /// The fault.
+        fault: String,
+        /// What stands behind it.
+        value: String,
+    },
+    /// A value is no time, or one that is too short or too long.
+    NoTime(String),
+    /// The value of `429=` is no number of seconds.
+    NoSeconds,
+    /// The value of an option is no number from 1 on.
+    NoNumber {
+        /// The option.
+        option: String,
+        /// Its value.
+        value: String,
+    },
+    /// No option has this name.
+    NoOption(String),
+    /// A word is no resource.
+    NoResource(String),
+    /// A resource is named already.
+    OneTooMany {
+        /// The word after it.
+        word: String,
+        /// The resource.
+        resource: String,
+    },
+    /// A fault of whole watches is to concern some calls only.
+    WholeWatches {
+        /// The fault as it is written.
+        fault: String,
+    },
+}
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RuleError::Empty => write!(f, "a rule begins with a fault: {FAULTS}"),
+            RuleError::NoFault(name) => write!(f, "there is no fault `{name}`: {FAULTS} are known"),
+            RuleError::TakesNoValue { fault, value } => write!(f, "`{fault}` takes no value (`{value}`)"),
+            RuleError::NoTime(value) => {
+                write!(f, "`{value}` is no time from 1ms to 1h, such as 500ms or 10s")
+            }
+            RuleError::NoSeconds => f.write_str("429= takes whole seconds, such as 429=2"),
+            RuleError::NoNumber { option, value } => {
+                write!(f, "{option} takes a number from 1 on, not `{value}`")
+            }
+            RuleError::NoOption(name) => {
+                write!(f, "`{name}=` is unknown: name=, namespace=, every=, nth= and times= are known")
+            }
+            RuleError::NoResource(word) => {
+                write!(f, "`{word}` is no resource: name it by its plural in small letters, such as podsets")
+            }
+            RuleError::OneTooMany { word, resource } => {
+                let verbs = VERBS.join(", ");
+                write!(
+                    f,
+                    "`{word}` is one word too many: `{resource}` is the resource already; verbs are {verbs}"
+                )
+            }
+            RuleError::WholeWatches { fault } => write!(
+                f,
+                "`{fault}` concerns whole watches: it takes a resource and nothing more, such as `{fault} pods`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RuleError {}
+
 /// A fault and the calls that get it. An empty text means all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -106,10 +186,10 @@ impl FaultRule {
         }
     }
 
-    fn option(&mut self, key: &str, value: &str) -> Result<(), String> {
+    fn option(&mut self, key: &str, value: &str) -> Result<(), RuleError> {
         let number = || match value.parse::<u32>() {
             Ok(number @ 1..) => Ok(number),
-            Ok(0) | Err(_) => Err(format!("{key} takes a number from 1 on, not `{value}`")),
+            Ok(0) | Err(_) => Err(RuleError::NoNumber { option: key.to_owned(), value: value.to_owned() }),
         };
         match key {
             "name" => value.clone_into(&mut self.name),
@@ -117,26 +197,18 @@ impl FaultRule {
             "every" => self.every = number()?,
             "nth" => self.nth = Some(number()?),
             "times" => self.times = Some(number()?),
-            _ => {
-                return Err(format!(
-                    "`{key}=` is unknown: name=, namespace=, every=, nth= and times= are known"
-                ));
-            }
+            _ => return Err(RuleError::NoOption(key.to_owned())),
         }
         Ok(())
     }
 
-    fn word(&mut self, word: &str) -> Result<(), String> {
+    fn word(&mut self, word: &str) -> Result<(), RuleError> {
         if VERBS.contains(&word) && self.verb.is_empty() {
             word.clone_into(&mut self.verb);
             return Ok(());
         }
         if !self.resource.is_empty() {
-            return Err(format!(
-                "`{word}` is one word too many: `{}` is the resource already; verbs are {}",
-                self.resource,
-                VERBS.join(", ")
-            ));
+            return Err(RuleError::OneTooMany { word: word.to_owned(), resource: self.resource.clone() });
         }
         let (resource, subresource) = match word.split_once('/') {
             Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
@@ -144,16 +216,14 @@ impl FaultRule {
         };
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.*".contains(c);
         if resource.is_empty() || !resource.chars().all(plain) {
-            return Err(format!(
-                "`{word}` is no resource: name it by its plural in small letters, such as podsets"
-            ));
+            return Err(RuleError::NoResource(word.to_owned()));
         }
         (self.resource, self.subresource) = (resource.to_owned(), subresource);
         Ok(())
     }
 }
 
-fn fault(word: &str) -> Result<Fault, String> {
+fn fault(word: &str) -> Result<Fault, RuleError> {
     let (name, value) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (word, None),
@@ -163,20 +233,18 @@ fn fault(word: &str) -> Result<Fault, String> {
         parsed
             .map(|long| Duration::from_millis(u64::try_from(long.as_millis()).unwrap_or(u64::MAX)))
             .filter(|long| !long.is_zero() && *long <= Duration::from_secs(3_600))
-            .ok_or_else(|| format!("`{value}` is no time from 1ms to 1h, such as 500ms or 10s"))
+            .ok_or_else(|| RuleError::NoTime(value.to_owned()))
     };
     let bare = |fault: Fault| match value {
         None => Ok(fault),
-        Some(value) => Err(format!("`{name}` takes no value (`{value}`)")),
+        Some(value) => Err(RuleError::TakesNoValue { fault: name.to_owned(), value: value.to_owned() }),
     };
     match name {
         "delay" => Ok(Fault::Delay(long(value.unwrap_or("500ms"))?)),
         "conflict" | "409" => bare(Fault::Conflict),
         "429" => {
             let seconds = value.unwrap_or("1").parse();
-            seconds
-                .map(Fault::TooManyRequests)
-                .map_err(|_| "429= takes whole seconds, such as 429=2".to_owned())
+            seconds.map(Fault::TooManyRequests).map_err(|_| RuleError::NoSeconds)
         }
         "500" | "502" | "503" | "504" => bare(Fault::ServerError(name.parse().unwrap_or(500))),
         "reset" => bare(Fault::ResetBefore),
@@ -184,16 +252,16 @@ fn fault(word: &str) -> Result<Fault, String> {
         "hold" => Ok(Fault::Hold(value.map(long).transpose()?)),
         "cut" => Ok(Fault::Cut(value.map_or(Ok(MOMENT), long)?)),
         "expire" | "410" => Ok(Fault::Expire(value.map_or(Ok(MOMENT), long)?)),
-        _ => Err(format!("there is no fault `{name}`: {FAULTS} are known")),
+        _ => Err(RuleError::NoFault(name.to_owned())),
     }
 }
 
 impl FromStr for FaultRule {
-    type Err = String;
+    type Err = RuleError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, RuleError> {
         let mut words = text.split_whitespace();
-        let first = words.next().ok_or_else(|| format!("a rule begins with a fault: {FAULTS}"))?;
+        let first = words.next().ok_or(RuleError::Empty)?;
         let mut rule = FaultRule::of(fault(first)?);
         for word in words {
             match word.split_once('=') {
@@ -207,18 +275,16 @@ impl FromStr for FaultRule {
             || !rule.namespace.is_empty()
             || (rule.every, rule.nth, rule.times) != (1, None, None);
         if rule.fault.is_of_watches() && narrow {
-            return Err(format!(
-                "`{first}` concerns whole watches: it takes a resource and nothing more, such as `{first} pods`"
-            ));
+            return Err(RuleError::WholeWatches { fault: first.to_owned() });
         }
         Ok(rule)
     }
 }
 
 impl TryFrom<String> for FaultRule {
-    type Error = String;
+    type Error = RuleError;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, RuleError> {
         text.parse()
     }
 }
@@ -310,7 +376,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        let wrong = |text: &str| text.parse::<FaultRule>().unwrap_err();
+        let wrong = |text: &str| text.parse::<FaultRule>().unwrap_err().to_string();
         assert!(
             wrong("slow").starts_with("there is no fault `slow`: delay=500ms, conflict"),
             "{}",

@@ -302,7 +302,8 @@ impl Layer for Picker {
 fn disturb(typed: &str, view: &mut ViewState, state: &State) -> Answer {
     match (typed.parse::<FaultRule>(), enabled(Do::Disturb, view, state)) {
         (Ok(rule), Ok(())) => return view.choose(Item::Disturb(Some(rule)), state),
-        (_, Err(why)) | (Err(why), Ok(())) => view.told.message = Some(format!("disturb: {why}")),
+        (_, Err(why)) => view.told.message = Some(format!("disturb: {why}")),
+        (Err(why), Ok(())) => view.told.message = Some(format!("disturb: {why}")),
     }
     Answer::Close
 }
