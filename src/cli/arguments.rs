@@ -1,5 +1,6 @@
 //! Arguments that several commands take, read from their text.
 
+use crate::event::words::Expected;
 use crate::operator::manager::HelmCompat;
 use opdev_object::go::duration;
 use std::collections::HashSet;
@@ -27,16 +28,16 @@ impl std::fmt::Display for WrongUsage {
 impl std::error::Error for WrongUsage {}
 
 /// A duration as Go writes it.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    duration::non_negative(text).map_err(|_| "expected a duration such as 30s, 1m or 1h2m".to_owned())
+pub(super) fn duration(text: &str) -> Result<Duration, Expected> {
+    duration::non_negative(text).map_err(|_| Expected("a duration such as 30s, 1m or 1h2m"))
 }
 
 /// Whose rendering the charts get.
-pub(super) fn compat(text: &str) -> Result<HelmCompat, String> {
+pub(super) fn compat(text: &str) -> Result<HelmCompat, Expected> {
     match text {
         "3" => Ok(HelmCompat::V3),
         "4" => Ok(HelmCompat::V4),
-        _ => Err("expected 3 or 4".to_owned()),
+        _ => Err(Expected("3 or 4")),
     }
 }
 

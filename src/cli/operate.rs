@@ -7,6 +7,7 @@ use crate::dev::owner::Owner;
 use crate::dev::project::Project;
 use crate::dev::trust::{self, Store, Trust};
 use crate::dev::user_settings;
+use crate::event::words::Expected;
 use crate::event::{Permission, TrustAnswer};
 use crate::operate::{
     self, ElectionInput, LogLevel, LogStyle, LogWriter, MetricsTls, OperateInput, ServerSettings,
@@ -126,11 +127,11 @@ pub(super) struct OperateArgs {
 const LAST_WAIT: Duration = Duration::from_millis(500);
 
 /// Truth as Go's flags write it.
-fn go_bool(text: &str) -> Result<bool, String> {
+fn go_bool(text: &str) -> Result<bool, Expected> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err("expected true or false".to_owned()),
+        _ => Err(Expected("true or false")),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::dev::project::{NoProject, Project};
 use crate::dev::settings;
 use crate::dev::trust::{self, Store, Trust};
 use crate::dev::user_settings;
+use crate::event::words::Expected;
 use crate::event::{Event, FaultRule, OnExit, ProjectTask, Request, RequestId};
 use crate::operator::end_programs;
 use crate::operator::manager::{HelmCompat, Settings};
@@ -122,12 +123,12 @@ pub(super) struct RunArgs {
 /// The number of the request that comes with the start. The screen counts its own from 1.
 const AT_START: RequestId = RequestId::MAX / 2;
 
-fn on_exit(text: &str) -> Result<OnExit, String> {
+fn on_exit(text: &str) -> Result<OnExit, Expected> {
     match text {
         "leave" => Ok(OnExit::Leave),
         "uninstall" => Ok(OnExit::Uninstall),
         "release" => Ok(OnExit::Release),
-        _ => Err("expected leave, uninstall or release".to_owned()),
+        _ => Err(Expected("leave, uninstall or release")),
     }
 }
 

@@ -23,6 +23,18 @@ pub fn error(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
+/// A word is none of those that may stand there; `Display` names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected(pub &'static str);
+
+impl std::fmt::Display for Expected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "expected {}", self.0)
+    }
+}
+
+impl std::error::Error for Expected {}
+
 /// The last part of a path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)

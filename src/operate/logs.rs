@@ -1,6 +1,7 @@
 //! Log lines as helm-operator writes them, one JSON object each, or as text for people.
 
-use crate::event::{Event, Level, Outcome, Reconcile, ReleaseStep, words};
+use crate::event::words::{self, Expected};
+use crate::event::{Event, Level, Outcome, Reconcile, ReleaseStep};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -22,15 +23,15 @@ pub enum LogLevel {
 }
 
 impl FromStr for LogLevel {
-    type Err = String;
+    type Err = Expected;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Expected> {
         match text {
             "error" | "panic" => Ok(LogLevel::Error),
             "info" => Ok(LogLevel::Info),
             "debug" => Ok(LogLevel::Debug),
             number if number.parse::<u32>().is_ok_and(|number| number > 0) => Ok(LogLevel::Debug),
-            _ => Err("expected debug, info, error, panic or a number above 0".to_owned()),
+            _ => Err(Expected("debug, info, error, panic or a number above 0")),
         }
     }
 }
@@ -53,9 +54,9 @@ pub enum TimeEncoding {
 }
 
 impl FromStr for TimeEncoding {
-    type Err = String;
+    type Err = Expected;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Expected> {
         match text.to_ascii_lowercase().as_str() {
             "epoch" => Ok(TimeEncoding::Epoch),
             "millis" => Ok(TimeEncoding::Millis),
@@ -63,7 +64,7 @@ impl FromStr for TimeEncoding {
             "iso8601" => Ok(TimeEncoding::Iso8601),
             "rfc3339" => Ok(TimeEncoding::Rfc3339),
             "rfc3339nano" => Ok(TimeEncoding::Rfc3339Nano),
-            _ => Err("expected epoch, millis, nano, iso8601, rfc3339 or rfc3339nano".to_owned()),
+            _ => Err(Expected("epoch, millis, nano, iso8601, rfc3339 or rfc3339nano")),
         }
     }
 }
