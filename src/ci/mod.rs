@@ -22,6 +22,6 @@ pub use junit::junit;
 pub use kuttl::KuttlTest;
 pub use program::{Ended, program};
 pub use report::{Case, Outcome, Report, Suite, annotations, text};
-pub use run::{CiInput, KeptPlane, NoScenario, Pick, Scenario, Shard, run, scenarios};
+pub use run::{CiInput, KeptPlane, NoScenario, Pick, Scenario, Shard, ShardError, run, scenarios};
 pub use sample::SampleFile;
 pub use shared::Namespaces;

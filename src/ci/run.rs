@@ -17,6 +17,7 @@ use futures::stream::{self, StreamExt};
 use opdev_object::meta::{Gvk, ObjectRef};
 use regex::Regex;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -107,15 +108,27 @@ pub struct Shard {
     count: usize,
 }
 
-impl FromStr for Shard {
-    type Err = String;
+/// A text that names no part of several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardError(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl fmt::Display for ShardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: expected I/N with 1 ≤ I ≤ N, such as 1/3", self.0)
+    }
+}
+
+impl std::error::Error for ShardError {}
+
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
         let parts = text.split_once('/').and_then(|(index, count)| {
             let shard = Shard { index: index.parse().ok()?, count: count.parse().ok()? };
             (1..=shard.count).contains(&shard.index).then_some(shard)
         });
-        parts.ok_or_else(|| format!("{text}: expected I/N with 1 ≤ I ≤ N, such as 1/3"))
+        parts.ok_or_else(|| ShardError(text.to_owned()))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::operator::manager::{HelmCompat, Settings};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_controlplane::Webhooks;
 use regex::Regex;
+use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -108,11 +109,29 @@ pub(super) struct CiArgs {
     program: Vec<String>,
 }
 
-fn at_least_once(text: &str) -> Result<usize, String> {
+/// Why a text does not say how often scenarios run.
+#[derive(Debug)]
+enum RepeatError {
+    Never,
+    NoNumber(String),
+}
+
+impl fmt::Display for RepeatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RepeatError::Never => f.write_str("each scenario runs at least once"),
+            RepeatError::NoNumber(text) => write!(f, "{text} is no number"),
+        }
+    }
+}
+
+impl std::error::Error for RepeatError {}
+
+fn at_least_once(text: &str) -> Result<usize, RepeatError> {
     match text.parse() {
-        Ok(0) => Err("each scenario runs at least once".to_owned()),
+        Ok(0) => Err(RepeatError::Never),
         Ok(times) => Ok(times),
-        Err(_) => Err(format!("{text} is no number")),
+        Err(_) => Err(RepeatError::NoNumber(text.to_owned())),
     }
 }
 

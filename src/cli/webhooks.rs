@@ -2,6 +2,7 @@
 
 use crate::dev::cluster::Certificates;
 use opdev_controlplane::Webhooks;
+use std::fmt;
 use std::path::PathBuf;
 
 /// How webhooks are reached.
@@ -21,9 +22,21 @@ pub(super) struct WebhookArgs {
     webhook_certs: Option<Option<PathBuf>>,
 }
 
+/// A text that is no `namespace/service=port`.
+#[derive(Debug, PartialEq, Eq)]
+struct NoMapping(String);
+
+impl fmt::Display for NoMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is no NAMESPACE/SERVICE=PORT, such as system/webhook-service=9443", self.0)
+    }
+}
+
+impl std::error::Error for NoMapping {}
+
 /// Reads `namespace/service=port`.
-fn mapping(text: &str) -> Result<(String, u16), String> {
-    let wrong = || format!("{text:?} is no NAMESPACE/SERVICE=PORT, such as system/webhook-service=9443");
+fn mapping(text: &str) -> Result<(String, u16), NoMapping> {
+    let wrong = || NoMapping(text.to_owned());
     let (service, port) = text.split_once('=').ok_or_else(wrong)?;
     let named = service
         .split_once('/')
@@ -56,7 +69,7 @@ mod tests {
         assert_eq!(mapping("system/hooks=9443"), Ok(("system/hooks".to_owned(), 9443)));
         for wrong in ["hooks=9443", "system/hooks", "system/hooks=0", "system/hooks=x", "/hooks=1", "a/b/c=1"]
         {
-            assert!(mapping(wrong).unwrap_err().contains("NAMESPACE/SERVICE=PORT"), "{wrong}");
+            assert!(mapping(wrong).unwrap_err().to_string().contains("NAMESPACE/SERVICE=PORT"), "{wrong}");
         }
     }
 }
