@@ -2,6 +2,7 @@
 //! pattern wins, `!` takes back, and what lies in a folder that is left out is left out.
 
 use regex::Regex;
+use std::fmt;
 
 /// The rules of a `.dockerignore`.
 #[derive(Debug, Default)]
@@ -9,12 +10,29 @@ pub struct IgnoreFile {
     rules: Vec<(Regex, bool)>,
 }
 
+/// A line of a `.dockerignore` that is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternError {
+    /// The line; lines count from 1.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ".dockerignore:{}: {:?} is no pattern", self.line, self.text)
+    }
+}
+
+impl std::error::Error for PatternError {}
+
 impl IgnoreFile {
     /// Reads the text of such a file.
     ///
     /// # Errors
     /// The line and the pattern that is none.
-    pub fn parse(text: &str) -> Result<IgnoreFile, String> {
+    pub fn parse(text: &str) -> Result<IgnoreFile, PatternError> {
         let mut rules = Vec::new();
         for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
             if line.starts_with('#') {
@@ -31,7 +49,7 @@ impl IgnoreFile {
                 continue;
             }
             let regex = Regex::new(&expression(&parts.join("/")))
-                .map_err(|_| format!(".dockerignore:{}: {line:?} is no pattern", at + 1))?;
+                .map_err(|_| PatternError { line: at + 1, text: line.to_owned() })?;
             rules.push((regex, takes_back));
         }
         Ok(IgnoreFile { rules })
@@ -113,6 +131,6 @@ mod tests {
             all.ignores("values.yaml") && !all.ignores("watches.yaml") && !all.ignores("helm-charts/a/b")
         );
         let error = IgnoreFile::parse("a\n[b").unwrap_err();
-        assert_eq!(error, ".dockerignore:2: \"[b\" is no pattern");
+        assert_eq!(error.to_string(), ".dockerignore:2: \"[b\" is no pattern");
     }
 }

@@ -10,9 +10,9 @@ mod program;
 mod secret;
 
 pub use entries::{Entries, Entry};
-pub use ignore::IgnoreFile;
+pub use ignore::{IgnoreFile, PatternError};
 pub use layer::Layer;
 pub use layout::{Layout, LayoutFile, OCI_LAYOUT, merge_indexes};
 pub use manifest::{BINARY, HOME, Image, ImageSettings};
-pub use program::Program;
+pub use program::{Program, ProgramError};
 pub use secret::secret_in;

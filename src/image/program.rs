@@ -1,5 +1,7 @@
 //! What an executable file says of itself: its processor, and the libraries that it needs from the image.
 
+use std::fmt;
+
 /// A program for Linux.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -10,6 +12,46 @@ pub struct Program {
     /// The libraries that it asks the loader for.
     pub libraries: Vec<String>,
 }
+
+/// Why a file is no program that an image for Linux can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProgramError {
+    /// It is a program for macOS.
+    MacOs,
+    /// It is a program for Windows.
+    Windows,
+    /// It is a script.
+    Script,
+    /// It is none of these.
+    NoProgram,
+    /// Its processor has 32 bits, or the other order of bytes.
+    WordSize,
+    /// Its processor is unknown: the number in the file.
+    Processor(u64),
+    /// It ends too early.
+    CutOff,
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ProgramError::MacOs => "it is a program for macOS",
+            ProgramError::Windows => "it is a program for Windows",
+            ProgramError::Script => "it is a script",
+            ProgramError::NoProgram => "it is no program",
+            ProgramError::WordSize => {
+                "it is a program for a processor of 32 bits, or with the other order of bytes"
+            }
+            ProgramError::Processor(number) => {
+                return write!(f, "it is a program for a processor that opdev does not know ({number})");
+            }
+            ProgramError::CutOff => "it is cut off",
+        })
+    }
+}
+
+impl std::error::Error for ProgramError {}
 
 const LOAD: u64 = 1;
 const DYNAMIC: u64 = 2;
@@ -22,30 +64,25 @@ impl Program {
     ///
     /// # Errors
     /// That it is no program for Linux, and what it seems to be.
-    pub fn read(bytes: &[u8]) -> Result<Program, String> {
+    pub fn read(bytes: &[u8]) -> Result<Program, ProgramError> {
         let elf = Elf { bytes };
         if !bytes.starts_with(b"\x7fELF") {
             return Err(match bytes.get(..4) {
-                Some([0xcf, 0xfa, 0xed, 0xfe] | [0xca, 0xfe, 0xba, 0xbe]) => "it is a program for macOS",
-                Some([b'M', b'Z', ..]) => "it is a program for Windows",
-                Some([b'#', b'!', ..]) => "it is a script",
-                _ => "it is no program",
-            }
-            .to_owned());
+                Some([0xcf, 0xfa, 0xed, 0xfe] | [0xca, 0xfe, 0xba, 0xbe]) => ProgramError::MacOs,
+                Some([b'M', b'Z', ..]) => ProgramError::Windows,
+                Some([b'#', b'!', ..]) => ProgramError::Script,
+                _ => ProgramError::NoProgram,
+            });
         }
         if bytes.get(4..6) != Some(&[2, 1]) {
-            return Err(
-                "it is a program for a processor of 32 bits, or with the other order of bytes".to_owned()
-            );
+            return Err(ProgramError::WordSize);
         }
         let architecture = match elf.number(18, 2) {
             Some(62) => "amd64",
             Some(183) => "arm64",
             Some(243) => "riscv64",
-            Some(other) => {
-                return Err(format!("it is a program for a processor that opdev does not know ({other})"));
-            }
-            None => return Err("it is cut off".to_owned()),
+            Some(other) => return Err(ProgramError::Processor(other)),
+            None => return Err(ProgramError::CutOff),
         };
         let whole = || -> Option<Program> {
             let segments = elf.segments()?;
@@ -61,7 +98,7 @@ impl Program {
             };
             Some(Program { architecture, loader, libraries })
         };
-        whole().ok_or_else(|| "it is cut off".to_owned())
+        whole().ok_or(ProgramError::CutOff)
     }
 }
 
@@ -152,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_is_no_program_for_linux_is_named() {
-        let refused = |bytes: &[u8]| Program::read(bytes).unwrap_err();
+        let refused = |bytes: &[u8]| Program::read(bytes).unwrap_err().to_string();
         assert_eq!(refused(b"#!/bin/sh\n"), "it is a script");
         assert_eq!(refused(&[0xcf, 0xfa, 0xed, 0xfe, 7]), "it is a program for macOS");
         assert_eq!(refused(b"MZ\x90\0"), "it is a program for Windows");

@@ -9,7 +9,7 @@ use crate::event::{Severity, TrustAnswer, words};
 use crate::image::{Entries, HOME, IgnoreFile, secret_in};
 use crate::process::{small_text, unreadable};
 use crate::sources::Sources;
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -59,7 +59,7 @@ fn ignore_file(path: &Path) -> Result<IgnoreFile> {
         return Ok(IgnoreFile::default());
     }
     let text = small_text(path).with_context(|| unreadable(".dockerignore"))?;
-    IgnoreFile::parse(&text).map_err(|error| anyhow!("{error}"))
+    Ok(IgnoreFile::parse(&text)?)
 }
 
 /// Loads the project as `opdev operate` will.
