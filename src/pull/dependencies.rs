@@ -378,10 +378,7 @@ impl Dependencies<'_> {
             if plan.archives.contains_key(&name) || !entry.path().is_file() {
                 continue;
             }
-            match std::fs::read(entry.path())
-                .map_err(|error| error.to_string())
-                .and_then(|bytes| Chart::load_archive(&bytes).map_err(|error| error.to_string()))
-            {
+            match archive(&entry.path()) {
                 Ok(chart) => {
                     let stays = |one: &Dependency| one.repository.is_empty() && one.name == chart.name();
                     if !locked.iter().any(stays) {
@@ -413,6 +410,10 @@ fn lock_name(chart: &Chart) -> &'static str {
 fn chart_at(folder: &Path) -> Result<Chart> {
     let files = read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
     Chart::load(&files).with_context(|| format!("the chart {}", folder.display()))
+}
+
+fn archive(path: &Path) -> Result<Chart> {
+    Ok(Chart::load_archive(&std::fs::read(path)?)?)
 }
 
 fn registry_reference(dependency: &Dependency) -> Result<Reference> {

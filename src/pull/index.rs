@@ -39,6 +39,28 @@ impl fmt::Display for NotFound {
 
 impl std::error::Error for NotFound {}
 
+/// Why an entry of an index is left out, in Helm's words.
+#[derive(Debug)]
+enum EntryError {
+    /// A field is missing.
+    Required { field: &'static str },
+    /// A field holds what it may not.
+    Invalid { field: &'static str, value: String },
+}
+
+impl fmt::Display for EntryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EntryError::Required { field } => write!(f, "validation: chart.metadata.{field} is required"),
+            EntryError::Invalid { field, value } => {
+                write!(f, "validation: chart.metadata.{field} {value:?} is invalid")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EntryError {}
+
 /// More values than the largest public indexes have, by far.
 const MOST_VALUES: usize = 5_000_000;
 
@@ -169,20 +191,21 @@ fn known(fields: &[(Node, Node)], names: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn entry(node: &Node) -> Result<Entry, String> {
+fn entry(node: &Node) -> Result<Entry, EntryError> {
     let text = |key: &str| node.get(key).and_then(Node::to_text).unwrap_or_default();
     let (name, version) = (text("name"), text("version"));
     if name.is_empty() {
-        return Err("validation: chart.metadata.name is required".to_owned());
+        return Err(EntryError::Required { field: "name" });
     }
     if name.contains('/') || name == "." || name == ".." {
-        return Err(format!("validation: chart.metadata.name {name:?} is invalid"));
+        return Err(EntryError::Invalid { field: "name", value: name });
     }
     if version.is_empty() {
-        return Err("validation: chart.metadata.version is required".to_owned());
+        return Err(EntryError::Required { field: "version" });
     }
-    let parsed = Version::parse(&version)
-        .map_err(|_| format!("validation: chart.metadata.version {version:?} is invalid"))?;
+    let Ok(parsed) = Version::parse(&version) else {
+        return Err(EntryError::Invalid { field: "version", value: version });
+    };
     let urls = node.get("urls").map(Node::items).unwrap_or_default();
     Ok(Entry {
         version,
