@@ -19,7 +19,7 @@ use crate::process::kustomization::Kustomized;
 use crate::process::manager_manifest::{self, Deployed, Pod};
 use crate::process::trace::{ManagerOptions, python};
 use crate::process::webhooks::{self, Webhooks};
-use crate::process::{self, Ask, BeforeStart, Build, Environment, Limits, Plan, Start, Supervisor};
+use crate::process::{self, Ask, Awaited, BeforeStart, Build, Environment, Limits, Plan, Start, Supervisor};
 use crate::sources::Sources;
 use crate::sources::load::OwnProgram;
 use crate::tap::{EventSink, PassNumbers};
@@ -202,7 +202,7 @@ async fn begin(
     let (permission, words) = (permission(&plan), plan.words.clone());
     let stop = CancellationToken::new();
     let (ask, asked) = mpsc::channel(16);
-    let (say_ready, ready) = watch::channel(Err("its custom resource definitions".to_owned()));
+    let (say_ready, ready) = watch::channel(Err(Awaited::Definitions));
     let mut environment = environment(place, folder)?;
     let root = place.project.root.clone();
     let kustomized = tokio::task::spawn_blocking(move || Kustomized::read(&root)).await.unwrap_or_default();
@@ -263,8 +263,7 @@ async fn begin(
             return;
         }
         if read_only.holds() {
-            let why = "this cluster to be unlocked (key U): it is read-only, and a program would write to it";
-            let _ = say_ready.send_replace(Err(why.to_owned()));
+            let _ = say_ready.send_replace(Err(Awaited::Writes));
             read_only.lifted().await;
         }
         let _ = say_ready.send_replace(Ok(Arc::new(environment)));

@@ -7,6 +7,7 @@ use super::kustomization::{Kustomized, items, texts};
 use opdev_kustomize::BuiltObject;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// What the Deployment gives.
@@ -151,23 +152,52 @@ fn names(text: &str, path: &str) -> bool {
     text == path || text.strip_suffix(path).is_some_and(|before| before.ends_with('='))
 }
 
-fn value_of(variable: &Value, deployment: &Value, container: &Value, pod: Pod<'_>) -> Result<String, String> {
+/// Why a variable has no value outside a cluster: what its value comes from.
+#[derive(Debug)]
+enum UnknownValue {
+    Secret(String),
+    ConfigMap(String),
+    /// A request or a limit of the container that is not set.
+    Resource(String),
+    /// A field of the pod, by its path.
+    Field(String),
+}
+
+impl fmt::Display for UnknownValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnknownValue::Secret(name) => write!(f, "from Secret {name}"),
+            UnknownValue::ConfigMap(name) => write!(f, "from ConfigMap {name}"),
+            UnknownValue::Resource(name) => write!(f, "from {name}, which is not set"),
+            UnknownValue::Field(path) => write!(f, "from the field {path:?} of the pod"),
+        }
+    }
+}
+
+impl std::error::Error for UnknownValue {}
+
+fn value_of(
+    variable: &Value,
+    deployment: &Value,
+    container: &Value,
+    pod: Pod<'_>,
+) -> Result<String, UnknownValue> {
     let from = &variable["valueFrom"];
     if from.is_null() {
         return Ok(variable["value"].as_str().unwrap_or_default().to_owned());
     }
     let named = |what: &str| from[what]["name"].as_str().map(str::to_owned);
     if let Some(name) = named("secretKeyRef") {
-        return Err(format!("from Secret {name}"));
+        return Err(UnknownValue::Secret(name));
     }
     if let Some(name) = named("configMapKeyRef") {
-        return Err(format!("from ConfigMap {name}"));
+        return Err(UnknownValue::ConfigMap(name));
     }
     if let Some(resource) = from["resourceFieldRef"]["resource"].as_str() {
         let (list, name) = resource.split_once('.').unwrap_or((resource, ""));
         return match container["resources"][list][name].as_str() {
             Some(value) => Ok(value.to_owned()),
-            None => Err(format!("from {resource}, which is not set")),
+            None => Err(UnknownValue::Resource(resource.to_owned())),
         };
     }
     let path = from["fieldRef"]["fieldPath"].as_str().unwrap_or_default();
@@ -187,7 +217,7 @@ fn value_of(variable: &Value, deployment: &Value, container: &Value, pod: Pod<'_
         "status.podIP" | "status.hostIP" => "127.0.0.1".to_owned(),
         _ if path.starts_with("metadata.labels[") => entry("labels").unwrap_or_default(),
         _ if path.starts_with("metadata.annotations[") => entry("annotations").unwrap_or_default(),
-        _ => return Err(format!("from the field {path:?} of the pod")),
+        _ => return Err(UnknownValue::Field(path.to_owned())),
     })
 }
 

@@ -30,4 +30,6 @@ pub use missing_kinds::MissingKind;
 pub use plan::{Build, Generate, Plan, Programs, Settings, TraceWish};
 pub use several::detect_all;
 pub use small_file::{small_file, small_text, unreadable};
-pub use supervise::{Ask, BeforeBuild, BeforeStart, Environment, Limits, Prepared, Start, Supervisor};
+pub use supervise::{
+    Ask, Awaited, BeforeBuild, BeforeStart, Environment, Limits, Prepared, Start, Supervisor,
+};

@@ -25,6 +25,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 pub use limits::Limits;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -74,6 +75,29 @@ pub struct Start {
 /// Runs before each start, such as to free the lease of the program before.
 pub type BeforeStart = Arc<dyn Fn(Arc<Start>) -> BoxFuture<'static, ()> + Send + Sync>;
 
+/// What a program waits for before it may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Awaited {
+    /// The API server is to serve its kinds.
+    Definitions,
+    /// The user is to allow writes to the cluster.
+    Writes,
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Awaited::Definitions => "its custom resource definitions",
+            Awaited::Writes => {
+                "this cluster to be unlocked (key U): it is read-only, and a program would write to it"
+            }
+        })
+    }
+}
+
+impl std::error::Error for Awaited {}
+
 /// What was made ready for a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
@@ -106,8 +130,8 @@ pub struct Supervisor {
     pub missing: mpsc::Sender<MissingKind>,
     /// What is asked for.
     pub asked: mpsc::Receiver<Ask>,
-    /// The environment, once the program may start; else what it waits for, in words.
-    pub ready: watch::Receiver<Result<Arc<Environment>, String>>,
+    /// The environment, once the program may start; else what it waits for.
+    pub ready: watch::Receiver<Result<Arc<Environment>, Awaited>>,
     /// Runs before each build; `None` where nothing is to be made ready.
     pub before_build: Option<BeforeBuild>,
     /// Runs before each start.
@@ -423,9 +447,9 @@ impl Life {
         if !self.fresh {
             return;
         }
-        let why = self.input.ready.borrow().as_ref().err().cloned();
+        let why = self.input.ready.borrow().as_ref().err().copied();
         if let Some(why) = why {
-            self.state = ProcessState::Waiting { why };
+            self.state = ProcessState::Waiting { why: why.to_string() };
             return self.tell().await;
         }
         self.fresh = false;

@@ -4,7 +4,7 @@ use crate::inner_loop::Opdev;
 use crate::traced::go_is_there;
 use opdev::dev::cluster::Choice;
 use opdev::event::{Event, Level, Notice, ProcessChanged, ProcessState, TraceLevel};
-use opdev::process::{Ask, Environment, Limits, Settings, Supervisor, detect};
+use opdev::process::{Ask, Awaited, Environment, Limits, Settings, Supervisor, detect};
 use opdev::tap::EventSink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct World {
     stop: CancellationToken,
     task: JoinHandle<anyhow::Result<()>>,
     _folder: tempfile::TempDir,
-    _ready: watch::Sender<Result<Arc<Environment>, String>>,
+    _ready: watch::Sender<Result<Arc<Environment>, Awaited>>,
 }
 
 /// Supervises what these settings name in a folder that `prepare` fills.
