@@ -14,6 +14,7 @@ use anyhow::Result;
 use opdev_helm::chart;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -135,7 +136,7 @@ pub(super) fn read(
     let charts = paths
         .into_iter()
         .map(|path| {
-            let files = chart::read_dir(&root.join(&path)).map_err(|error| error.to_string());
+            let files = chart::read_dir(&root.join(&path));
             (path, files)
         })
         .collect();
@@ -194,7 +195,7 @@ const DEEPEST: usize = 4;
 const MOST_CHARTS: usize = 200;
 
 /// Every chart of the project, folder or archive: a release of a program may name any of them.
-fn named_charts(project: &Project) -> BTreeMap<String, Result<chart::FileSet, String>> {
+fn named_charts(project: &Project) -> BTreeMap<String, io::Result<chart::FileSet>> {
     let mut found = BTreeMap::new();
     let mut open = vec![(project.root.clone(), 0)];
     while let Some((folder, depth)) = open.pop() {
@@ -208,8 +209,7 @@ fn named_charts(project: &Project) -> BTreeMap<String, Result<chart::FileSet, St
             }
             if path.is_dir() && !path.is_symlink() && !is_foreign(&path) {
                 if path.join("Chart.yaml").is_file() {
-                    let files = chart::read_dir(&path).map_err(|error| error.to_string());
-                    found.insert(project.relative(&path), files);
+                    found.insert(project.relative(&path), chart::read_dir(&path));
                 } else if depth < DEEPEST {
                     open.push((path, depth + 1));
                 }
@@ -222,8 +222,8 @@ fn named_charts(project: &Project) -> BTreeMap<String, Result<chart::FileSet, St
 }
 
 /// An archive stands for itself: one file of its own name.
-fn archive(path: &Path) -> Result<chart::FileSet, String> {
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+fn archive(path: &Path) -> io::Result<chart::FileSet> {
+    let bytes = std::fs::read(path)?;
     let mut files = chart::FileSet::new();
     files.insert("chart.tgz", bytes);
     Ok(files)

@@ -8,6 +8,7 @@ use super::settings::Settings;
 use super::unfinished;
 use crate::event::Diagnostic;
 use anyhow::{Context as _, Result, bail};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A project on disk.
@@ -172,13 +173,13 @@ impl Project {
     }
 
     /// The path of `watches.yaml` and its text, or why it cannot be read; `None` where the project has none.
-    pub(super) fn watches_text(&self) -> Option<(String, Result<String, String>)> {
+    pub(super) fn watches_text(&self) -> Option<(String, io::Result<String>)> {
         let named = self.watches.as_ref()?;
         let path = self.root.join(named);
         let text = match path.metadata() {
             // A pipe or a device may never end.
-            Ok(about) if !about.is_file() => Err("it is no file".to_owned()),
-            Ok(_) | Err(_) => std::fs::read_to_string(path).map_err(|error| error.to_string()),
+            Ok(about) if !about.is_file() => Err(io::Error::other("it is no file")),
+            Ok(_) | Err(_) => std::fs::read_to_string(path),
         };
         Some((named.display().to_string(), text))
     }

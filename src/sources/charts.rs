@@ -10,6 +10,7 @@ use opdev_helm::chart::{Chart, FileSet};
 use opdev_helm::dependencies;
 use opdev_object::yaml::{self, Node};
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 /// What loads charts again and again.
@@ -33,7 +34,7 @@ pub(super) struct Loading {
 }
 
 /// Charts by path, or why they cannot be read.
-pub(super) type Read = BTreeMap<String, Result<FileSet, String>>;
+pub(super) type Read = BTreeMap<String, io::Result<FileSet>>;
 
 impl Charts {
     /// The chart in a folder that feeds a kind.
@@ -121,10 +122,10 @@ impl Charts {
 
 fn load(
     entry: &Entry,
-    read: &Result<FileSet, String>,
+    read: &io::Result<FileSet>,
     loading: &Loading,
 ) -> Result<(Chart, bool), Box<Diagnostic>> {
-    let unreadable = |why: &str| {
+    let unreadable = |why: &io::Error| {
         let mut broken = problem("", format!("invalid chart directory {}: {why}", entry.chart));
         broken.place = Some(entry.chart_place.clone());
         broken.hint =
@@ -139,10 +140,10 @@ fn load(
 
 fn checked(
     path: &str,
-    read: &Result<FileSet, String>,
+    read: &io::Result<FileSet>,
     strict: bool,
     trials: &Trials,
-    unreadable: impl Fn(&str) -> Diagnostic,
+    unreadable: impl Fn(&io::Error) -> Diagnostic,
 ) -> Result<(Chart, bool), Box<Diagnostic>> {
     let files = match read {
         Ok(files) => files,

@@ -7,19 +7,20 @@ use crate::event::{Diagnostic, Permission, Place, Severity};
 use opdev_helm::chart::FileSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher as _};
+use std::io;
 use std::sync::Arc;
 
 /// What was read from the disk at one moment.
 #[derive(Debug)]
 pub struct Files {
     /// Path and text of `watches.yaml`, or why it cannot be read.
-    pub watches: (String, Result<String, String>),
+    pub watches: (String, io::Result<String>),
     /// Path and text of `opdev.yaml`, where there is one that can be read.
     pub settings: Option<(String, String)>,
     /// Each chart folder that `watches.yaml` names, or why it cannot be read.
-    pub charts: BTreeMap<String, Result<FileSet, String>>,
+    pub charts: BTreeMap<String, io::Result<FileSet>>,
     /// Each chart that the releases of programs name, or why it cannot be read.
-    pub named_charts: BTreeMap<String, Result<FileSet, String>>,
+    pub named_charts: BTreeMap<String, io::Result<FileSet>>,
     /// What the Go type files make.
     pub types: Types,
     /// Paths and texts of CRD files.

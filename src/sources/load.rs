@@ -24,6 +24,7 @@ use opdev_object::yaml;
 use opdev_types::contract::Limits;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -499,10 +500,10 @@ fn samples(files: &Files) -> (Vec<Sample>, Vec<Diagnostic>) {
     (samples, problems)
 }
 
-fn prints(charts: &BTreeMap<String, Result<FileSet, String>>) -> Prints<'_> {
-    let print = |read: &Result<FileSet, String>| match read {
+fn prints(charts: &super::charts::Read) -> Prints<'_> {
+    let print = |read: &io::Result<FileSet>| match read {
         Ok(files) => hash(&files.iter().collect::<Vec<_>>()),
-        Err(why) => hash(why),
+        Err(why) => hash(&why.to_string()),
     };
     charts.iter().map(|(path, read)| (path.as_str(), print(read))).collect()
 }
@@ -542,7 +543,9 @@ struct New<'f> {
 impl New<'_> {
     fn fingerprint(&self) -> u64 {
         let New { files, charts, named, .. } = self;
-        let yaml = (&files.watches, &files.settings, &files.crds, &files.samples, &files.env);
+        let (path, text) = &files.watches;
+        let watches = (path, text.as_ref().map_err(ToString::to_string));
+        let yaml = (&watches, &files.settings, &files.crds, &files.samples, &files.env);
         hash(&(yaml, charts, named, files.types.fingerprint(), &files.reconcilers, &files.options))
     }
 }

@@ -5,6 +5,36 @@ use super::time_limit::TimeLimit;
 use crate::event::mask;
 use opdev_helm::template::{Compat, Context, Environment, FuncError, TemplateSet, Value};
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why the value of a key cannot be expanded. Nothing of the environment is in it: any of it may be secret.
+#[derive(Debug)]
+pub(crate) struct ExpandError {
+    key: String,
+    why: Unexpanded,
+}
+
+#[derive(Debug)]
+enum Unexpanded {
+    /// What the variables hold is a part of a template itself.
+    NoTemplate,
+    /// What the template says, masked.
+    Template(String),
+}
+
+impl fmt::Display for ExpandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match &self.why {
+            Unexpanded::NoTemplate => {
+                "not a template any more once the environment's variables are filled in"
+            }
+            Unexpanded::Template(error) => error,
+        };
+        write!(f, "{}: {why}", self.key)
+    }
+}
+
+impl std::error::Error for ExpandError {}
 
 /// Expands every value.
 ///
@@ -14,13 +44,15 @@ pub(crate) fn expand(
     overrides: &BTreeMap<String, String>,
     env: &BTreeMap<String, String>,
     limit: &TimeLimit,
-) -> Result<BTreeMap<String, String>, String> {
+) -> Result<BTreeMap<String, String>, ExpandError> {
     let mut expanded = BTreeMap::new();
     for (key, value) in overrides {
         let text = variables(value, env);
         let text = if text.contains("{{") {
-            execute(key, &text, limit)
-                .map_err(|error| format!("{key}: {}", without_env(&error, value, env)))?
+            execute(key, &text, limit).map_err(|error| ExpandError {
+                key: key.clone(),
+                why: without_env(&error.to_string(), value, env),
+            })?
         } else {
             text
         };
@@ -30,24 +62,24 @@ pub(crate) fn expand(
 }
 
 /// The error of a template without what came from the environment: any of it may be secret.
-fn without_env(error: &str, value: &str, env: &BTreeMap<String, String>) -> String {
+fn without_env(error: &str, value: &str, env: &BTreeMap<String, String>) -> Unexpanded {
     let used: Vec<String> = env
         .iter()
         .filter(|(name, text)| !text.is_empty() && value.contains('$') && value.contains(name.as_str()))
         .map(|(_, text)| text.clone())
         .collect();
     if used.iter().any(|text| text.contains("{{") || text.contains("}}")) {
-        return "not a template any more once the environment's variables are filled in".to_owned();
+        return Unexpanded::NoTemplate;
     }
-    mask::text(error, &mask::known(used))
+    Unexpanded::Template(mask::text(error, &mask::known(used)))
 }
 
-fn execute(name: &str, text: &str, limit: &TimeLimit) -> Result<String, String> {
+fn execute(name: &str, text: &str, limit: &TimeLimit) -> Result<String, Box<dyn std::error::Error>> {
     let mut set = TemplateSet::new(Compat::V3);
-    set.add(name, text).map_err(|error| error.to_string())?;
+    set.add(name, text)?;
     let env = Nowhere(limit.clone());
     let mut context = Context::new(&env, Compat::V3);
-    let output = set.execute(name, Value::Nil, &mut context).map_err(|error| error.to_string())?;
+    let output = set.execute(name, Value::Nil, &mut context)?;
     Ok(String::from_utf8_lossy(&output).into_owned())
 }
 
@@ -127,7 +159,7 @@ mod tests {
             BTreeMap::from([("tag".to_owned(), "{{ (\"$IMAGE\" | split \":\")._1 }}".to_owned())]);
         assert_eq!(expand(&overrides, &env, &TimeLimit::default()).unwrap()["tag"], "1.2");
         let broken = BTreeMap::from([("tag".to_owned(), "{{ nope }}".to_owned())]);
-        assert!(expand(&broken, &env, &TimeLimit::default()).unwrap_err().starts_with("tag: "));
+        assert!(expand(&broken, &env, &TimeLimit::default()).unwrap_err().to_string().starts_with("tag: "));
     }
 
     #[test]
@@ -139,7 +171,8 @@ mod tests {
         for text in ["{{ fail \"$PW\" }}", "{{ hunter $PW }}", "{{ 1 }}${BAD}"] {
             let error =
                 expand(&BTreeMap::from([("tag".to_owned(), text.to_owned())]), &env, &TimeLimit::default())
-                    .unwrap_err();
+                    .unwrap_err()
+                    .to_string();
             assert!(!error.contains("hunter2") && !error.contains("swordfish"), "{error}");
         }
     }

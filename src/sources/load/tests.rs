@@ -7,7 +7,7 @@ use crate::sources::reconcilers::Texts;
 const WATCHES: &str = "- {group: a.b, version: v1, kind: One, chart: charts/one}\n\
                        - {group: a.b, version: v1, kind: Two, chart: charts/two}\n";
 
-fn chart(name: &str, template: &str) -> Result<FileSet, String> {
+fn chart(name: &str, template: &str) -> io::Result<FileSet> {
     let metadata = format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n");
     let files = [
         ("Chart.yaml", metadata),
@@ -92,7 +92,7 @@ fn a_broken_edit_keeps_the_last_good_chart_and_has_a_place() {
 fn a_chart_that_is_missing_at_start_disables_one_kind() {
     let mut loader = Loader::default();
     let mut files = files(GOOD, GOOD);
-    files.charts.insert("charts/one".to_owned(), Err("No such file or directory".to_owned()));
+    files.charts.insert("charts/one".to_owned(), Err(io::Error::other("No such file or directory")));
     let loaded = loader.load(&files, &[], None, false).unwrap();
     assert!(matches!(loaded.kinds[0].health, KindHealth::Disabled { .. }));
     assert_eq!(loaded.kinds[1].health, KindHealth::Serving);
