@@ -253,7 +253,7 @@ impl Following {
                 Ok(true)
             }
             Err(why) => {
-                self.table.problem = Some(why);
+                self.table.problem = Some(why.to_string());
                 self.tell().await;
                 Ok(false)
             }

@@ -48,12 +48,24 @@ pub struct Selector {
     name: Option<String>,
 }
 
-impl FromStr for Selector {
-    type Err = String;
+/// A text that names no objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectorError(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl std::fmt::Display for SelectorError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: expected KIND, KIND/NAME or KIND/NAMESPACE/NAME", self.0)
+    }
+}
+
+impl std::error::Error for SelectorError {}
+
+impl FromStr for Selector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, SelectorError> {
         let parts: Vec<&str> = text.split('/').collect();
-        let wrong = || format!("{text}: expected KIND, KIND/NAME or KIND/NAMESPACE/NAME");
+        let wrong = || SelectorError(text.to_owned());
         if parts.iter().any(|part| part.is_empty()) {
             return Err(wrong());
         }

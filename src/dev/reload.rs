@@ -9,7 +9,7 @@ use super::shadow;
 use super::trust::{self, Trust};
 use super::watcher::{self, Batch, Watcher};
 use crate::api::read_only::ReadOnly;
-use crate::dev::ask::Ask;
+use crate::dev::ask::{Ask, HeldError};
 use crate::event::{
     Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Permission, Place, Released, ReloadFailed,
     Severity, ShadowDecision, SourcesChanged, Verdict,
@@ -249,17 +249,16 @@ impl Reloader {
     }
 
     /// The user's word about a held change: what was done, or why nothing was.
-    async fn answer_held(&self, memory: &mut Memory, id: &str, apply: bool) -> Result<String, String> {
+    async fn answer_held(&self, memory: &mut Memory, id: &str, apply: bool) -> Result<String, HeldError> {
         if let Some(at) = memory.held.iter().position(|(held, _)| held == id) {
             let (id, kind) = memory.held.remove(at);
             return self.answer_program(memory, id, kind, apply).await;
         }
         let sources = self.publish.borrow().number + 1;
-        let gone = || format!("{id} is not held any more");
         let (kind, outcome) = match memory.crds.answer(&self.client, id, apply, sources).await {
             Some(Ok(answered)) => answered,
-            Some(Err(error)) => return Err(format!("{error:#}")),
-            None => return Err(gone()),
+            Some(Err(error)) => return Err(HeldError::Failed(error)),
+            None => return Err(HeldError::Gone(id.to_owned())),
         };
         let affected = if apply { vec![kind.clone()] } else { Vec::new() };
         let files = outcome.files();
@@ -291,7 +290,7 @@ impl Reloader {
         id: String,
         kind: Gvk,
         apply: bool,
-    ) -> Result<String, String> {
+    ) -> Result<String, HeldError> {
         let serving = self.publish.borrow().watch(&kind.group, &kind.kind).cloned();
         let chart = serving.as_ref().is_some_and(|watch| watch.chart().is_some());
         let named = if chart { "the saved chart" } else { "the new reconciler" };
@@ -312,7 +311,7 @@ impl Reloader {
             (loader.discard(&kind, &problem), Verdict::Discarded, "is dropped")
         };
         self.events.emit(Event::Released(Released { at: Timestamp::now(), id: id.clone(), verdict })).await;
-        let Some(loaded) = loaded else { return Err(format!("{id} is not held any more")) };
+        let Some(loaded) = loaded else { return Err(HeldError::Gone(id)) };
         let files: Vec<String> = loaded.sources.files.clone();
         self.publish_set(memory, loaded, files, Vec::new()).await;
         Ok(format!("{named} of {} {what}", kind.kind))

@@ -260,7 +260,7 @@ impl Requests {
     async fn answer(&self, id: &str, apply: bool) -> Result<Done> {
         let (reply, answer) = oneshot::channel();
         self.reloader.send(Ask::Answer { id: id.to_owned(), apply, reply }).await.ok().context(GONE)?;
-        let summary = answer.await.context(GONE)?.map_err(|why| anyhow!("{why}"))?;
+        let summary = answer.await.context(GONE)??;
         Ok(Done::said(summary))
     }
 }

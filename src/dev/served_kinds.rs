@@ -9,6 +9,7 @@ use kube::Client;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 use opdev_object::meta::Gvk;
 use opdev_object::spelling;
+use std::fmt;
 
 /// Groups that are asked at once.
 const AT_ONCE: usize = 8;
@@ -119,11 +120,32 @@ fn of_api_resource(group: &str, version: &str, resource: &APIResource) -> Option
     })
 }
 
+/// The API server serves no kind that a word means.
+#[derive(Debug)]
+pub(super) struct NoKind {
+    word: String,
+    /// Kinds that are spelled alike.
+    near: Vec<String>,
+}
+
+impl fmt::Display for NoKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the API server serves no kind {}", self.word)?;
+        match self.near.as_slice() {
+            [] => f.write_str(": no name is near it"),
+            [one] => write!(f, "; near it is {one}"),
+            several => write!(f, "; near it are {}", several.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for NoKind {}
+
 /// The kind that a word means. Of several the one without a group is taken, then the first, as kubectl does.
 ///
 /// # Errors
-/// Where there is none; the text names those that are spelled alike.
-pub(super) fn find(word: &str, kinds: &[ServedKind]) -> Result<ServedKind, String> {
+/// Where there is none, with those that are spelled alike.
+pub(super) fn find(word: &str, kinds: &[ServedKind]) -> Result<ServedKind, NoKind> {
     if let Some(kind) = kinds.iter().find(|kind| kind.is_called(word)) {
         return Ok(kind.clone());
     }
@@ -138,13 +160,8 @@ pub(super) fn find(word: &str, kinds: &[ServedKind]) -> Result<ServedKind, Strin
     near.sort_by_key(|kind| {
         spelling::distance(&name, &kind.plural).min(spelling::distance(&name, &kind.singular))
     });
-    let near: Vec<String> = near.into_iter().take(4).map(ServedKind::full_name).collect();
-    let hint = match near.as_slice() {
-        [] => ": no name is near it".to_owned(),
-        [one] => format!("; near it is {one}"),
-        several => format!("; near it are {}", several.join(", ")),
-    };
-    Err(format!("the API server serves no kind {word}{hint}"))
+    let near = near.into_iter().take(4).map(ServedKind::full_name).collect();
+    Err(NoKind { word: word.to_owned(), near })
 }
 
 #[cfg(test)]
@@ -171,7 +188,8 @@ mod tests {
             kind("events.k8s.io", "Event", "events", "ev"),
             kind("metrics.k8s.io", "PodMetrics", "podmetrics", ""),
         ];
-        let found = |word: &str| find(word, &kinds).map(|kind| kind.full_name());
+        let found =
+            |word: &str| find(word, &kinds).map(|kind| kind.full_name()).map_err(|error| error.to_string());
         assert_eq!(found("po").unwrap(), "pods");
         assert_eq!(found("ev").unwrap(), "events");
         assert_eq!(found("events.events.k8s.io").unwrap(), "events.events.k8s.io");

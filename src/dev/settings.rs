@@ -10,6 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -50,12 +51,33 @@ pub struct Settings {
 /// The least history that is of use.
 const LEAST: usize = 1 << 20;
 
+/// Why a text does not say how much history is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BytesError {
+    /// It is no number of bytes.
+    NoNumber(String),
+    /// It is less than is of use.
+    TooFew(String),
+}
+
+impl fmt::Display for BytesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BytesError::NoNumber(text) => write!(f, "`{text}` is no number of bytes such as 64Mi"),
+            BytesError::TooFew(text) => write!(f, "{text} is less than 1Mi, the least that is of use"),
+        }
+    }
+}
+
+impl std::error::Error for BytesError {}
+
 /// A number of bytes such as `64Mi`, at least a mebibyte.
 ///
 /// # Errors
-/// Where it is none, in words.
-pub fn bytes(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is no number of bytes such as 64Mi");
+/// Where it is none, or too small a one.
+pub fn bytes(text: &str) -> Result<usize, BytesError> {
+    let wrong = || BytesError::NoNumber(text.to_owned());
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit: usize = match &text[end..] {
@@ -70,7 +92,7 @@ pub fn bytes(text: &str) -> Result<usize, String> {
     };
     let number: usize = text[..end].parse().map_err(|_| wrong())?;
     let bytes = number.checked_mul(unit).ok_or_else(wrong)?;
-    if bytes < LEAST { Err(format!("{text} is less than 1Mi, the least that is of use")) } else { Ok(bytes) }
+    if bytes < LEAST { Err(BytesError::TooFew(text.to_owned())) } else { Ok(bytes) }
 }
 
 /// What of the outside reconcilers may reach; nothing unless it is named here.

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kube::config::{ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
+use std::fmt;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -98,34 +99,62 @@ pub(super) fn run(plugin: &ExecConfig, names: &Names) -> Result<Given, Problem> 
         let said = if ended.said.is_empty() { String::new() } else { format!(": {}", ended.said) };
         return fail(format!("the exec plugin {command} {how}{said}"), "log in again as you do for kubectl");
     }
-    read(&ended.printed, &command, &version).or_else(|why| fail(why, "run the plugin by hand and see"))
+    read(&ended.printed, &command, &version)
+        .or_else(|why| fail(why.to_string(), "run the plugin by hand and see"))
 }
 
-fn read(printed: &[u8], command: &str, version: &str) -> Result<Given, String> {
+/// Why what a plugin printed is of no use. Nothing of the credential is in it.
+#[derive(Debug)]
+struct PrintError {
+    command: String,
+    why: Printed,
+}
+
+#[derive(Debug)]
+enum Printed {
+    NoCredential,
+    OtherKind { kind: String, api_version: String, wanted: String },
+    NoStatus,
+    NoTime,
+    NeitherTokenNorCertificate,
+}
+
+impl fmt::Display for PrintError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the exec plugin {} printed ", self.command)?;
+        f.write_str(match &self.why {
+            Printed::NoCredential => "something that is no ExecCredential",
+            Printed::OtherKind { kind, api_version, wanted } => {
+                return write!(f, "{kind:?} of {api_version:?} instead of an ExecCredential of {wanted:?}");
+            }
+            Printed::NoStatus => "an ExecCredential without a status",
+            Printed::NoTime => "an expirationTimestamp that is no time",
+            Printed::NeitherTokenNorCertificate => "neither a token nor a certificate with its key",
+        })
+    }
+}
+
+impl std::error::Error for PrintError {}
+
+fn read(printed: &[u8], command: &str, version: &str) -> Result<Given, PrintError> {
+    let wrong = |why| PrintError { command: command.to_owned(), why };
     // What it printed is a credential; not even its parser's message may quote it.
-    let credential: Credential = serde_json::from_slice(printed)
-        .map_err(|_| format!("the exec plugin {command} printed something that is no ExecCredential"))?;
+    let credential: Credential = serde_json::from_slice(printed).map_err(|_| wrong(Printed::NoCredential))?;
     if credential.kind != "ExecCredential" || credential.api_version != version {
-        return Err(format!(
-            "the exec plugin {command} printed {:?} of {:?} instead of an ExecCredential of {version:?}",
-            credential.kind, credential.api_version
-        ));
+        let Credential { kind, api_version, .. } = credential;
+        return Err(wrong(Printed::OtherKind { kind, api_version, wanted: version.to_owned() }));
     }
     let Some(status) = credential.status else {
-        return Err(format!("the exec plugin {command} printed an ExecCredential without a status"));
+        return Err(wrong(Printed::NoStatus));
     };
     let expires = match status.expiration_timestamp {
-        Some(text) => Some(text.parse().map_err(|_| {
-            format!("the exec plugin {command} printed an expirationTimestamp that is no time")
-        })?),
+        Some(text) => Some(text.parse().map_err(|_| wrong(Printed::NoTime))?),
         None => None,
     };
     let token = status.token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
     let certificate = status.client_certificate_data.zip(status.client_key_data);
     if token.is_none() && certificate.is_none() {
-        return Err(format!(
-            "the exec plugin {command} printed neither a token nor a certificate with its key"
-        ));
+        return Err(wrong(Printed::NeitherTokenNorCertificate));
     }
     Ok(Given { token, certificate, expires })
 }
