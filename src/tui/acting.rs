@@ -7,6 +7,7 @@ use super::command::{Command, ask};
 use super::dialog::{
     Confirm, Copy, Delete, HeldDialog, New, Samples, Scale, Tasks, TrustDialog, Undo, Unlock,
 };
+use super::not_now::NotNow;
 use super::pane::Tab;
 use super::picker::open;
 use super::programs;
@@ -20,8 +21,8 @@ use crate::state::{Seen, State};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::Arc;
 
-/// Whether an action is possible right now; if not, why, in words for the user.
-pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
+/// Whether an action is possible right now; if not, why.
+pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), NotNow> {
     match does {
         Do::Apply
         | Do::New
@@ -45,32 +46,32 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         Do::Scale => {
             let all = view.targets(state);
             if all.is_empty() {
-                return Err("nothing is selected that could be scaled".to_owned());
+                return Err(NotNow::NoTarget { could: "be scaled" });
             }
             for seen in all {
                 let custom = state.is_custom(&seen.key.group, &seen.key.kind);
                 if !custom && replicas(state, &seen).is_none() {
-                    return Err(format!("a {} has no replicas", seen.key.kind));
+                    return Err(format!("a {} has no replicas", seen.key.kind).into());
                 }
             }
         }
         Do::Edit if view.subject(state).is_none() => {
-            return Err("nothing is selected that could be edited".to_owned());
+            return Err(NotNow::NoTarget { could: "be edited" });
         }
         Do::AddRules if state.missing_rules.is_empty() && state.programs.runs().next().is_none() => {
-            return Err("no rule is known to be missing".to_owned());
+            return Err("no rule is known to be missing".into());
         }
         Do::Undo if state.undo.is_empty() => {
-            return Err("nothing was applied, edited, scaled or deleted yet".to_owned());
+            return Err("nothing was applied, edited, scaled or deleted yet".into());
         }
         Do::Delete if view.targets(state).is_empty() => {
-            return Err("nothing is selected that could be deleted".to_owned());
+            return Err(NotNow::NoTarget { could: "be deleted" });
         }
         Do::Unlock if !connected(state)?.cluster.read_only => {
-            return Err("this cluster is not locked".to_owned());
+            return Err("this cluster is not locked".into());
         }
         Do::Freeze if state.copies.is_empty() => {
-            return Err("no copy of the operator is known on the cluster".to_owned());
+            return Err("no copy of the operator is known on the cluster".into());
         }
         Do::Fail => failing(view, state)?,
         Do::Held if state.trust.is_none() => {
@@ -80,10 +81,10 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         Do::Shell => drop(programs::shell_in(view, state)?),
         Do::Forward => drop(programs::forwarded(view, state)?),
         Do::OwnCommands if view.keys.own.is_empty() => {
-            return Err("your config.yaml has no commands; docs/keys.md shows how to write one".to_owned());
+            return Err("your config.yaml has no commands; docs/keys.md shows how to write one".into());
         }
         Do::Save if view.detail.lines.rows.is_empty() => {
-            return Err("the detail pane shows no lines".to_owned());
+            return Err("the detail pane shows no lines".into());
         }
         Do::Reconcile | Do::Pause | Do::PauseKind | Do::Step | Do::Check => reconciled(does, view, state)?,
         _ => {}
@@ -92,25 +93,25 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
 }
 
 /// Only simulated pods fail on demand.
-fn failing(view: &ViewState, state: &State) -> Result<(), String> {
+fn failing(view: &ViewState, state: &State) -> Result<(), NotNow> {
     if !connected(state)?.cluster.embedded {
-        return Err("only pods of the embedded control plane fail on demand".to_owned());
+        return Err("only pods of the embedded control plane fail on demand".into());
     }
     let targets = view.targets(state);
     if targets.is_empty() || targets.iter().any(|seen| !is_pod(&seen.key)) {
-        return Err("no pod is selected".to_owned());
+        return Err(NotNow::NotSelected { what: "pod" });
     }
     Ok(())
 }
 
 /// Only what a program asks of the embedded control plane is disturbed: a cluster that others use never is.
-fn disturbing(state: &State) -> Result<(), String> {
+fn disturbing(state: &State) -> Result<(), NotNow> {
     if !connected(state)?.cluster.embedded {
-        return Err("only calls to the embedded control plane are disturbed".to_owned());
+        return Err("only calls to the embedded control plane are disturbed".into());
     }
     match state.programs.runs().next() {
         Some(_) => Ok(()),
-        None => Err("the project has no program of its own that runs".to_owned()),
+        None => Err("the project has no program of its own that runs".into()),
     }
 }
 
@@ -134,14 +135,14 @@ fn is_pod(key: &ObjectKey) -> bool {
     key.group.is_empty() && key.kind == "Pod"
 }
 
-fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
+fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), NotNow> {
     let all = view.custom_targets(state);
     if all.is_empty() {
-        return Err("no custom resource is selected".to_owned());
+        return Err(NotNow::NotSelected { what: "custom resource" });
     }
     for seen in all {
         if let Some(why) = state.only_shown(&seen.key.group, &seen.key.kind) {
-            return Err(format!("nothing reconciles {}: {why}", seen.key.kind));
+            return Err(format!("nothing reconciles {}: {why}", seen.key.kind).into());
         }
         if let Some(program) = state.program_of(&seen.key.group, &seen.key.kind) {
             let run = state.programs.run_of(program);
@@ -157,7 +158,9 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
                     disturbing(state)?;
                     if !state.disturbed.iter().any(|rule| matches!(rule.fault, Fault::Hold(_))) {
                         let key = view.keys.map.text(Do::Pause);
-                        return Err(format!("nothing is held back from {program}; {key} holds its watches"));
+                        return Err(
+                            format!("nothing is held back from {program}; {key} holds its watches").into()
+                        );
                     }
                     continue;
                 }
@@ -166,10 +169,11 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
             return Err(format!(
                 "{program} reconciles {}, and opdev cannot ask it for one pass",
                 seen.key.kind
-            ));
+            )
+            .into());
         }
         if does == Do::Reconcile && state.paused(&seen.key).is_some() {
-            return Err(format!("{} is paused; resume it, or step once", seen.key.name));
+            return Err(format!("{} is paused; resume it, or step once", seen.key.name).into());
         }
     }
     Ok(())

@@ -1,24 +1,25 @@
 //! Whether anything can be asked for at all: the connection is there, and the cluster may be written to.
 
+use super::not_now::NotNow;
 use crate::event::Started;
 use crate::state::State;
 
 /// The connection; why there is none.
-pub(super) fn connected(state: &State) -> Result<&Started, String> {
+pub(super) fn connected(state: &State) -> Result<&Started, NotNow> {
     if state.stopping.is_some() {
-        return Err("opdev is stopping".to_owned());
+        return Err(NotNow::Stopping);
     }
-    state.started.as_deref().ok_or_else(|| "opdev is not connected yet".to_owned())
+    state.started.as_deref().ok_or(NotNow::NotConnected)
 }
 
 /// Whether writes are allowed; if not, why.
 ///
 /// # Errors
 /// What allows them.
-pub(super) fn writes(state: &State) -> Result<(), String> {
+pub(super) fn writes(state: &State) -> Result<(), NotNow> {
     let cluster = &connected(state)?.cluster;
     if cluster.read_only {
-        return Err(format!("writes are held back on context {}; U unlocks it", cluster.name));
+        return Err(NotNow::ReadOnly { context: cluster.name.clone() });
     }
     Ok(())
 }

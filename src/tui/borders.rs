@@ -2,6 +2,7 @@
 
 use super::command::{Command, ask};
 use super::layout::{self, Edge, Shape, Side};
+use super::not_now::NotNow;
 use super::view::ViewState;
 use crate::event::{Borders, ViewRequest};
 
@@ -10,16 +11,16 @@ const STEP: (u16, u16) = (3, 1);
 
 impl ViewState {
     /// The border that a key moves now; if there is none, why.
-    pub(super) fn border(&self, side: Side) -> Result<Option<Edge>, String> {
+    pub(super) fn border(&self, side: Side) -> Result<Option<Edge>, NotNow> {
         if side == Side::Back {
             let moved = self.screen.borders != Borders::default();
-            return if moved { Ok(None) } else { Err("no border was moved".to_owned()) };
+            return if moved { Ok(None) } else { Err("no border was moved".into()) };
         }
         if self.screen.shape == Shape::One || self.zoom {
-            return Err("one pane has the whole screen".to_owned());
+            return Err("one pane has the whole screen".into());
         }
         let edge = layout::edge_of(self.focus, self.screen.shape, side);
-        edge.map(Some).ok_or_else(|| "this pane has no border above or below it that moves".to_owned())
+        edge.map(Some).ok_or_else(|| "this pane has no border above or below it that moves".into())
     }
 
     /// Moves it one step.

@@ -3,16 +3,17 @@
 
 use crate::state::Seen;
 use opdev_object::meta::ObjectRef;
-use opdev_object::selector::LabelSelector;
+use opdev_object::selector::{LabelSelector, SelectorError};
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
+use std::fmt;
 
 /// A filter, read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filter {
     terms: Vec<(bool, Term)>,
     /// Why a part of it has no effect.
-    pub(super) problem: Option<String>,
+    pub(super) problem: Option<FilterError>,
 }
 
 #[derive(Clone, Debug)]
@@ -23,6 +24,24 @@ enum Term {
     Namespace(String),
     Labels(LabelSelector),
 }
+
+/// Why a part of a filter cannot be read.
+#[derive(Clone, Debug)]
+pub(super) enum FilterError {
+    Regex { pattern: String },
+    Labels { text: String, error: SelectorError },
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FilterError::Regex { pattern } => write!(f, "/{pattern}/ is no regular expression"),
+            FilterError::Labels { text, error } => write!(f, "-l {text}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for FilterError {}
 
 /// What is to be judged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,7 +138,7 @@ impl Filter {
     }
 }
 
-type Read<'a> = (Result<Option<Term>, String>, &'a str);
+type Read<'a> = (Result<Option<Term>, FilterError>, &'a str);
 
 /// The first term of a line, and what follows it.
 fn term(line: &str) -> Read<'_> {
@@ -136,7 +155,7 @@ fn term(line: &str) -> Read<'_> {
         return match built {
             Ok(regex) => (Ok(Some(Term::Regex(regex))), rest),
             // While it is being typed it may well be unfinished.
-            Err(_) => (Err(format!("/{pattern}/ is no regular expression")), rest),
+            Err(_) => (Err(FilterError::Regex { pattern: pattern.to_owned() }), rest),
         };
     }
     let (word, rest) = line.split_at(line.find(char::is_whitespace).unwrap_or(line.len()));
@@ -152,7 +171,7 @@ fn term(line: &str) -> Read<'_> {
         }
         return match LabelSelector::parse(text) {
             Ok(selector) => (Ok(Some(Term::Labels(selector))), rest),
-            Err(error) => (Err(format!("-l {text}: {error}")), rest),
+            Err(error) => (Err(FilterError::Labels { text: text.to_owned(), error }), rest),
         };
     }
     // Unfinished.
@@ -229,7 +248,10 @@ mod tests {
         for (line, told) in
             [("/(/ web", "no regular expression"), ("-l a==b==c", "-l a==b==c"), ("l:=x", "-l =x")]
         {
-            assert!(Filter::new(line).problem.is_some_and(|problem| problem.contains(told)), "{line}");
+            assert!(
+                Filter::new(line).problem.is_some_and(|problem| problem.to_string().contains(told)),
+                "{line}"
+            );
             assert!(shows(line), "{line}");
         }
     }

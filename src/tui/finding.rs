@@ -9,6 +9,7 @@ use super::dialog::{Answer, Leave, Samples, SearchLine};
 use super::draw::shown_columns;
 use super::gather::is_here;
 use super::leaving::asks_before_leaving;
+use super::not_now::NotNow;
 use super::pane::{Pane, Tab};
 use super::picker::open;
 use super::programs;
@@ -60,25 +61,26 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
 }
 
 /// Whether one of them is possible right now; if not, why.
-pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(), String> {
+pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(), NotNow> {
     match seek {
-        Seek::Context if state.started.is_none() => Err("opdev is not connected yet".to_owned()),
+        Seek::Context if state.started.is_none() => Err(NotNow::NotConnected),
         Seek::Next | Seek::Previous if view.detail.search.text.is_empty() => {
-            Err("nothing is searched for".to_owned())
+            Err("nothing is searched for".into())
         }
         Seek::Faults if view.browse.is_some() => {
-            Err("a table of the API server does not say what is a fault; / filters its rows".to_owned())
+            Err("a table of the API server does not say what is a fault; / filters its rows".into())
         }
         Seek::Turn if view.browse.as_ref().is_some_and(|table| table.sort.is_none()) => Err(format!(
             "the rows are in the API server's order; {} sorts them",
             view.keys.map.text(super::action::Do::Seek(Seek::Sort))
-        )),
+        )
+        .into()),
         Seek::Wide if view.browse.is_some() => Ok(()),
         Seek::Wide if !view.resources.wide && !state.kinds().iter().any(|kind| !kind.columns.is_empty()) => {
-            Err("no CRD asks for columns (additionalPrinterColumns)".to_owned())
+            Err("no CRD asks for columns (additionalPrinterColumns)".into())
         }
-        Seek::MoreLog if view.detail.log_level == Level::Trace => Err("all levels are shown".to_owned()),
-        Seek::LessLog if view.detail.log_level == Level::Error => Err("only errors are shown".to_owned()),
+        Seek::MoreLog if view.detail.log_level == Level::Trace => Err("all levels are shown".into()),
+        Seek::LessLog if view.detail.log_level == Level::Error => Err("only errors are shown".into()),
         Seek::Palette
         | Seek::Jump
         | Seek::Faults
@@ -143,7 +145,7 @@ impl ViewState {
                 Ok(programs::Start::Confirm(confirm)) => {
                     return Answer::Open(Box::new(confirm));
                 }
-                Err(why) => self.told.message = Some(why),
+                Err(why) => self.told.message = Some(why.to_string()),
             },
             Item::Port(pair) => match programs::forward_request(&pair, self, state) {
                 Ok(request) => return Answer::Ask(request),

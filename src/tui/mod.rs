@@ -38,6 +38,7 @@ mod looks;
 mod marking;
 mod marks;
 mod mouse;
+mod not_now;
 mod open_table;
 mod opening;
 mod own_command;

@@ -1,6 +1,7 @@
 //! Which file the key that opens a file means: the one that the selected failure names, else the one that is broken.
 
 use super::command::Command;
+use super::not_now::NotNow;
 use super::pane::Pane;
 use super::view::ViewState;
 use crate::event::Place;
@@ -15,10 +16,10 @@ pub(super) fn place(view: &ViewState, state: &State) -> Option<Place> {
 }
 
 /// Whether there is one; if not, why.
-pub(super) fn enabled(view: &ViewState, state: &State) -> Result<(), String> {
+pub(super) fn enabled(view: &ViewState, state: &State) -> Result<(), NotNow> {
     place(view, state)
         .map(|_| ())
-        .ok_or_else(|| "no file is broken, and no failure that is selected names one".to_owned())
+        .ok_or_else(|| "no file is broken, and no failure that is selected names one".into())
 }
 
 /// Opens it.

@@ -4,6 +4,7 @@
 use super::allowed::{connected, writes};
 use super::dialog::Confirm;
 use super::kubectl;
+use super::not_now::NotNow;
 use super::own_command::OwnCommand;
 use super::view::ViewState;
 use crate::event::{ProgramRun, ProjectTask, Request, shell};
@@ -45,7 +46,7 @@ fn value(word: &str, object: Option<&ObjectRef>, state: &State) -> Option<String
 }
 
 /// A text in which something stands in the place of each word. Anything else in braces stays as it is.
-fn filled(text: &str, mut put: impl FnMut(&str, &str) -> Result<String, String>) -> Result<String, String> {
+fn filled(text: &str, mut put: impl FnMut(&str, &str) -> Result<String, NotNow>) -> Result<String, NotNow> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('{') {
@@ -69,7 +70,7 @@ fn filled(text: &str, mut put: impl FnMut(&str, &str) -> Result<String, String>)
 }
 
 /// Whether a command of the user can start now; if not, why.
-pub(super) fn possible(own: &OwnCommand, view: &ViewState, state: &State) -> Result<(), String> {
+pub(super) fn possible(own: &OwnCommand, view: &ViewState, state: &State) -> Result<(), NotNow> {
     let command = &own.command;
     connected(state)?;
     if command.writes {
@@ -81,7 +82,7 @@ pub(super) fn possible(own: &OwnCommand, view: &ViewState, state: &State) -> Res
         let fits =
             kind.is_some_and(|kind| command.kinds.iter().any(|known| known.eq_ignore_ascii_case(kind)));
         if !fits {
-            return Err(format!("it is for {}, and none is selected", command.kinds.join(", ")));
+            return Err(format!("it is for {}, and none is selected", command.kinds.join(", ")).into());
         }
     }
     let object = subject.map(|seen| &seen.object_ref);
@@ -92,9 +93,10 @@ pub(super) fn possible(own: &OwnCommand, view: &ViewState, state: &State) -> Res
 ///
 /// # Errors
 /// Why it cannot start now.
-pub(super) fn start(at: usize, view: &ViewState, state: &State) -> Result<Start, String> {
+pub(super) fn start(at: usize, view: &ViewState, state: &State) -> Result<Start, NotNow> {
     let own = view.keys.own.get(at).ok_or("the settings have no such command any more")?;
-    possible(own, view, state).map_err(|why| format!("{}: {why}", own.command.name))?;
+    possible(own, view, state)
+        .map_err(|why| NotNow::Command { name: own.command.name.clone(), why: Box::new(why) })?;
     let command = &own.command;
     let object = view.subject(state).map(|seen| seen.object_ref.clone());
     let fill = |text: &String| filled(text, |word, _| known(word, object.as_ref(), state));
@@ -125,8 +127,8 @@ pub(super) fn start(at: usize, view: &ViewState, state: &State) -> Result<Start,
     Ok(Start::Confirm(Confirm { title, objects, word: "Run", request, on_yes: false }))
 }
 
-fn known(word: &str, object: Option<&ObjectRef>, state: &State) -> Result<String, String> {
-    value(word, object, state).ok_or_else(|| "nothing is selected".to_owned())
+fn known(word: &str, object: Option<&ObjectRef>, state: &State) -> Result<String, NotNow> {
+    value(word, object, state).ok_or_else(|| "nothing is selected".into())
 }
 
 /// A line for `sh`, and the variables it needs. What is selected is never a part of the line: names of objects may hold what
@@ -136,7 +138,7 @@ fn script(
     text: &str,
     object: Option<&ObjectRef>,
     state: &State,
-) -> Result<(String, Vec<(String, String)>), String> {
+) -> Result<(String, Vec<(String, String)>), NotNow> {
     let mut set: Vec<(String, String)> = Vec::new();
     let line = filled(text, |word, before| {
         let name = format!("OPDEV_{}", word.to_uppercase());
@@ -174,13 +176,13 @@ fn environment(state: &State) -> Vec<(String, String)> {
 }
 
 /// Whether there is a pod to open a shell in; if not, why.
-pub(super) fn shell_in(view: &ViewState, state: &State) -> Result<Arc<Seen>, String> {
+pub(super) fn shell_in(view: &ViewState, state: &State) -> Result<Arc<Seen>, NotNow> {
     if connected(state)?.cluster.embedded {
-        return Err("the embedded control plane plays the life of pods and runs no containers; there is no shell in one".to_owned());
+        return Err("the embedded control plane plays the life of pods and runs no containers; there is no shell in one".into());
     }
     writes(state)?;
     let subject = view.subject(state).filter(|seen| seen.key.kind == "Pod" && seen.key.group.is_empty());
-    subject.cloned().ok_or_else(|| "no pod is selected".to_owned())
+    subject.cloned().ok_or(NotNow::NotSelected { what: "pod" })
 }
 
 /// A shell in the selected pod: bash where it has one.
@@ -204,9 +206,9 @@ pub(super) fn shell_request(pod: &Seen, view: &ViewState, state: &State) -> Requ
 }
 
 /// Whether ports of the selected object can be forwarded; if not, why.
-pub(super) fn forwarded(view: &ViewState, state: &State) -> Result<Arc<Seen>, String> {
+pub(super) fn forwarded(view: &ViewState, state: &State) -> Result<Arc<Seen>, NotNow> {
     if connected(state)?.cluster.embedded {
-        return Err("the embedded control plane runs no containers; nothing listens on its pods".to_owned());
+        return Err("the embedded control plane runs no containers; nothing listens on its pods".into());
     }
     writes(state)?;
     let can = |seen: &&Arc<Seen>| {
@@ -215,10 +217,7 @@ pub(super) fn forwarded(view: &ViewState, state: &State) -> Result<Arc<Seen>, St
             ("", "Pod" | "Service") | ("apps", "Deployment" | "StatefulSet" | "ReplicaSet")
         )
     };
-    view.subject(state)
-        .filter(can)
-        .cloned()
-        .ok_or_else(|| "no Pod, Service or workload is selected".to_owned())
+    view.subject(state).filter(can).cloned().ok_or(NotNow::NotSelected { what: "Pod, Service or workload" })
 }
 
 /// The ports that an object names, as `local:remote`. Local ones below 1024 need rights that users lack.
@@ -238,12 +237,12 @@ pub(super) fn ports(seen: &Seen) -> Vec<String> {
 ///
 /// # Errors
 /// Where the text is no port, or nothing can be forwarded to.
-pub(super) fn forward_request(pair: &str, view: &ViewState, state: &State) -> Result<Request, String> {
+pub(super) fn forward_request(pair: &str, view: &ViewState, state: &State) -> Result<Request, NotNow> {
     let seen = forwarded(view, state)?;
     let number = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let (local, remote) = pair.trim().split_once(':').unwrap_or((pair.trim(), pair.trim()));
     let (Some(local), Some(remote)) = (number(local), number(remote)) else {
-        return Err(format!("{pair} is no port such as 8080 or 8080:80"));
+        return Err(format!("{pair} is no port such as 8080 or 8080:80").into());
     };
     let key = &seen.key;
     let kind = key.kind.to_lowercase();

@@ -6,6 +6,7 @@ use super::asked::ValuesOf;
 use super::detail::pods;
 use super::layer::Need;
 use super::looks::Grouping;
+use super::not_now::NotNow;
 use super::pane::{Pane, Tab};
 use super::view::ViewState;
 use super::waterfall;
@@ -14,34 +15,31 @@ use crate::state::State;
 use std::sync::Arc;
 
 /// Whether one is possible right now; if not, why.
-pub(super) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), String> {
+pub(super) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), NotNow> {
     match see {
         See::OlderVersion | See::NewerVersion => {
-            let seen = view.subject(state).ok_or("nothing is selected that could have versions")?;
+            let seen = view.subject(state).ok_or(NotNow::NoTarget { could: "have versions" })?;
             let versions = state.versions(&seen.key).ok_or("no version of the selected object was seen")?;
             if view.detail.tab != Tab::HISTORY {
                 return Ok(());
             }
             let at = view.detail.how.version_of(&seen.key).unwrap_or(versions.newest());
             if see == See::OlderVersion && at <= versions.oldest() {
-                return Err("no older version is kept".to_owned());
+                return Err("no older version is kept".into());
             }
             if see == See::NewerVersion && at >= versions.newest() {
-                return Err("this is the newest version".to_owned());
+                return Err("this is the newest version".into());
             }
             Ok(())
         }
-        See::FieldOwners => view
-            .subject(state)
-            .map(|_| ())
-            .ok_or_else(|| "nothing is selected that could have owners".to_owned()),
+        See::FieldOwners => view.subject(state).map(|_| ()).ok_or(NotNow::NoTarget { could: "have owners" }),
         See::Deleted if !view.gone && state.archive.gone().is_empty() => {
-            Err("nothing was deleted since opdev began".to_owned())
+            Err("nothing was deleted since opdev began".into())
         }
         See::NextContainer
             if view.detail.tab == Tab::PODS && pods::sources(&view.page(state, 0)).is_empty() =>
         {
-            Err("there is no container that has run".to_owned())
+            Err("there is no container that has run".into())
         }
         See::FoldLog | See::ManagedFields | See::Deleted | See::NextContainer | See::Previous => Ok(()),
     }

@@ -131,7 +131,7 @@ fn start_own(view: &mut ViewState, at: usize, state: &State) -> Vec<Command> {
     match programs::start(at, view, state) {
         Ok(programs::Start::Ask(request)) => return ask(view, request),
         Ok(programs::Start::Confirm(confirm)) => view.open(confirm),
-        Err(why) => view.told.message = Some(why),
+        Err(why) => view.told.message = Some(why.to_string()),
     }
     Vec::new()
 }
