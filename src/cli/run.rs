@@ -370,9 +370,11 @@ impl Printer {
         let shutdown = shutdown.clone();
         let print = move || {
             let _end = end;
-            let mut out = std::io::stdout().lock();
-            while let Ok(line) = waiting.recv() {
-                if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+            let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+            while let Ok(first) = waiting.recv() {
+                // What waits by now is written at once.
+                let mut lines = std::iter::once(first).chain(waiting.try_iter().take(WAITING_LINES));
+                if lines.try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush()).is_err() {
                     shutdown.cancel();
                     return;
                 }

@@ -17,6 +17,9 @@ pub const FILE: &str = "events.jsonl";
 /// Lines that may wait for the disk.
 const WAITING: usize = 8_192;
 
+/// How long the thread gathers lines before it writes them: to wake it for each of many events costs more than the event.
+const GATHERED: Duration = Duration::from_millis(5);
+
 /// The size at which the file starts over; the one before is kept as `events.jsonl.1`.
 const LIMIT: u64 = 64 * 1024 * 1024;
 
@@ -80,6 +83,7 @@ fn write(folder: &PrivateFolder, file: File, waiting: &Receiver<(u64, Event)>) {
     let mut out = BufWriter::new(file);
     let mut size = 0u64;
     while let Ok(first) = waiting.recv() {
+        std::thread::sleep(GATHERED);
         for (dropped, event) in std::iter::once(first).chain(waiting.try_iter().take(WAITING)) {
             let Ok(mut line) = event.line() else { continue };
             if dropped > 0 {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Deref;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 /// Shorter texts stay as they are.
 const SHORTEST: usize = 256;
@@ -26,6 +26,8 @@ struct Inner {
     hash: u64,
     /// Stays for as long as this version of the object does.
     value: OnceLock<Value>,
+    /// What the text was made of, for whoever looks first.
+    first: Mutex<Option<Box<Value>>>,
 }
 
 impl Body {
@@ -35,12 +37,31 @@ impl Body {
         let (kinds, hasher) = &*PACKING;
         let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
         let hash = hasher.hash_one(&text);
-        Body(Arc::new(Inner { text: kinds.of(kind).keep(&text), hash, value: OnceLock::new() }))
+        let text = kinds.of(kind).keep(&text);
+        Body(Arc::new(Inner { text, hash, value: OnceLock::new(), first: Mutex::default() }))
+    }
+
+    /// Keeps a value of which somebody will make use in a moment, with [`Body::first`].
+    pub fn with_first(value: Value) -> Self {
+        let body = Body::new(&value);
+        *body.0.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(value));
+        body
+    }
+
+    /// The value for one look; what it was made of, where nobody has asked before.
+    pub fn first(&self) -> Cow<'_, Value> {
+        let first = self.0.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.map_or_else(|| self.read(), |value| Cow::Owned(*value))
     }
 
     /// The text: JSON in one line.
     pub fn text(&self) -> String {
-        String::from_utf8(self.0.text.text().into_owned()).unwrap_or_else(|_| "null".to_owned())
+        String::from_utf8(self.bytes().into_owned()).unwrap_or_else(|_| "null".to_owned())
+    }
+
+    /// The bytes of the text.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        self.0.text.text()
     }
 
     /// How many bytes it takes while nobody has looked.
@@ -49,7 +70,7 @@ impl Body {
     }
 
     fn parsed(&self) -> Value {
-        serde_json::from_slice(&self.0.text.text()).unwrap_or_default()
+        serde_json::from_slice(&self.bytes()).unwrap_or_default()
     }
 
     /// The value, for one look: what is read here is not kept.
@@ -67,8 +88,7 @@ impl Body {
 
     /// Whether two hold the same text; that two differ is told without reading either.
     pub fn same(&self, other: &Body) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || (self.0.hash == other.0.hash && self.0.text.text() == other.0.text.text())
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.bytes() == other.bytes())
     }
 }
 
@@ -117,6 +137,16 @@ mod tests {
         assert_eq!(*body, value);
         assert!(body.same(&Body::new(&value)) && !body.same(&Body::new(&json!({}))));
         assert_eq!(serde_json::from_str::<Body>(&body.text()).unwrap().read().as_ref(), &value);
+    }
+
+    #[test]
+    fn the_first_look_takes_what_the_text_was_made_of() {
+        let value = json!({"kind": "A", "size": 1});
+        let body = Body::with_first(value.clone());
+        for _ in 0..2 {
+            assert_eq!(body.first().as_ref(), &value);
+            assert!(body.0.value.get().is_none() && body.0.first.lock().unwrap().is_none());
+        }
     }
 
     #[test]

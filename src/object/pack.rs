@@ -219,6 +219,63 @@ fn packed(text: &[u8], dictionary: &[u8]) -> Box<[u8]> {
     })
 }
 
+/// How long the pieces are in which a text is compared with another one.
+const PIECE: usize = 32 * 1024;
+/// How far a piece may have moved against the other text. LZ4 looks back at 64 KiB.
+const MARGIN: usize = 12 * 1024;
+
+/// A text as what makes it of another one that says much the same, such as the next version of an object.
+#[derive(Debug)]
+pub struct Difference {
+    /// Of each piece the length of its bytes, as four bytes, and those.
+    bytes: Box<[u8]>,
+    size: u32,
+}
+
+impl Difference {
+    /// What makes `text` of `other`; `None` for a text of 4 GiB and more.
+    pub fn new(text: &[u8], other: &[u8]) -> Option<Difference> {
+        let size = u32::try_from(text.len()).ok()?;
+        let mut bytes = Vec::new();
+        for (at, piece) in text.chunks(PIECE).enumerate() {
+            let packed = packed(piece, beside(at, other));
+            bytes.extend(u32::try_from(packed.len()).ok()?.to_le_bytes());
+            bytes.extend(packed);
+        }
+        Some(Difference { bytes: bytes.into(), size })
+    }
+
+    /// The text, of the one that it was compared with. An empty text is what a fault of the memory would leave.
+    pub fn whole(&self, other: &[u8]) -> Vec<u8> {
+        let mut text = vec![0; self.size as usize];
+        let mut rest = &self.bytes[..];
+        for (at, piece) in text.chunks_mut(PIECE).enumerate() {
+            let packed = rest.split_first_chunk().and_then(|(length, after)| {
+                let (packed, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+                rest = after;
+                Some(packed)
+            });
+            let done = packed.map(|packed| decompress_into_with_dict(packed, piece, beside(at, other)));
+            if !done.is_some_and(|done| done.is_ok_and(|length| length == piece.len())) {
+                return Vec::new();
+            }
+        }
+        text
+    }
+
+    /// How many bytes it takes.
+    pub fn held(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Where the piece of this number would stand in the other text.
+fn beside(at: usize, other: &[u8]) -> &[u8] {
+    let start = (at * PIECE).saturating_sub(MARGIN).min(other.len());
+    let end = (at * PIECE + PIECE + MARGIN).min(other.len());
+    &other[start..end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,5 +322,28 @@ mod tests {
         let packed = dictionaries.pack(long.as_bytes()).unwrap();
         assert_eq!(packed.whole(), long.as_bytes());
         assert!(dictionaries.known(|known| known.all.is_empty()));
+    }
+
+    #[test]
+    fn a_text_comes_back_from_one_that_says_much_the_same() {
+        let there_and_back = |text: &str, other: &str| {
+            let difference = Difference::new(text.as_bytes(), other.as_bytes()).unwrap();
+            assert_eq!(difference.whole(other.as_bytes()), text.as_bytes());
+            difference.held()
+        };
+        let said = noise(1, 4_000);
+        assert!(there_and_back(&format!("{said}1{said}"), &format!("{said}2{said}")) < 100);
+        assert!(there_and_back(&said, &said) < 40);
+        for (text, other) in [("", ""), ("", "a"), ("a", ""), ("a", "b"), (&*said, "")] {
+            there_and_back(text, other);
+        }
+        // Longer than LZ4 looks back, changed at its start and at its end.
+        let long = noise(2, 300_000);
+        assert!(there_and_back(&format!("a{long}b"), &format!("{}{long}", noise(3, 500))) < 3_000);
+        for length in [PIECE - 1, PIECE, PIECE + 1, 2 * PIECE] {
+            there_and_back(&long[..length], &long[1..]);
+        }
+        let other = Difference::new(b"abc", b"abd").unwrap();
+        assert!(Difference { bytes: Box::default(), ..other }.whole(b"abd").is_empty());
     }
 }

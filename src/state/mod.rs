@@ -7,7 +7,6 @@ mod changes;
 pub mod columns;
 pub mod conditions;
 pub mod deletion;
-mod delta;
 mod drafts;
 pub mod health;
 mod history;

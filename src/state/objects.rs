@@ -393,7 +393,9 @@ impl Objects {
     fn record(&mut self, object_ref: &ObjectRef, object: &Value, limit: usize) {
         let event = Arc::new(recorded(object_ref.key(), object));
         let all = Arc::make_mut(&mut self.recorded);
-        if let Some(at) = all.iter().rposition(|known| known.key == event.key) {
+        // The names differ, as all that comes before them hardly does.
+        let is_same = |known: &Arc<Recorded>| known.key.name == event.key.name && known.key == event.key;
+        if let Some(at) = all.iter().rposition(is_same) {
             all.remove(at);
         }
         all.push_back(event);

@@ -126,7 +126,7 @@ impl State {
     fn object_seen(&mut self, event: ObjectSeen) {
         let ObjectSeen { at, object_ref, metadata_only, object } = event;
         self.latest = self.latest.max(Some(at));
-        let value = object.read();
+        let value = object.first();
         if metadata_only && self.is_known_whole(&object_ref, &value) {
             return;
         }

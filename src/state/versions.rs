@@ -2,22 +2,19 @@
 //! Bounded for each object and over all; the oldest go first. A deleted object's versions stay for a while
 //! (`Gone`). Never reads a clock: the times are those of the events.
 
+use super::Seen;
 use super::conditions::Line;
 use super::shards::Shards;
-use super::{Seen, delta};
 use crate::event::Body;
 use jiff::Timestamp;
-use opdev_object::meta::ObjectKey;
-use opdev_object::pack::{ByKind, Kept};
+use opdev_object::meta::{self, ObjectKey};
+use opdev_object::pack::Difference;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// What keeping one version costs beside its bytes, roughly.
 const OVERHEAD: usize = 112;
-
-/// Shorter deltas stay as they are.
-const SHORTEST: usize = 128;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +37,8 @@ impl Default for VersionLimits {
 #[derive(Clone, Debug)]
 pub struct Versions {
     newest: Body,
+    /// Its uid: a successor of the same name begins anew.
+    uid: Option<Box<str>>,
     /// When the newest was seen.
     at: Timestamp,
     /// The place of the newest among all that were seen, counted from 1.
@@ -53,8 +52,8 @@ pub struct Versions {
 struct Older {
     at: Timestamp,
     order: u64,
-    /// What leads here from the next newer version, as JSON text. What happens to one object happens to others of its kind.
-    delta: Arc<Kept>,
+    /// What leads here from the text of the next newer version.
+    difference: Arc<Difference>,
 }
 
 /// One version, made whole.
@@ -69,8 +68,9 @@ pub struct Version {
 }
 
 impl Versions {
-    fn new(object: &Body, at: Timestamp, order: u64) -> Self {
-        Versions { newest: object.clone(), at, number: 1, order, older: VecDeque::new() }
+    fn new((body, object): (&Body, &Value), at: Timestamp, order: u64) -> Self {
+        let uid = meta::uid(object).map(Box::from);
+        Versions { newest: body.clone(), uid, at, number: 1, order, older: VecDeque::new() }
     }
 
     /// How many are kept.
@@ -99,14 +99,13 @@ impl Versions {
     pub fn backwards(&self) -> impl Iterator<Item = Version> + '_ {
         let newest =
             Version { number: self.number, at: self.at, object: Arc::new(self.newest.value().clone()) };
-        let mut last = newest.clone();
+        let mut number = newest.number;
+        let mut text = self.newest.bytes().into_owned();
         let older = self.older.iter().rev().map(move |older| {
-            let mut object = last.object.as_ref().clone();
-            if let Ok(delta) = serde_json::from_slice(&older.delta.text()) {
-                delta::apply(&mut object, &delta);
-            }
-            last = Version { number: last.number - 1, at: older.at, object: Arc::new(object) };
-            last.clone()
+            text = older.difference.whole(&text);
+            number -= 1;
+            let object = serde_json::from_slice(&text).unwrap_or_default();
+            Version { number, at: older.at, object: Arc::new(object) }
         });
         std::iter::once(newest).chain(older)
     }
@@ -130,7 +129,6 @@ pub struct Gone {
 pub struct Archive {
     by_object: Shards<Arc<ObjectKey>, Arc<Versions>>,
     gone: Arc<VecDeque<Arc<Gone>>>,
-    dictionaries: Arc<Dictionaries>,
     /// Bytes of older versions of objects that are there, and how many there are.
     bytes: usize,
     older: usize,
@@ -140,16 +138,6 @@ pub struct Archive {
     forgotten: (u64, u64),
     /// Counts all versions, so that the oldest can be told.
     order: u64,
-}
-
-/// What the deltas of each kind are compared with.
-#[derive(Debug)]
-struct Dictionaries(ByKind);
-
-impl Default for Dictionaries {
-    fn default() -> Self {
-        Dictionaries(ByKind::new(SHORTEST))
-    }
 }
 
 impl Archive {
@@ -213,20 +201,18 @@ impl Archive {
             Arc::make_mut(known).newest = body.clone();
             return;
         }
-        // One look: the tree of what is not the newest any more need not stay.
-        let newest = piece.get(key.as_ref()).map(|known| known.newest.clone());
-        let newest = newest.as_ref().map(Body::read).filter(|newest| uid(newest) == uid(object));
-        let (Some(newest), Some(known)) = (newest, piece.get_mut(key.as_ref())) else {
-            let before = piece.insert(Arc::clone(key), Arc::new(Versions::new(body, at, order)));
+        let known = piece.get_mut(key.as_ref()).filter(|known| known.uid.as_deref() == meta::uid(object));
+        let Some(known) = known else {
+            let versions = Versions::new((body, object), at, order);
+            let before = piece.insert(Arc::clone(key), Arc::new(versions));
             self.leave(before.as_deref());
             return;
         };
-        let delta = delta::back(object, &newest);
+        let difference = Difference::new(&known.newest.bytes(), &body.bytes());
         let known = Arc::make_mut(known);
         known.newest = body.clone();
-        let Some(delta) = delta else { return };
-        let delta = self.dictionaries.0.of(&key.kind).keep(delta.to_string().as_bytes());
-        let older = Older { at: known.at, order: known.order, delta: Arc::new(delta) };
+        let Some(difference) = difference else { return };
+        let older = Older { at: known.at, order: known.order, difference: Arc::new(difference) };
         self.bytes += older.size();
         self.older += 1;
         known.older.push_back(older);
@@ -268,7 +254,8 @@ impl Archive {
         let known = self.by_object.piece_mut(seen.key.as_ref()).remove(seen.key.as_ref());
         self.leave(known.as_deref());
         // One that was never read whole has its metadata to show.
-        let versions = known.unwrap_or_else(|| Arc::new(Versions::new(&seen.object, at, self.order)));
+        let versions = known
+            .unwrap_or_else(|| Arc::new(Versions::new((&seen.object, &seen.object.read()), at, self.order)));
         let gone = Arc::new(Gone { seen, at, versions, conditions });
         self.gone_bytes += gone.size();
         Arc::make_mut(&mut self.gone).push_back(gone);
@@ -327,12 +314,8 @@ impl Gone {
 
 impl Older {
     fn size(&self) -> usize {
-        self.delta.held() + OVERHEAD
+        self.difference.held() + OVERHEAD
     }
-}
-
-fn uid(object: &Value) -> Option<&str> {
-    opdev_object::meta::uid(object)
 }
 
 #[cfg(test)]

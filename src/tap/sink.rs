@@ -69,6 +69,15 @@ impl EventSink {
         }
     }
 
+    /// Whether so many events wait that more of them should be small.
+    pub fn is_behind(&self) -> bool {
+        const MANY: usize = 64;
+        let held = |gate: &Arc<Mutex<Gate>>| {
+            matches!(*gate.lock().unwrap_or_else(PoisonError::into_inner), Gate::Held(_))
+        };
+        self.sender.max_capacity() - self.sender.capacity() >= MANY || self.gate.as_ref().is_some_and(held)
+    }
+
     /// Sends a fact and waits for room. A closed bus swallows it: then nobody is left to tell.
     pub async fn emit(&self, event: Event) {
         self.report_drops();
@@ -106,6 +115,22 @@ mod tests {
     use super::*;
     use crate::event::Level;
     use jiff::Timestamp;
+
+    #[tokio::test]
+    async fn it_is_behind_while_many_events_wait_and_while_all_are_held_back() {
+        let (sink, mut receiver) = EventSink::channel(100);
+        let gated = sink.gated();
+        assert!(!sink.is_behind() && gated.is_behind());
+        gated.open(Event::HoldChanged { on: true }).await;
+        assert!(!gated.is_behind());
+        for _ in 0..70 {
+            sink.emit(Event::HoldChanged { on: false }).await;
+        }
+        assert!(sink.is_behind() && gated.is_behind());
+        let mut all = Vec::new();
+        receiver.recv_many(&mut all, 100).await;
+        assert!(!sink.is_behind());
+    }
 
     fn line(message: &str) -> LogLine {
         LogLine {

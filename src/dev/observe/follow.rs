@@ -505,7 +505,11 @@ impl Kind {
         mask::in_place(&mut object);
         let mut object_ref = watched.reference(&self.gvk);
         object_ref.uid = meta::uid(&object).map(str::to_owned);
-        let object = Body::new(&object);
+        // Where many events wait, what they would be made of takes too much room.
+        let object = match self.events.is_behind() {
+            true => Body::new(&object),
+            false => Body::with_first(object),
+        };
         let seen = ObjectSeen { at: Timestamp::now(), object_ref, metadata_only, object };
         self.events.emit(Event::ObjectSeen(seen)).await;
     }
