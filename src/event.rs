@@ -29,7 +29,7 @@ mod user_command;
 mod values;
 pub mod words;
 
-pub use body::Body;
+pub use body::{Body, Parsed};
 pub use connection::{
     ConnectionChanged, CopiesChanged, DeployedCopy, Protection, ProtectionChanged, Trouble, TroubleKind,
 };

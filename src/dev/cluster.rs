@@ -25,7 +25,7 @@ use super::private_folder::PrivateFolder;
 use super::traced::Tracing;
 use crate::api::read_only::ReadOnly;
 use crate::event::{Cluster, Protection};
-use crate::tap::{EventSink, PassNumbers};
+use crate::tap::PassSink;
 use anyhow::{Context as _, Result, bail};
 pub use call_rules::CallRules;
 use explain::OR_EMBEDDED;
@@ -352,14 +352,14 @@ impl Connection {
         &self,
         socket: &Path,
         acting: Option<&Identity>,
-        (events, numbers): (EventSink, PassNumbers),
+        sink: PassSink,
     ) -> Result<Option<(Tracing, [String; 2])>> {
         let (tracing, listening) = match &self.plane {
             Some((_, None)) => return Ok(None),
             Some((plane, Some(listening))) => {
                 let tracing = match acting {
-                    Some(identity) => Tracing::start_as(socket, plane, identity, (events, numbers)),
-                    None => Tracing::start(socket, plane, User::admin(), events, numbers),
+                    Some(identity) => Tracing::start_as(socket, plane, identity, sink),
+                    None => Tracing::start(socket, plane, User::admin(), sink),
                 };
                 (tracing?, Some(listening))
             }
@@ -369,7 +369,7 @@ impl Connection {
                     (None, Some(link)) => proxy::straight(link.clone()),
                     (None, None) => proxy::upstream(self.client.clone()),
                 };
-                (Tracing::relayed(socket, upstream, events, numbers).await?, None)
+                (Tracing::relayed(socket, upstream, sink).await?, None)
             }
         };
         let kubeconfig = |added| tracing.kubeconfig(listening, &self.namespace, added);

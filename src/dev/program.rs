@@ -22,7 +22,7 @@ use crate::process::webhooks::{self, Webhooks};
 use crate::process::{self, Ask, Awaited, BeforeStart, Build, Environment, Limits, Plan, Start, Supervisor};
 use crate::sources::Sources;
 use crate::sources::load::OwnProgram;
-use crate::tap::{EventSink, PassNumbers};
+use crate::tap::{EventSink, PassNumbers, PassSink};
 use anyhow::{Context as _, Result};
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -302,8 +302,8 @@ async fn trace(
     environment: &mut Environment,
 ) -> Option<Arc<Tracing>> {
     let socket = process::trace::socket_path(folder.path());
-    let told = (place.events.clone(), place.numbers.clone());
-    let traced = place.connection.trace(&socket, place.acting, told).await;
+    let sink = PassSink { events: place.events.clone(), numbers: place.numbers.clone() };
+    let traced = place.connection.trace(&socket, place.acting, sink).await;
     let traced = traced.and_then(|traced| {
         let Some((tracing, [plain, added])) = traced else { return Ok(None) };
         let ways = [

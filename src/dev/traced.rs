@@ -7,7 +7,7 @@ use crate::process::trace::{AUTH_PROVIDER, Listener};
 use crate::tap::attribute::Attribution;
 use crate::tap::observed::{ObservedCall, ObservedEvent, Seen};
 use crate::tap::traced::{ReconcileNow, Traced};
-use crate::tap::{EventSink, PassNumbers};
+use crate::tap::{EventSink, PassSink};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use opdev_controlplane::{
@@ -68,15 +68,9 @@ impl Tracing {
     ///
     /// # Errors
     /// Where the socket cannot be made, or the system has no randomness for a token.
-    pub fn start(
-        socket: &Path,
-        plane: &ControlPlane,
-        user: User,
-        events: EventSink,
-        numbers: PassNumbers,
-    ) -> Result<Tracing> {
+    pub fn start(socket: &Path, plane: &ControlPlane, user: User, sink: PassSink) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, true)?;
-        Self::admitted(heard, copies, (plane, user), (events, numbers))
+        Self::admitted(heard, copies, plane, user, sink)
     }
 
     /// The same as this ServiceAccount. Rights that it lacks are told to whoever keeps its roles.
@@ -87,47 +81,43 @@ impl Tracing {
         socket: &Path,
         plane: &ControlPlane,
         identity: &Identity,
-        told: (EventSink, PassNumbers),
+        sink: PassSink,
     ) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, true)?;
         let copies = Copies { refused: Some(identity.refused.clone()), ..copies };
-        Self::admitted(heard, copies, (plane, identity.user.clone()), told)
+        Self::admitted(heard, copies, plane, identity.user.clone(), sink)
     }
 
     fn admitted(
         heard: TraceInput,
         copies: Copies,
-        (plane, user): (&ControlPlane, User),
-        (events, numbers): (EventSink, PassNumbers),
+        plane: &ControlPlane,
+        user: User,
+        sink: PassSink,
     ) -> Result<Tracing> {
         let token = plane.observed_token(user, Arc::new(copies)).context("no token for the operator")?;
-        Ok(Self::begin(heard, Way::Plane(token), events, numbers))
+        Ok(Self::begin(heard, Way::Plane(token), sink))
     }
 
     /// Listens on `socket` and relays the calls of whoever has the token of this to `upstream`.
     ///
     /// # Errors
     /// Where a socket cannot be made, or the system has no randomness for a token.
-    pub async fn relayed(
-        socket: &Path,
-        upstream: Upstream,
-        events: EventSink,
-        numbers: PassNumbers,
-    ) -> Result<Tracing> {
+    pub async fn relayed(socket: &Path, upstream: Upstream, sink: PassSink) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, false)?;
         let relay = Relay::listen(upstream, User::anonymous(), Arc::new(copies));
         let relay = relay.await.context("no socket for the operator")?;
-        Ok(Self::begin(heard, Way::Relay(relay), events, numbers))
+        Ok(Self::begin(heard, Way::Relay(relay), sink))
     }
 
-    fn begin(heard: TraceInput, way: Way, events: EventSink, numbers: PassNumbers) -> Tracing {
+    fn begin(heard: TraceInput, way: Way, sink: PassSink) -> Tracing {
         let TraceInput { listener, records, seen, dropped, faults, calls } = heard;
         let (starts, starting) = mpsc::channel(16);
         let (printed, lines) = mpsc::channel(ROOM);
         let passes = broadcast::channel(PASSES).0;
         let (told, disturbed) = (passes.clone(), faults.active());
         let from = Sources { records, seen, starting, lines, dropped, told, disturbed };
-        let task = tokio::spawn(from.run(Attribution::new(numbers), events));
+        let task = tokio::spawn(from.run(Attribution::new(sink.numbers), sink.events));
         Tracing { listener, way, starts, printed, faults, calls, passes, task }
     }
 

@@ -17,6 +17,15 @@ const SHORTEST: usize = 256;
 static PACKING: LazyLock<(ByKind, RandomState)> =
     LazyLock::new(|| (ByKind::new(SHORTEST), RandomState::new()));
 
+/// An object with the value that its text says.
+#[derive(Clone, Copy, Debug)]
+pub struct Parsed<'a> {
+    /// The object.
+    pub body: &'a Body,
+    /// Its value.
+    pub value: &'a Value,
+}
+
 /// An object; clones share it.
 #[derive(Clone)]
 pub struct Body(Arc<Inner>);

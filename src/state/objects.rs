@@ -4,7 +4,7 @@
 use super::changes::Changes;
 use super::health::{self, Health};
 use super::shards::Shards;
-use crate::event::{Body, KindStatus, ObjectSeen, TableRow};
+use crate::event::{Body, KindStatus, ObjectSeen, Parsed, TableRow};
 use jiff::Timestamp;
 use opdev_object::meta::{self, ObjectKey, ObjectRef, OwnerReference};
 use serde_json::{Value, json};
@@ -59,13 +59,14 @@ impl Generation {
 }
 
 impl Seen {
-    /// An object as it is seen now; `object` is what `body` says.
+    /// An object as it is seen now.
     pub(super) fn new(
         key: Arc<ObjectKey>,
         object_ref: ObjectRef,
-        (body, object): (&Body, &Value),
+        parsed: Parsed<'_>,
         metadata_only: bool,
     ) -> Self {
+        let Parsed { body, value: object } = parsed;
         let created = object.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
         let owners = meta::owner_references(object);
         Seen {
@@ -86,7 +87,12 @@ impl Seen {
     pub(super) fn read(seen: ObjectSeen) -> Self {
         let ObjectSeen { object_ref, metadata_only, object, .. } = seen;
         let value = object.read();
-        Seen::new(Arc::new(object_ref.key()), object_ref, (&object, &value), metadata_only)
+        Seen::new(
+            Arc::new(object_ref.key()),
+            object_ref,
+            Parsed { body: &object, value: &value },
+            metadata_only,
+        )
     }
 
     /// What a row of a table tells of its object, before the object is read.
@@ -107,7 +113,12 @@ impl Seen {
                 object["metadata"][field] = value;
             }
         }
-        Seen::new(Arc::new(object_ref.key()), object_ref, (&Body::new(&object), &object), true)
+        Seen::new(
+            Arc::new(object_ref.key()),
+            object_ref,
+            Parsed { body: &Body::new(&object), value: &object },
+            true,
+        )
     }
 
     /// The uids of its owners.
@@ -271,12 +282,13 @@ impl Objects {
     pub(super) fn insert(
         &mut self,
         object_ref: ObjectRef,
-        (body, object): (&Body, &Value),
+        parsed: Parsed<'_>,
         metadata_only: bool,
-        (custom, recorded): (bool, usize),
+        custom: bool,
+        recorded: usize,
     ) -> Option<Arc<Seen>> {
         if object_ref.gvk.kind == "Event" && matches!(object_ref.gvk.group.as_str(), "" | "events.k8s.io") {
-            self.record(&object_ref, object, recorded);
+            self.record(&object_ref, parsed.value, recorded);
             return None;
         }
         let key = object_ref.key();
@@ -284,7 +296,7 @@ impl Objects {
         let known = self.by_key.get(&key);
         let key = known.map_or_else(|| Arc::new(key), |seen| Arc::clone(&seen.key));
         let known = known.map(Arc::clone);
-        let seen = Arc::new(Seen::new(Arc::clone(&key), object_ref, (body, object), metadata_only));
+        let seen = Arc::new(Seen::new(Arc::clone(&key), object_ref, parsed, metadata_only));
         let old_links = known.as_ref().map_or(&[][..], |seen| &seen.links);
         if *seen.links != *old_links {
             // Who owned it before looks different from now on.

@@ -2,8 +2,8 @@
 
 use super::{Seen, State};
 use crate::event::{
-    ConnectionChanged, Event, KindHealth, KindStatus, LoopFound, Notice, ObjectGone, ObjectSeen, Paused,
-    Protection, Reconcile, SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
+    ConnectionChanged, Event, KindHealth, KindStatus, LoopFound, Notice, ObjectGone, ObjectSeen, Parsed,
+    Paused, Protection, Reconcile, SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
 };
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
@@ -131,11 +131,17 @@ impl State {
             return;
         }
         let custom = self.is_custom(&object_ref.gvk.group, &object_ref.gvk.kind);
-        let places = (custom, self.limits.recorded);
-        let seen = self.objects.insert(object_ref, (&object, &value), metadata_only, places);
+        let seen = self.objects.insert(
+            object_ref,
+            Parsed { body: &object, value: &value },
+            metadata_only,
+            custom,
+            self.limits.recorded,
+        );
         // Of metadata no versions are kept: what differs from a whole one would be all the rest.
         if let Some(seen) = seen.filter(|_| !metadata_only) {
-            self.archive.seen(&seen.key, (&seen.object, &value), at, &self.limits.versions);
+            let parsed = Parsed { body: &seen.object, value: &value };
+            self.archive.seen(&seen.key, parsed, at, &self.limits.versions);
             self.conditions.seen(&seen.key, &value, at);
         }
     }

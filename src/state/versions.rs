@@ -5,7 +5,7 @@
 use super::Seen;
 use super::conditions::Line;
 use super::shards::Shards;
-use crate::event::Body;
+use crate::event::{Body, Parsed};
 use jiff::Timestamp;
 use opdev_object::meta::{self, ObjectKey};
 use opdev_object::pack::Difference;
@@ -68,9 +68,9 @@ pub struct Version {
 }
 
 impl Versions {
-    fn new((body, object): (&Body, &Value), at: Timestamp, order: u64) -> Self {
-        let uid = meta::uid(object).map(Box::from);
-        Versions { newest: body.clone(), uid, at, number: 1, order, older: VecDeque::new() }
+    fn new(object: Parsed<'_>, at: Timestamp, order: u64) -> Self {
+        let uid = meta::uid(object.value).map(Box::from);
+        Versions { newest: object.body.clone(), uid, at, number: 1, order, older: VecDeque::new() }
     }
 
     /// How many are kept.
@@ -190,27 +190,28 @@ impl Archive {
     pub(super) fn seen(
         &mut self,
         key: &Arc<ObjectKey>,
-        (body, object): (&Body, &Value),
+        object: Parsed<'_>,
         at: Timestamp,
         limits: &VersionLimits,
     ) {
         self.order += 1;
         let order = self.order;
         let piece = self.by_object.piece_mut(key.as_ref());
-        if let Some(known) = piece.get_mut(key.as_ref()).filter(|known| known.newest.same(body)) {
-            Arc::make_mut(known).newest = body.clone();
+        if let Some(known) = piece.get_mut(key.as_ref()).filter(|known| known.newest.same(object.body)) {
+            Arc::make_mut(known).newest = object.body.clone();
             return;
         }
-        let known = piece.get_mut(key.as_ref()).filter(|known| known.uid.as_deref() == meta::uid(object));
+        let known =
+            piece.get_mut(key.as_ref()).filter(|known| known.uid.as_deref() == meta::uid(object.value));
         let Some(known) = known else {
-            let versions = Versions::new((body, object), at, order);
+            let versions = Versions::new(object, at, order);
             let before = piece.insert(Arc::clone(key), Arc::new(versions));
             self.leave(before.as_deref());
             return;
         };
-        let difference = Difference::new(&known.newest.bytes(), &body.bytes());
+        let difference = Difference::new(&known.newest.bytes(), &object.body.bytes());
         let known = Arc::make_mut(known);
-        known.newest = body.clone();
+        known.newest = object.body.clone();
         let Some(difference) = difference else { return };
         let older = Older { at: known.at, order: known.order, difference: Arc::new(difference) };
         self.bytes += older.size();
@@ -254,8 +255,9 @@ impl Archive {
         let known = self.by_object.piece_mut(seen.key.as_ref()).remove(seen.key.as_ref());
         self.leave(known.as_deref());
         // One that was never read whole has its metadata to show.
-        let versions = known
-            .unwrap_or_else(|| Arc::new(Versions::new((&seen.object, &seen.object.read()), at, self.order)));
+        let versions = known.unwrap_or_else(|| {
+            Arc::new(Versions::new(Parsed { body: &seen.object, value: &seen.object.read() }, at, self.order))
+        });
         let gone = Arc::new(Gone { seen, at, versions, conditions });
         self.gone_bytes += gone.size();
         Arc::make_mut(&mut self.gone).push_back(gone);
@@ -339,7 +341,7 @@ mod tests {
         at: Timestamp,
         limits: &VersionLimits,
     ) {
-        archive.seen(key, (&Body::new(object), object), at, limits);
+        archive.seen(key, Parsed { body: &Body::new(object), value: object }, at, limits);
     }
 
     fn second(n: i64) -> Timestamp {
@@ -399,7 +401,8 @@ mod tests {
             see(&mut archive, &key(name), &object(name, 1), second(1), &limits);
             see(&mut archive, &key(name), &object(name, 2), second(2), &limits);
             let (value, object_ref) = (object(name, 2), ObjectRef::default());
-            let seen = Seen::new(key(name), object_ref, (&Body::new(&value), &value), false);
+            let seen =
+                Seen::new(key(name), object_ref, Parsed { body: &Body::new(&value), value: &value }, false);
             archive.gone_now(Arc::new(seen), Arc::default(), second(3), &limits);
         }
         assert!(archive.of(&key("c")).is_none() && archive.gone_of(&key("a")).is_none());

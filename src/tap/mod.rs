@@ -24,6 +24,15 @@ tokio::task_local! {
     static RECORDER: Arc<Recorder>;
 }
 
+/// Where passes are told of, and who numbers them.
+#[derive(Clone, Debug)]
+pub struct PassSink {
+    /// Where they are told of.
+    pub events: EventSink,
+    /// Who numbers them.
+    pub numbers: PassNumbers,
+}
+
 /// Numbers of passes from 1 on, shared by all whose passes stand on one screen. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct PassNumbers(Arc<AtomicU64>);

@@ -14,7 +14,7 @@ use opdev::event::{Action, CauseKind, Event, FindingKind, Level, LogLine, Outcom
 use opdev::process::trace::{ManagerOptions, Rung, environment, overlay, socket_path};
 use opdev::tap::observed::Seen;
 use opdev::tap::traced::{LineName, PrintedLine, ReconcileNow};
-use opdev::tap::{EventSink, PassNumbers};
+use opdev::tap::{EventSink, PassNumbers, PassSink};
 use opdev_controlplane::{ControlPlane, Listen, User};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -148,9 +148,9 @@ impl World {
         let socket = socket_path(folder.path());
         let tracing = if relayed {
             let upstream = upstream(client_of(&listening.kubeconfig).await);
-            Tracing::relayed(&socket, upstream, sink, numbers).await.unwrap()
+            Tracing::relayed(&socket, upstream, PassSink { events: sink, numbers }).await.unwrap()
         } else {
-            Tracing::start(&socket, &plane, User::admin(), sink, numbers).unwrap()
+            Tracing::start(&socket, &plane, User::admin(), PassSink { events: sink, numbers }).unwrap()
         };
         let kubeconfig = tracing.kubeconfig(Some(&listening), "default", true).unwrap();
         let child = spawn(&binary, &tracing, &kubeconfig, folder.path());
@@ -436,7 +436,8 @@ async fn a_relay_changes_nothing_and_lets_nobody_else_in() {
     let (sink, _events) = EventSink::channel(1024);
     let upstream = upstream(direct.clone());
     let socket = socket_path(folder.path());
-    let tracing = Tracing::relayed(&socket, upstream, sink, PassNumbers::default()).await.unwrap();
+    let sink = PassSink { events: sink, numbers: PassNumbers::default() };
+    let tracing = Tracing::relayed(&socket, upstream, sink).await.unwrap();
     let text = tracing.kubeconfig(None, "default", false).unwrap();
     let relayed = client_of(&text).await;
 
@@ -497,7 +498,8 @@ async fn nonsense_on_the_socket_is_told_and_harms_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let (sink, mut events) = EventSink::channel(1024);
     let socket = socket_path(folder.path());
-    let tracing = Tracing::start(&socket, &plane, User::admin(), sink, PassNumbers::default()).unwrap();
+    let sink = PassSink { events: sink, numbers: PassNumbers::default() };
+    let tracing = Tracing::start(&socket, &plane, User::admin(), sink).unwrap();
     let mut next = async |what: &str, pick: fn(&Event) -> bool| {
         let look = async { while !pick(&events.recv().await.unwrap()) {} };
         tokio::time::timeout(LONG, look).await.unwrap_or_else(|_| panic!("waited for {what} in vain"));

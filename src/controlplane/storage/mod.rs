@@ -17,6 +17,7 @@ mod writer;
 pub use database::{discard, forget_keys};
 pub use disk::{MovedAside, OpenError};
 pub use history::{Change, ChangeKind, Expired};
+use stored::Head;
 pub(crate) use stored::text;
 pub use stored::{Key, Stored};
 pub use watch::Watch;
@@ -249,7 +250,8 @@ impl Store {
         let (table, found) = inner.table(table);
         let previous = found.check(key, expected)?;
         let known = known.unwrap_or_else(|| found.trees.attributes(&value, None));
-        let object = Stored::new((key, next, known), value, &found.trees);
+        let head = Head { key: key.clone(), revision: next, attributes: known };
+        let object = Stored::new(head, value, &found.trees);
         found.index.replace(previous.as_ref(), Some(&object));
         found.objects.insert(key.clone(), object.clone());
         if let Some(writer) = &self.writer {
@@ -297,7 +299,8 @@ impl Store {
                 let last = last.unwrap_or_default();
                 let known =
                     found.trees.attributes(&last, previous.as_ref().map(|previous| previous.attributes()));
-                Stored::new((key, next, known), last, &found.trees)
+                let head = Head { key: key.clone(), revision: next, attributes: known };
+                Stored::new(head, last, &found.trees)
             }
         };
         let change = Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous);

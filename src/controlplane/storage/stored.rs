@@ -43,6 +43,14 @@ pub struct Stored {
     trees: Weak<Trees>,
 }
 
+/// What is known of a version of an object before its content.
+pub(super) struct Head {
+    pub(super) key: Key,
+    /// The revision that writes it.
+    pub(super) revision: u64,
+    pub(super) attributes: Attributes,
+}
+
 #[derive(Debug)]
 struct Content {
     text: Text,
@@ -64,13 +72,9 @@ enum Text {
 
 impl Stored {
     /// An object that the store takes in, stamped with its revision.
-    pub(super) fn new(
-        (key, revision, attributes): (&Key, u64, Attributes),
-        mut value: Value,
-        trees: &Arc<Trees>,
-    ) -> Arc<Self> {
-        stamped(&mut value, revision);
-        Stored::of((key.clone(), revision, attributes), value, Arc::downgrade(trees))
+    pub(super) fn new(head: Head, mut value: Value, trees: &Arc<Trees>) -> Arc<Self> {
+        stamped(&mut value, head.revision);
+        Stored::of(head, value, Arc::downgrade(trees))
     }
 
     /// The object as it was, of another revision: what its removal leaves. It has no tree.
@@ -90,7 +94,7 @@ impl Stored {
         let attributes = Attributes::alone(&Indexing::COMMON, &value);
         let (namespace, name) = (meta::namespace(&value), meta::name(&value));
         let key = Key::new(namespace.unwrap_or_default(), name.unwrap_or_default());
-        Stored::of((key, 0, attributes), value, Weak::new())
+        Stored::of(Head { key, revision: 0, attributes }, value, Weak::new())
     }
 
     /// An object as it was read back. It has no tree yet.
@@ -102,11 +106,7 @@ impl Stored {
         Some(Arc::new(Stored { revision, key, attributes, content, asked, kept, trees }))
     }
 
-    fn of(
-        (key, revision, attributes): (Key, u64, Attributes),
-        value: Value,
-        trees: Weak<Trees>,
-    ) -> Arc<Self> {
+    fn of(Head { key, revision, attributes }: Head, value: Value, trees: Weak<Trees>) -> Arc<Self> {
         let tree = Some(Arc::new(value));
         let content = Mutex::new(Content { text: Text::Unwritten, tree, forms: Vec::new() });
         let (asked, kept) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -119,7 +119,8 @@ impl Stored {
             Some(trees) => trees.attributes(&value, Some(&self.attributes)),
             None => Attributes::alone(&Indexing::COMMON, &value),
         };
-        let form = Stored::of((self.key.clone(), self.revision, attributes), value, self.trees.clone());
+        let head = Head { key: self.key.clone(), revision: self.revision, attributes };
+        let form = Stored::of(head, value, self.trees.clone());
         form.keep_tree();
         form
     }

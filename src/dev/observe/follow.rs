@@ -271,7 +271,7 @@ impl Kind {
             let watched = Watched::of(partial_object);
             let before = known.take(&watched);
             // What is listed was there before, and its metadata is enough.
-            let telling = self.sort(&watched, partial_object, (metadata, false), (before, known));
+            let telling = self.sort(&watched, partial_object, metadata, false, before, known);
             if let Telling::Key = telling {
                 unrelated.push(watched.unrelated());
             }
@@ -286,7 +286,7 @@ impl Kind {
         let objects = partial_object::pick(text, "items", &wanted)?;
         for (object, (telling, watched)) in objects.into_iter().zip(tellings) {
             let Some(object) = object else { continue };
-            self.tell(object, &watched, (metadata, matches!(telling, Telling::Whole))).await;
+            self.tell(object, &watched, metadata, matches!(telling, Telling::Whole)).await;
         }
         Ok(())
     }
@@ -296,8 +296,10 @@ impl Kind {
         &self,
         watched: &Watched,
         partial_object: &PartialObject,
-        (metadata, fresh): (bool, bool),
-        (before, known): (Option<Mark>, &mut Known),
+        metadata: bool,
+        fresh: bool,
+        before: Option<Mark>,
+        known: &mut Known,
     ) -> Telling {
         if self.is_event() {
             return Telling::Object;
@@ -403,12 +405,12 @@ impl Kind {
         }
         let before = known.take(&watched);
         let fresh = before.is_none();
-        let telling = self.sort(&watched, &partial_object, (metadata, fresh), (before, known));
+        let telling = self.sort(&watched, &partial_object, metadata, fresh, before, known);
         match telling {
             Telling::Nothing => {}
             Telling::Key => self.unrelated(vec![watched.unrelated()]).await,
-            Telling::Object => self.tell(partial_object::object_of(text)?, &watched, (metadata, false)).await,
-            Telling::Whole => self.tell(partial_object::object_of(text)?, &watched, (metadata, true)).await,
+            Telling::Object => self.tell(partial_object::object_of(text)?, &watched, metadata, false).await,
+            Telling::Whole => self.tell(partial_object::object_of(text)?, &watched, metadata, true).await,
         }
         Ok(telling)
     }
@@ -459,7 +461,7 @@ impl Kind {
             let owners = partial_object.owners().filter(|_| !ours).map(Box::from).collect();
             known.objects.insert(watched.clone(), Mark { ours, owners });
             if ours {
-                self.tell(object, &watched, (false, false)).await;
+                self.tell(object, &watched, false, false).await;
             }
         }
     }
@@ -467,7 +469,7 @@ impl Kind {
     /// Reads one object and tells it.
     async fn read(&self, watched: &Watched) {
         if let Some(object) = self.get(watched).await {
-            self.tell(object, watched, (false, false)).await;
+            self.tell(object, watched, false, false).await;
         }
     }
 
@@ -492,7 +494,7 @@ impl Kind {
     }
 
     /// Tells of an object; all of it where that is wanted and it can be read.
-    async fn tell(&self, object: Value, watched: &Watched, (metadata_only, whole): (bool, bool)) {
+    async fn tell(&self, object: Value, watched: &Watched, metadata_only: bool, whole: bool) {
         let (mut object, metadata_only) = match whole {
             true => self.get(watched).await.map_or((object, metadata_only), |whole| (whole, false)),
             false => (object, metadata_only),

@@ -26,7 +26,7 @@ use crate::event::{
     mask, words,
 };
 use crate::sources::{Sources, Watch};
-use crate::tap::{EventSink, PassNumbers, Recorder};
+use crate::tap::{EventSink, PassNumbers, PassSink, Recorder};
 use caught_up::CatchUps;
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
@@ -150,7 +150,8 @@ const TRIAL: Duration = Duration::from_secs(10);
 pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
     let ManagerInput { client, mut sources, events, numbers, mut requests, settings, shutdown } = input;
     let (inbox, mut messages) = mpsc::channel(1024);
-    let mut manager = Manager::new(client, (events, numbers), settings, CancellationToken::new(), inbox);
+    let mut manager =
+        Manager::new(client, PassSink { events, numbers }, settings, CancellationToken::new(), inbox);
     let first = sources.borrow_and_update().clone();
     manager.serve(first).await;
     loop {
@@ -227,7 +228,7 @@ struct Manager {
 impl Manager {
     fn new(
         client: kube::Client,
-        (events, numbers): (EventSink, PassNumbers),
+        PassSink { events, numbers }: PassSink,
         settings: Settings,
         cancel: CancellationToken,
         inbox: mpsc::Sender<Message>,

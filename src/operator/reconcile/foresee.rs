@@ -14,7 +14,7 @@ use super::objects::{self, Wanted};
 use super::pass::{FINALIZER, LEGACY_FINALIZER, Pass};
 use super::release::{History, Stored};
 use super::render::{Identity, Lookups, Rendered};
-use super::upgrade::SURPLUS_LIMIT;
+use super::upgrade::{Base, SURPLUS_LIMIT};
 use super::verdict::{Fault, Verdict};
 use crate::api::ApiError;
 use crate::event::{
@@ -221,12 +221,13 @@ impl Engine {
     async fn follow_ahead(
         &mut self,
         history: &History,
-        (deployed, must): (Stored, Option<String>),
+        base: Base,
         desired: &DesiredRelease,
         ask: Ask,
     ) -> anyhow::Result<Ahead> {
-        self.manifests.push(deployed.release.manifest.clone());
-        let candidate = self.candidate(history, (&deployed, must), desired).await?;
+        self.manifests.push(base.revision.release.manifest.clone());
+        let candidate = self.candidate(history, &base, desired).await?;
+        let deployed = base.revision;
         self.note("render");
         let again = self.memory.sources == self.changed_in && self.memory.surplus >= SURPLUS_LIMIT;
         let stays = |decision: &Decision| decision.surplus.is_some() && again;

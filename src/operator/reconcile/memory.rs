@@ -4,7 +4,7 @@ use super::program::memory as of_program;
 use super::recorder::Emitted;
 use super::records::Kept;
 use super::renders::Renders;
-use crate::api::Api;
+use crate::api::{Api, Resource};
 use crate::operator::settings::Settings;
 use crate::operator::watch::hub::Hub;
 use crate::sources::Watch;
@@ -13,6 +13,12 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+
+/// A custom resource as it was read.
+pub(super) struct ReadObject {
+    pub(super) resource: Arc<Resource>,
+    pub(super) object: Value,
+}
 
 /// What a worker needs for one pass.
 pub(in crate::operator) struct Job {

@@ -50,12 +50,13 @@ mod wait;
 mod writes;
 
 pub(super) use inject::CHART_LABEL;
+use memory::ReadObject;
 pub(super) use memory::{Job, Memory};
 pub(super) use pass::FINALIZER;
 pub(super) use renders::Renders;
 pub(super) use verdict::Report;
 
-use crate::api::{ApiError, At, Resource};
+use crate::api::{ApiError, At};
 use crate::event::{ObjectChange, Outcome, mask};
 use crate::sources::broken::chart_secrets;
 use crate::sources::{ChartReconciler, Reconciler};
@@ -109,7 +110,7 @@ async fn run_chart(job: Job, reconciler: Arc<ChartReconciler>) -> Report {
         Ok::<_, ApiError>((Arc::clone(&resource), object))
     };
     let read = match read.await {
-        Ok((resource, Some(object))) => (resource, object),
+        Ok((resource, Some(object))) => ReadObject { resource, object },
         Ok((_, None)) | Err(ApiError::NoMatch(_)) => return Report::gone(),
         Err(error) => {
             let error = anyhow::Error::new(error).context("could not get the custom resource");
@@ -129,7 +130,7 @@ async fn run_chart(job: Job, reconciler: Arc<ChartReconciler>) -> Report {
 fn chart_pass(
     job: Job,
     reconciler: Arc<ChartReconciler>,
-    (resource, object): (Arc<Resource>, Value),
+    ReadObject { resource, object }: ReadObject,
     began: Instant,
 ) -> Pass {
     let Job { object: reference, watch, api, settings, cancel, renders, memory, hub, .. } = job;

@@ -3,7 +3,7 @@
 //! program.
 
 use super::foretell::Ask;
-use super::memory::{Job, Memory};
+use super::memory::{Job, Memory, ReadObject};
 use super::program::shadow;
 use super::renders::Renders;
 use crate::api::read_only::ReadOnly;
@@ -134,13 +134,14 @@ async fn one(trial: &Trial, renders: &Arc<Renders>, object: &Arc<Value>, deadlin
         kinds: trial.kinds.clone(),
         own_only: false,
     };
+    let read = ReadObject { resource, object };
     match &trial.watch.reconciler {
         Reconciler::Chart(chart) => {
-            let mut pass = super::chart_pass(job, Arc::clone(chart), (resource, object), Instant::now());
+            let mut pass = super::chart_pass(job, Arc::clone(chart), read, Instant::now());
             Tried::Ran(Box::new(pass.shadow(trial.ask).await))
         }
         Reconciler::Type(typed) => {
-            let tried = shadow::one(job, Arc::clone(typed), (resource, object), trial.ask).await;
+            let tried = shadow::one(job, Arc::clone(typed), read, trial.ask).await;
             tried.unwrap_or_else(|why| Tried::Skipped(reference, why.to_string()))
         }
     }

@@ -34,6 +34,19 @@ const STABLE: &str = "make it once and keep it: take the value from the custom r
 const NO_FACTS: &str = "an operator renders the release again in every pass, as an upgrade: let a value decide, make the \
                         object a hook (`helm.sh/hook: pre-install`), or keep it with `helm.sh/resource-policy: keep`";
 
+/// The revision of a release that the next one follows.
+pub(super) struct Base {
+    pub(super) revision: Stored,
+    /// Why there must be a next one, whatever the chart says; `None` where the chart decides.
+    pub(super) must_move: Option<String>,
+}
+
+impl Base {
+    fn deployed(revision: Stored) -> Self {
+        Base { revision, must_move: None }
+    }
+}
+
 impl Engine {
     /// Brings the release to what is wished for. The caller has healed its history and sees to it that it will be
     /// uninstalled one day.
@@ -45,7 +58,7 @@ impl Engine {
         let values = desired.values.clone();
         let outcome = match self.base(&history).map_err(Fault::state)? {
             None => self.install(history, desired).await?,
-            Some((deployed, must)) => self.follow(history, (deployed, must), desired).await?,
+            Some(base) => self.follow(history, base, desired).await?,
         };
         if outcome != Outcome::Waiting {
             self.ask_after(&values).await?;
@@ -53,18 +66,17 @@ impl Engine {
         Ok(outcome)
     }
 
-    /// The revision that the next one follows, and why there must be a next one, where that is so. The library upgrades
-    /// also what failed.
-    pub(super) fn base(&self, history: &History) -> anyhow::Result<Option<(Stored, Option<String>)>> {
+    /// The revision that the next one follows. The library upgrades also what failed.
+    pub(super) fn base(&self, history: &History) -> anyhow::Result<Option<Base>> {
         let deployed = history.deployed()?;
         if let Some(deployed) = &deployed
             && deployed.release.namespace != self.namespace
         {
             let why = format!("it moves from namespace {} to {}", deployed.release.namespace, self.namespace);
-            return Ok(Some((deployed.clone(), Some(why))));
+            return Ok(Some(Base { revision: deployed.clone(), must_move: Some(why) }));
         }
         if !self.options.hybrid {
-            return Ok(deployed.map(|deployed| (deployed, None)));
+            return Ok(deployed.map(Base::deployed));
         }
         let newest = history.newest()?;
         let failed =
@@ -73,9 +85,9 @@ impl Engine {
             (deployed, Some(newest)) if failed(&&newest) => {
                 let word = newest.release.info.status.word();
                 let why = format!("revision {} is {word}", newest.release.version);
-                Some((deployed.unwrap_or(newest), Some(why)))
+                Some(Base { revision: deployed.unwrap_or(newest), must_move: Some(why) })
             }
-            (deployed, _) => deployed.map(|deployed| (deployed, None)),
+            (deployed, _) => deployed.map(Base::deployed),
         })
     }
 
@@ -83,12 +95,13 @@ impl Engine {
     async fn follow(
         &mut self,
         history: History,
-        (deployed, must): (Stored, Option<String>),
+        base: Base,
         desired: DesiredRelease,
     ) -> Result<Outcome, Fault> {
-        self.manifests.push(deployed.release.manifest.clone());
+        self.manifests.push(base.revision.release.manifest.clone());
         let state = |error: anyhow::Error| Fault::state(error.context("failed to get candidate release"));
-        let candidate = self.candidate(&history, (&deployed, must), &desired).await.map_err(state)?;
+        let candidate = self.candidate(&history, &base, &desired).await.map_err(state)?;
+        let deployed = base.revision;
         self.note("render");
         let doing = if candidate.is_some() { Doing::Upgrade } else { Doing::Reconcile };
         if !self.ask_before(doing, &desired.values, Some(&deployed)).await? {
@@ -145,14 +158,14 @@ impl Engine {
     pub(super) async fn candidate(
         &mut self,
         history: &History,
-        (deployed, must): (&Stored, Option<String>),
+        Base { revision: deployed, must_move }: &Base,
         desired: &DesiredRelease,
     ) -> anyhow::Result<Option<(Rendered, Decision)>> {
         let news = self.news(deployed, desired);
         let identity = Identity { revision: self.next_revision(history), install: false };
         let next = self.effective(desired, identity, deployed).await?;
-        if let Some(why) = must {
-            return Ok(Some((next, decide::upgrade(why))));
+        if let Some(why) = must_move {
+            return Ok(Some((next, decide::upgrade(why.clone()))));
         }
         let differs = next.manifest != deployed.release.manifest;
         let as_deployed = if next.release_reads.is_empty() || (news == News::Nothing && !differs) {

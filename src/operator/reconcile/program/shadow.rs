@@ -6,7 +6,6 @@ use super::observe::Source;
 use super::pass::{Done, Pass};
 use super::plan::Plan;
 use super::status::{merged, same};
-use crate::api::Resource;
 use crate::event::{Action, ObjectChange, ShadowObject, mask};
 use crate::operator::reconcile::apply::Force;
 use crate::operator::reconcile::engine::Clock;
@@ -16,7 +15,7 @@ use crate::operator::reconcile::foretell::{
 };
 use crate::operator::reconcile::host::{NotInTrial, Outside};
 use crate::operator::reconcile::inject::Owner;
-use crate::operator::reconcile::memory::Job;
+use crate::operator::reconcile::memory::{Job, ReadObject};
 use crate::operator::reconcile::parent::Parent;
 use crate::operator::reconcile::trial::Tried;
 use crate::operator::reconcile::verdict::status_changes;
@@ -67,7 +66,7 @@ impl std::error::Error for NotTried {
 pub(in crate::operator::reconcile) async fn one(
     job: Job,
     typed: Arc<TypeReconciler>,
-    (resource, object): (Arc<Resource>, Value),
+    ReadObject { resource, object }: ReadObject,
     ask: Ask,
 ) -> Result<Tried, NotTried> {
     let Some(program) = typed.program.clone() else { return Err(NotTried::NoProgram) };
