@@ -86,12 +86,14 @@ pub(crate) struct Indexing {
     pub(crate) fields: Option<fn(&Value) -> String>,
     /// Reads what all this is made of off the text of an object: [`partial`].
     pub(crate) partial: fn(&[u8]) -> serde_json::Result<Value>,
+    /// Whether rules hardly ever read an object again: of such objects no trees are kept, which leaves room for others.
+    pub(crate) is_record: bool,
 }
 
 impl Indexing {
     /// What holds for most kinds: objects are found by name only.
     pub(crate) const COMMON: Indexing =
-        Indexing { by: Indexed::Not, fields: None, partial: partial::<Unread, Unread> };
+        Indexing { by: Indexed::Not, fields: None, partial: partial::<Unread, Unread>, is_record: false };
 
     /// Objects are found by controller and by label.
     pub(crate) const OWNERS_AND_LABELS: Indexing =

@@ -192,6 +192,16 @@ impl Stored {
         self.content().tree.is_some()
     }
 
+    /// How many bytes its text takes.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        match &self.content().text {
+            Text::Packed(packed) => packed.held(),
+            Text::Whole(text) => text.len(),
+            Text::Restamped(..) | Text::Unwritten => 0,
+        }
+    }
+
     /// Whether the tree was asked for since this was called last.
     pub(super) fn was_asked(&self) -> bool {
         self.asked.swap(false, Ordering::Relaxed)

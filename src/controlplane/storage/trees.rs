@@ -79,16 +79,21 @@ impl Trees {
         self.dictionaries.pack(text)
     }
 
-    /// Keeps the tree of an object, and lets go of that of the version before, if there is one, and of the oldest that
-    /// nobody asked for since.
+    /// Keeps the tree of an object, unless it is a record, and lets go of that of the version before, if there is one, and of
+    /// the oldest that nobody asked for since.
     pub(super) fn keep(&self, object: Arc<Stored>, before: Option<&Arc<Stored>>) {
         let size = object.size();
+        let record = self.indexing.is_record.then(|| object.clone());
         let before = before.map(|before| (before, before.size()));
         let (resting, packing) = {
             let mut kept = self.all.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            object.set_kept(true);
-            kept.objects.push_back((object, size));
-            kept.bytes += size;
+            if record.is_some() {
+                kept.rest(&object, size);
+            } else {
+                object.set_kept(true);
+                kept.objects.push_back((object, size));
+                kept.bytes += size;
+            }
             if let Some((before, size)) = before {
                 kept.replace(before, size);
             }
@@ -96,6 +101,7 @@ impl Trees {
         };
         // It was read a moment ago, and memory that is freed now is used again before it leaves the processor's cache.
         before.iter().for_each(|(before, _)| before.forget_tree());
+        record.iter().for_each(|record| record.forget_tree());
         resting.iter().for_each(|object| object.forget_tree());
         packing.iter().for_each(|object| object.pack());
     }
@@ -160,5 +166,38 @@ impl Kept {
             packing.extend(oldest.upgrade());
         }
         packing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::storage::{Expected, Key, Store};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn of_records_no_trees_are_kept_and_they_read_the_same() {
+        let store = Store::default();
+        let put = |table: &str, n: usize, expected: Expected, text: &str| {
+            let object = json!({"kind": "A", "metadata": {"name": n.to_string()}, "text": text.repeat(300)});
+            store.put(table, &Key::new("", &n.to_string()), expected, object).unwrap()
+        };
+        for (table, kept) in [("events", false), ("pods", true)] {
+            let made = put(table, 0, Expected::Absent, "said");
+            let changed = put(table, 0, Expected::Revision(made.revision), "more");
+            for (stored, text) in [(&made, "said"), (&changed, "more")] {
+                assert_eq!(stored.value()["text"], text.repeat(300));
+                let read: Value = serde_json::from_slice(&stored.json()).unwrap();
+                assert_eq!(read, *stored.glance());
+            }
+            assert_eq!((changed.has_tree(), table), (kept, table));
+        }
+        // Their texts are packed as those of all others.
+        let events: Vec<_> = (1..6_000).map(|n| put("events", n, Expected::Absent, "said")).collect();
+        let held: usize = events.iter().map(|event| event.held()).sum();
+        assert!(
+            held < 5 * 1024 * 1024,
+            "{held} of {}",
+            events.iter().map(|event| event.size()).sum::<usize>()
+        );
     }
 }

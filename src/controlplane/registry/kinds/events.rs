@@ -1,5 +1,6 @@
 //! Events: one table, two kinds with other names for the same fields.
 
+use crate::attributes::Indexing;
 use crate::error::Cause;
 use crate::registry::strategy::{Conversion, Selectable, Strategy};
 use crate::resource::ResourceRules;
@@ -7,6 +8,7 @@ use crate::table::{Printer, cluster};
 use serde_json::Value;
 
 const EVENT: Strategy = Strategy {
+    indexing: Indexing { is_record: true, ..Indexing::COMMON },
     rules: ResourceRules { create_on_update: true, ..ResourceRules::COMMON },
     printer: Some(Printer::new(cluster::EVENT, cluster::event)),
     validate: |_, object, _, causes| event(object, causes),

@@ -23,6 +23,7 @@ pub(super) static ALL: &[Strategy] = &[
             by: Indexed::OwnersAndLabels,
             fields: Some(fields),
             partial: partial::<PartialSpec, PartialStatus>,
+            ..Indexing::COMMON
         },
         rules: ResourceRules {
             generation: true,

@@ -19,6 +19,7 @@ pub(super) static ALL: &[Strategy] = &[
             by: Indexed::Selectors,
             fields: Some(fields),
             partial: partial::<PartialSpec, Unread>,
+            ..Indexing::COMMON
         },
         rules: ResourceRules {
             create_on_update: true,
