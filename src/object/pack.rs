@@ -227,31 +227,30 @@ const MARGIN: usize = 12 * 1024;
 /// A text as what makes it of another one that says much the same, such as the next version of an object.
 #[derive(Debug)]
 pub struct Difference {
-    /// Of each piece the length of its bytes, as four bytes, and those.
+    /// Of each piece the length of its bytes, as a `usize`, and those.
     bytes: Box<[u8]>,
-    size: u32,
+    size: usize,
 }
 
 impl Difference {
-    /// What makes `text` of `other`; `None` for a text of 4 GiB and more.
-    pub fn new(text: &[u8], other: &[u8]) -> Option<Difference> {
-        let size = u32::try_from(text.len()).ok()?;
+    /// What makes `text` of `other`.
+    pub fn new(text: &[u8], other: &[u8]) -> Difference {
         let mut bytes = Vec::new();
         for (at, piece) in text.chunks(PIECE).enumerate() {
             let packed = packed(piece, beside(at, other));
-            bytes.extend(u32::try_from(packed.len()).ok()?.to_le_bytes());
+            bytes.extend(packed.len().to_le_bytes());
             bytes.extend(packed);
         }
-        Some(Difference { bytes: bytes.into(), size })
+        Difference { bytes: bytes.into(), size: text.len() }
     }
 
     /// The text, of the one that it was compared with. An empty text is what a fault of the memory would leave.
     pub fn whole(&self, other: &[u8]) -> Vec<u8> {
-        let mut text = vec![0; self.size as usize];
+        let mut text = vec![0; self.size];
         let mut rest = &self.bytes[..];
         for (at, piece) in text.chunks_mut(PIECE).enumerate() {
             let packed = rest.split_first_chunk().and_then(|(length, after)| {
-                let (packed, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+                let (packed, after) = after.split_at_checked(usize::from_le_bytes(*length))?;
                 rest = after;
                 Some(packed)
             });
@@ -327,7 +326,7 @@ mod tests {
     #[test]
     fn a_text_comes_back_from_one_that_says_much_the_same() {
         let there_and_back = |text: &str, other: &str| {
-            let difference = Difference::new(text.as_bytes(), other.as_bytes()).unwrap();
+            let difference = Difference::new(text.as_bytes(), other.as_bytes());
             assert_eq!(difference.whole(other.as_bytes()), text.as_bytes());
             difference.held()
         };
@@ -343,7 +342,7 @@ mod tests {
         for length in [PIECE - 1, PIECE, PIECE + 1, 2 * PIECE] {
             there_and_back(&long[..length], &long[1..]);
         }
-        let other = Difference::new(b"abc", b"abd").unwrap();
+        let other = Difference::new(b"abc", b"abd");
         assert!(Difference { bytes: Box::default(), ..other }.whole(b"abd").is_empty());
     }
 }

@@ -212,7 +212,6 @@ impl Archive {
         let difference = Difference::new(&known.newest.bytes(), &object.body.bytes());
         let known = Arc::make_mut(known);
         known.newest = object.body.clone();
-        let Some(difference) = difference else { return };
         let older = Older { at: known.at, order: known.order, difference: Arc::new(difference) };
         self.bytes += older.size();
         self.older += 1;

@@ -8,7 +8,7 @@ use opdev::dev::journal::Journal;
 use opdev::dev::owner::Owner;
 use opdev::dev::project::Project;
 use opdev::dev::trust::{self, Store, Trust};
-use opdev::event::{Event, Reconcile, Request, RequestId, RequestOutcome, TrustAnswer};
+use opdev::event::{Event, Reconcile, ReloadFailed, Request, RequestId, RequestOutcome, TrustAnswer};
 use opdev::operator::manager::Settings;
 use opdev::state::State;
 use opdev::tap::EventSink;
@@ -232,6 +232,15 @@ impl Opdev {
     ) -> Arc<Reconcile> {
         self.wait(what, mark, |event| match event {
             Event::Reconciled(reconcile) if pick(reconcile) => Some(Arc::clone(reconcile)),
+            _ => None,
+        })
+        .await
+    }
+
+    /// The first save since `mark` that was broken or refused.
+    pub(crate) async fn reload_failure(&self, what: &str, mark: usize) -> ReloadFailed {
+        self.wait(what, mark, |event| match event {
+            Event::ReloadFailed(failed) => Some(failed.clone()),
             _ => None,
         })
         .await

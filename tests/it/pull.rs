@@ -547,12 +547,7 @@ async fn a_chart_without_its_dependencies_does_not_run_until_they_are_asked_for(
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
     opdev.edit("charts/memcached/Chart.yaml", |text| text + &on(&url, "1.0.0"));
-    let failed = opdev
-        .wait("the chart is broken", mark, |event| match event {
-            Event::ReloadFailed(failed) => Some(failed.clone()),
-            _ => None,
-        })
-        .await;
+    let failed = opdev.reload_failure("the chart is broken", mark).await;
     let told =
         failed.diagnostics.iter().find(|one| one.message.contains("missing in charts/ directory: web"));
     let told = told.unwrap_or_else(|| panic!("{failed:?}"));

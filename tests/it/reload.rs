@@ -130,12 +130,7 @@ async fn a_broken_edit_is_placed_and_mended_and_the_operator_serves_on() {
     opdev.edit("charts/memcached/templates/service.yaml", |text| {
         text.replace("{{ .Values.service.type }}", "{{ .Values.service.type")
     });
-    let failed = opdev
-        .wait("the failure", mark, |event| match event {
-            Event::ReloadFailed(failed) => Some(failed.clone()),
-            _ => None,
-        })
-        .await;
+    let failed = opdev.reload_failure("the failure", mark).await;
     let place = failed.diagnostics[0].place.clone().unwrap();
     // An action may go over the line, so Go trips over the first thing on the next one.
     assert_eq!((place.file.as_str(), place.line), ("charts/memcached/templates/service.yaml", 9));
@@ -178,12 +173,7 @@ async fn a_saved_chart_that_the_api_server_refuses_gives_way_to_the_older_one() 
     let template = "charts/memcached/templates/deployment.yaml";
     let mark = opdev.mark();
     opdev.edit(template, |text| text.replace("  replicas:", "  replica:"));
-    let failed = opdev
-        .wait("the refusal", mark, |event| match event {
-            Event::ReloadFailed(failed) => Some(failed.clone()),
-            _ => None,
-        })
-        .await;
+    let failed = opdev.reload_failure("the refusal", mark).await;
     let problem = &failed.diagnostics[0];
     assert!(problem.message.contains("refuses what the saved chart of Memcached writes"), "{problem:?}");
     assert!(problem.message.contains("field not declared in schema"), "{problem:?}");

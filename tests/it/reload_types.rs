@@ -112,12 +112,7 @@ async fn what_the_server_would_refuse_is_placed_and_never_sent() {
     opdev.edit(TYPES, |text| {
         text.replace("// +kubebuilder:validation:Minimum=0", "// +kubebuilder:default=three")
     });
-    let failed = opdev
-        .wait("the refusal", mark, |event| match event {
-            Event::ReloadFailed(failed) => Some(failed.clone()),
-            _ => None,
-        })
-        .await;
+    let failed = opdev.reload_failure("the refusal", mark).await;
     let problem = &failed.diagnostics[0];
     assert!(problem.message.contains("the API server would refuse gadgets.toys.example.com"), "{problem:?}");
     let place = problem.place.as_ref().unwrap();
@@ -214,12 +209,7 @@ async fn broken_files_keep_the_last_good_type_and_the_last_good_program() {
     ] {
         let mark = opdev.mark();
         opdev.edit(path, |text| text.replace(good, bad));
-        let failed = opdev
-            .wait("the failure", mark, |event| match event {
-                Event::ReloadFailed(failed) => Some(failed.clone()),
-                _ => None,
-            })
-            .await;
+        let failed = opdev.reload_failure("the failure", mark).await;
         let problem = &failed.diagnostics[0];
         let place = problem.place.as_ref().unwrap();
         assert!(place.file == path && place.line > 0 && place.column > 0, "{problem:?}");

@@ -5,7 +5,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
-use x509_cert::der::asn1::ObjectIdentifier;
+use x509_cert::der::asn1::{Any, ObjectIdentifier};
 use x509_cert::ext::pkix::name::DirectoryString;
 
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
@@ -27,9 +27,17 @@ pub(super) fn subject(der: &[u8]) -> Option<Subject> {
             ORGANIZATION => &mut subject.organizations,
             _ => continue,
         };
-        texts.push(DirectoryString::try_from(&attribute.value).ok()?.value().into_owned());
+        texts.push(text(&attribute.value)?);
     }
     Some(subject)
+}
+
+/// The text of a name. The library reads the forms of RFC 5280; Go also takes others, such as IA5String, which are ASCII.
+fn text(value: &Any) -> Option<String> {
+    match DirectoryString::try_from(value) {
+        Ok(text) => Some(text.value().into_owned()),
+        Err(_) => String::from_utf8(value.value().to_vec()).ok(),
+    }
 }
 
 /// When the first certificate of a PEM text ends; `None` where there is none that can be read.
@@ -64,8 +72,14 @@ mod tests {
             assert_eq!(subject.common_names, ["jürgen"]);
             assert!(subject.organizations.is_empty());
         }
-        let printable = DnValue::PrintableString("jane".try_into().unwrap());
-        assert_eq!(subject(certificate(2031, printable).der()).unwrap().common_names, ["jane"]);
+        let other_forms = [
+            DnValue::PrintableString("jane".try_into().unwrap()),
+            DnValue::Ia5String("jane".try_into().unwrap()),
+            DnValue::BmpString("jane".try_into().unwrap()),
+        ];
+        for name in other_forms {
+            assert_eq!(subject(certificate(2031, name).der()).unwrap().common_names, ["jane"]);
+        }
         assert_eq!(certificate_end("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"), None);
         assert_eq!(certificate_end("no certificate"), None);
     }
