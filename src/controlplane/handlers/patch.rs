@@ -8,6 +8,7 @@ use crate::error::{Cause, Status};
 use crate::registry::{AcceptError, Change, Context, FieldValidation, Part, UpdateMethod, accept, fields};
 use crate::resource::{Resource, metadata};
 use http::StatusCode;
+use opdev_object::apply::compact;
 use opdev_object::meta::group_version;
 use opdev_object::{patch, strategic};
 use serde_json::Value;
@@ -74,7 +75,7 @@ fn unnamed(ctx: &mut Context, object: &Value, name: &str) -> Status {
 
 /// The 422 of a patched object that is none of its kind.
 fn unfit(patched: &Value, unfit: &AcceptError) -> Status {
-    let text = Value::from(patched.to_string());
+    let text = Value::from(compact::expanded(patched).to_string());
     Status::invalid("", "", "", vec![Cause::invalid("patch", &text, &unfit.to_string())])
 }
 
@@ -247,7 +248,23 @@ impl Call<'_> {
     }
 }
 
+/// Whether a change may look at the managed fields of an object, or write them.
+fn concerns_managers(kind: Kind, change: &Value) -> bool {
+    if kind != Kind::Json {
+        return change["metadata"].get("managedFields").is_some();
+    }
+    let place = |at: &Value| {
+        // What stands before the first slash does not count.
+        let rest = at.as_str().map(|at| at.split_once('/').map_or("", |(_, rest)| rest));
+        rest.is_some_and(|rest| matches!(rest, "" | "metadata") || rest.starts_with("metadata/managedFields"))
+    };
+    change.as_array().into_iter().flatten().any(|step| place(&step["path"]) || place(&step["from"]))
+}
+
 fn patched(kind: Kind, resource: &Resource, object: &mut Value, change: &Value) -> Result<(), Status> {
+    if concerns_managers(kind, change) {
+        compact::expand(object);
+    }
     match kind {
         Kind::Json => {
             if change.as_array().is_some_and(|list| list.len() > patch::MAX_OPERATIONS) {

@@ -31,6 +31,7 @@ mod disk;
 mod jobs;
 mod kinds;
 mod lists;
+mod managers;
 mod patches;
 mod quotas;
 mod refusals;

@@ -6,6 +6,7 @@ use super::error::{Error, Fault};
 use super::special::Special;
 use crate::protobuf::messages::EXTENSIONS;
 use jiff::Timestamp;
+use opdev_object::apply::compact;
 use serde_json::Value;
 
 /// What writes one such message.
@@ -46,8 +47,10 @@ fn int_or_string(out: &mut Vec<u8>, given: &Value, _: usize) -> Result<(), Error
 }
 
 fn raw_json(out: &mut Vec<u8>, given: &Value, _: usize) -> Result<(), Error> {
-    if !given.is_null() {
-        bytes(out, 1, given.to_string().as_bytes());
+    match compact::text_of(given) {
+        Some(fields) => bytes(out, 1, fields.as_bytes()),
+        None if given.is_null() => {}
+        None => bytes(out, 1, given.to_string().as_bytes()),
     }
     Ok(())
 }

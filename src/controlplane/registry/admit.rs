@@ -13,6 +13,7 @@ use crate::identity::User;
 use crate::registry::options::DeleteOptions;
 use crate::resource::{Resource, metadata};
 use crate::storage::{Key, Stored};
+use opdev_object::apply::compact;
 use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -197,6 +198,9 @@ impl Registry {
             return Ok(());
         }
         let managed = object["metadata"].get("managedFields").cloned();
+        compact::expand(object);
+        let old = old.map(compact::expanded);
+        let old = old.as_deref();
         let mut warnings = Vec::new();
         let done = self.asking().mutate(&subject.attributes(ctx), Some(object), old, &mut warnings);
         warnings.into_iter().for_each(|text| ctx.warn(text));
@@ -226,6 +230,8 @@ impl Registry {
         if !self.calls_admission(ctx, subject.resource) {
             return Ok(());
         }
+        let (object, old) = (object.map(compact::expanded), old.map(compact::expanded));
+        let (object, old) = (object.as_deref(), old.as_deref());
         let mut warnings = Vec::new();
         let done = self.asking().validate(&subject.attributes(ctx), object, old, &mut warnings);
         warnings.into_iter().for_each(|text| ctx.warn(text));
@@ -295,6 +301,7 @@ impl Registry {
             return Ok(());
         }
         let old = convert::served(resource, &self.one_at(resource, current)?.value());
+        let old = compact::expanded(&old);
         let name = if options.selected { "" } else { &*key.name };
         let subject = AdmissionSubject {
             operation: Operation::Delete,
@@ -357,7 +364,8 @@ impl Cluster for Registry {
             None => self.store.list(&resource.table, namespace).items,
         };
         let at = |stored: &Arc<Stored>| {
-            Ok(Value::clone(&convert::served(resource, &self.one_at(resource, stored)?.value())))
+            let served = convert::served(resource, &self.one_at(resource, stored)?.value());
+            Ok(compact::expanded(&served).into_owned())
         };
         found.iter().map(at).collect()
     }

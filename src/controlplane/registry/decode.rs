@@ -7,12 +7,14 @@ use super::{convert, gotype, time};
 use crate::protobuf;
 use crate::resource::quantity;
 use base64::Engine;
+use opdev_object::apply::compact;
 use opdev_object::facts::{OBJECT_META, QUANTITY, facts};
 use opdev_object::schema::{Additional, Kind, Schema, SchemaRef};
 use serde_json::{Map, Value};
 
 const TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
 const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
+const FIELDS_V1: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
 /// What a decode found out.
@@ -181,6 +183,8 @@ impl Walk {
             Some(TIME | MICRO_TIME) if !value.is_string() => return Err(place.mismatch(value, "string")),
             Some(TIME) => return Ok(time::seconds(value)?),
             Some(MICRO_TIME) => return Ok(time::micros(value)?),
+            // What was read from the store and patched.
+            Some(FIELDS_V1) if compact::is_compact(value) => return Ok(()),
             _ => {}
         }
         match schema.kind {

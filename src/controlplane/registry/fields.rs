@@ -8,7 +8,7 @@ use super::strategy::strategy_of;
 use crate::error::{Cause, Status};
 use crate::resource::{Resource, metadata};
 use jiff::Timestamp;
-use opdev_object::apply::{ApplyError, FieldManager, Versions};
+use opdev_object::apply::{ApplyError, FieldManager, Versions, compact};
 use opdev_object::facts::facts;
 use opdev_object::fieldset::FieldSet;
 use opdev_object::meta::Gvk;
@@ -156,7 +156,12 @@ fn same_managers(new: &Value, old: &Value) -> bool {
 fn same_but_for_time(a: &Value, b: &Value) -> bool {
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };
     let others = |map: &Map<String, Value>| map.len() - usize::from(map.contains_key("time"));
-    others(a) == others(b) && a.iter().all(|(key, value)| key == "time" || b.get(key) == Some(value))
+    others(a) == others(b)
+        && a.iter().all(|(key, value)| match (key.as_str(), b.get(key)) {
+            ("time", _) => true,
+            ("fieldsV1", Some(other)) => compact::same_fields(value, other),
+            (_, other) => other == Some(value),
+        })
 }
 
 #[cfg(test)]

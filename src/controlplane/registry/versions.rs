@@ -6,7 +6,7 @@ use crate::admission::renamed;
 use crate::error::Status;
 use crate::resource::{Conversion, Custom, Resource};
 use crate::storage::{Key, Stored};
-use opdev_object::apply::{VersionError, Versions};
+use opdev_object::apply::{VersionError, Versions, compact};
 use opdev_object::schema::{self, SchemaRef};
 use serde_json::Value;
 use std::sync::Arc;
@@ -152,7 +152,9 @@ impl Registry {
     fn turned(&self, resource: &Resource, objects: &[&Value], wanted: &str) -> Result<Vec<Value>, Status> {
         match resource.conversion() {
             Some(conversion) => {
-                let converted = self.asking().convert(conversion, objects, wanted);
+                let objects: Vec<_> = objects.iter().map(|object| compact::expanded(object)).collect();
+                let objects: Vec<&Value> = objects.iter().map(AsRef::as_ref).collect();
+                let converted = self.asking().convert(conversion, &objects, wanted);
                 converted.map_err(|error| failed(error.to_string()))
             }
             None => Ok(objects.iter().map(|object| renamed(object, wanted)).collect()),

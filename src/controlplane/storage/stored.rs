@@ -1,10 +1,12 @@
 //! One version of one object: its compact JSON text, packed while nobody asks for it, and what is known of it without
-//! reading it. The tree of its fields is made when a rule asks for it, and let go when other objects are asked for.
+//! reading it. The tree of its fields is made when a rule asks for it, and let go when other objects are asked for; its
+//! `managedFields` are compact (`opdev_object::apply::compact`).
 //! Never knows what an object means. Read `trees` next.
 
 use super::trees::Trees;
 use crate::attributes::{Attributes, Indexing};
 use bytes::Bytes;
+use opdev_object::apply::compact;
 use opdev_object::meta;
 use opdev_object::pack::Packed;
 use serde_json::Value;
@@ -139,7 +141,7 @@ impl Stored {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The object as a tree, for a rule that is likely to ask for it again soon.
+    /// The object as a tree with compact `managedFields`, for a rule that is likely to ask for it again soon.
     pub fn value(self: &Arc<Self>) -> Arc<Value> {
         let mut content = self.content();
         if let Some(tree) = &content.tree {
@@ -153,7 +155,7 @@ impl Stored {
         tree
     }
 
-    /// The object as a tree, for one look: of many objects, or for an answer.
+    /// The object as a tree with compact `managedFields`, for one look: of many objects, or for an answer.
     pub fn glance(&self) -> Arc<Value> {
         let content = self.content();
         content.tree.clone().unwrap_or_else(|| content.parse())
@@ -275,9 +277,9 @@ impl Content {
     /// The tree of the text.
     fn parse(&self) -> Arc<Value> {
         let parsed = match &self.text {
-            Text::Whole(text) => serde_json::from_slice(text),
-            Text::Packed(packed) => serde_json::from_slice(&packed.whole()),
-            Text::Restamped(of, revision) => serde_json::from_slice(&restamped(of, *revision)),
+            Text::Whole(text) => compact::read(text),
+            Text::Packed(packed) => compact::read(&packed.whole()),
+            Text::Restamped(of, revision) => compact::read(&restamped(of, *revision)),
             Text::Unwritten => Ok(Value::Null),
         };
         // It was made by `text`, of a tree.
@@ -313,7 +315,7 @@ fn stamped(object: &mut Value, revision: u64) {
     }
 }
 
-/// An object as JSON text, with kind and version in front as the real server's own types have them.
+/// An object as JSON text as clients know it, with kind and version in front as the real server's own types have them.
 pub(crate) fn text(object: &Value) -> Bytes {
     const FRONT: [&str; 2] = ["kind", "apiVersion"];
     let Some(map) = object.as_object() else { return object.to_string().into() };
@@ -325,7 +327,10 @@ pub(crate) fn text(object: &Value) -> Bytes {
         // Writing into memory does not fail.
         let _ = serde_json::to_writer(&mut out, key);
         out.push(b':');
-        let _ = serde_json::to_writer(&mut out, value);
+        let _ = match key.as_str() {
+            "metadata" => compact::write_metadata(value, &mut out),
+            _ => serde_json::to_writer(&mut out, value),
+        };
     }
     out.extend_from_slice(if out.is_empty() { b"{}" } else { b"}" });
     // It is kept as long as it is.

@@ -4,6 +4,7 @@
 use crate::resource::Resource;
 use crate::table::Tables;
 use jiff::Timestamp;
+use opdev_object::apply::compact;
 use serde_json::{Map, Value, json};
 
 /// What a row carries of its object, as `includeObject` says.
@@ -72,7 +73,7 @@ pub(crate) fn table<'a>(
 pub(crate) fn row(tables: &dyn Tables, resource: &Resource, object: &Value, wanted: Wanted) -> Value {
     let carried = match wanted.include {
         Include::Metadata => metadata_only(object, wanted.version),
-        Include::Object => object.clone(),
+        Include::Object => compact::expanded(object).into_owned(),
         Include::None => Value::Null,
     };
     let mut row = json!({"cells": tables.cells(resource, object, wanted.now), "object": carried});
@@ -84,11 +85,13 @@ pub(crate) fn row(tables: &dyn Tables, resource: &Resource, object: &Value, want
 
 /// `PartialObjectMetadata` of an object.
 pub(crate) fn metadata_only(object: &Value, version: &str) -> Value {
-    json!({
+    let mut only = json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": format!("meta.k8s.io/{version}"),
         "metadata": object["metadata"],
-    })
+    });
+    compact::expand(&mut only);
+    only
 }
 
 /// How the text of a `PartialObjectMetadataList` begins, up to its items.

@@ -1,5 +1,6 @@
 //! `metadata.managedFields`: read, written, sorted and capped as the server does.
 
+use super::compact;
 use super::error::ManagedFieldsError;
 use crate::fieldset::FieldSet;
 use crate::meta;
@@ -138,7 +139,7 @@ impl Managers {
             }
             let set = match entry.get("fieldsV1") {
                 None | Some(Value::Null) => FieldSet::new(),
-                Some(fields) => FieldSet::from_fields_v1(fields).map_err(ManagedFieldsError::Fields)?,
+                Some(fields) => compact::read_set(fields).map_err(ManagedFieldsError::Fields)?,
             };
             let id = ManagerId::new(text("manager"), applied, text("apiVersion"), text("subresource"));
             let time = entry.get("time").and_then(Value::as_str).map(str::to_owned);
@@ -172,7 +173,7 @@ impl Managers {
                 let mut put = |name: &str, value: Value| _ = entry.insert(name.to_owned(), value);
                 put("apiVersion", Value::from(owned.api_version.as_str()));
                 put("fieldsType", Value::from("FieldsV1"));
-                put("fieldsV1", owned.set.to_fields_v1());
+                put("fieldsV1", compact::of_set(&owned.set));
                 put("manager", Value::from(id.name.as_str()));
                 put("operation", Value::from(operation));
                 if !id.subresource.is_empty() {

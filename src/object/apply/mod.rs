@@ -1,9 +1,10 @@
 //! Server-side apply and the tracking of who owns which field, as the API server does it.
 //! The caller gives schema, time and live object; defaulting and storing are the caller's too.
 //! Read `merge` for the merge, `managed` for `metadata.managedFields`, `typed` for what is refused,
-//! `overlay` for a merge without owners, `prune` for what an apply takes away, `versions` for managers that wrote at
+//! `compact` for its short form in a tree, `overlay` for a merge without owners, `prune` for what an apply takes away, `versions` for managers that wrote at
 //! other versions.
 
+pub mod compact;
 mod error;
 mod managed;
 mod merge;

@@ -82,8 +82,7 @@ impl Live {
     }
 
     fn managers(&self) -> Vec<(String, String, Value)> {
-        let entries =
-            self.object.as_ref().unwrap().pointer("/metadata/managedFields").cloned().unwrap_or_default();
+        let entries = managed(self.object.as_ref().unwrap());
         let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or("-").to_owned();
         entries
             .as_array()
@@ -98,6 +97,11 @@ impl Live {
     }
 }
 
+/// The `managedFields` of an object as clients see them.
+fn managed(object: &Value) -> Value {
+    compact::expanded(object).pointer("/metadata/managedFields").cloned().unwrap_or_default()
+}
+
 fn containers(list: Value) -> Value {
     json!({"spec": {"template": {"spec": {"containers": list}}}})
 }
@@ -108,7 +112,7 @@ fn a_created_object_names_its_applier() {
     live.apply("curl", &json!({"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "x"}},
         "template": {"spec": {"containers": [{"name": "web", "image": "i", "ports": [{"containerPort": 80}]}]}}}}), false).unwrap();
     assert_eq!(
-        live.object.as_ref().unwrap()["metadata"]["managedFields"],
+        managed(live.object.as_ref().unwrap()),
         json!([{"manager": "curl", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
             "time": "2026-01-01T00:00:01Z",
             "fieldsV1": {"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {"f:replicas": {}, "f:selector": {},
@@ -290,7 +294,7 @@ fn subresources_track_only_their_part() {
     };
     writer.update(Some(&old), &mut new);
     assert_eq!(
-        new["metadata"]["managedFields"][1],
+        managed(&new)[1],
         json!({"manager": "ctl", "operation": "Update", "apiVersion": "apps/v1", "subresource": "status", "time": "2026-01-01T00:00:00Z",
             "fieldsType": "FieldsV1", "fieldsV1": {"f:status": {"f:conditions": {".": {}, "k:{\"type\":\"Available\"}": {".": {}, "f:status": {}, "f:type": {}}}, "f:replicas": {}}}})
     );

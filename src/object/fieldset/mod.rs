@@ -58,6 +58,16 @@ impl FieldSet {
         serialize::from_fields_v1(fields)
     }
 
+    /// The text of the set as `fieldsV1`.
+    pub fn to_fields_v1_text(&self) -> String {
+        serialize::to_fields_v1_text(self)
+    }
+
+    /// Reads the text of `fieldsV1`; `None` for what is none.
+    pub fn from_fields_v1_text(text: &str) -> Option<Self> {
+        serialize::from_fields_v1_text(text)
+    }
+
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(FieldSet::is_empty)

@@ -1,6 +1,7 @@
 //! Who owns the number of replicas, seen from the object and from its Scale: `metadata.managedFields` of the one as those
 //! of the other. The rules are those of Kubernetes' scale handler (apimachinery's `managedfields`), compared by requests.
 
+use opdev_object::apply::compact;
 use serde_json::{Map, Value, json};
 
 /// Names from the top of an object down to its replicas.
@@ -42,17 +43,22 @@ fn same_manager(a: &Value, b: &Value) -> bool {
 }
 
 /// The entries of an object: of two of the same manager the later one counts.
-fn entries(object: &Value) -> Vec<&Value> {
+fn entries(object: &Value) -> Vec<Value> {
     let all = object["metadata"]["managedFields"].as_array().map_or(&[][..], Vec::as_slice);
     let last = |i: usize, entry: &Value| !all[i + 1..].iter().any(|later| same_manager(later, entry));
-    all.iter().enumerate().filter(|(i, entry)| last(*i, entry)).map(|(_, entry)| entry).collect()
+    all.iter().enumerate().filter(|(i, entry)| last(*i, entry)).map(|(_, entry)| expanded(entry)).collect()
+}
+
+fn expanded(entry: &Value) -> Value {
+    let mut entry = entry.clone();
+    compact::expand_entry(&mut entry);
+    entry
 }
 
 /// The entries of a Scale: whoever owns the replicas of the object.
 pub(super) fn of_scale(object: &Value, path: &Path<'_>) -> Vec<Value> {
     let owners = entries(object).into_iter().filter(|entry| owns(entry, path));
-    let scaled = |entry: &Value| {
-        let mut entry = entry.clone();
+    let scaled = |mut entry: Value| {
         entry["apiVersion"] = Value::from("autoscaling/v1");
         entry["fieldsV1"] = only(&["spec", "replicas"]);
         entry
@@ -84,8 +90,7 @@ pub(super) fn of_written(
 pub(super) fn of_object(object: &Value, scale: &Value, path: &Path<'_>, api_version: &str) -> Vec<Value> {
     let scaled = entries(scale);
     let mut kept: Vec<Value> = Vec::new();
-    for entry in entries(object) {
-        let mut entry = entry.clone();
+    for mut entry in entries(object) {
         if owns(&entry, path) && !scaled.iter().any(|other| same_manager(other, &entry)) {
             disown(&mut entry["fieldsV1"], path);
             if entry["fieldsV1"].as_object().is_none_or(Map::is_empty) {
@@ -101,8 +106,7 @@ pub(super) fn of_object(object: &Value, scale: &Value, path: &Path<'_>, api_vers
         .filter(|entry| {
             owns(entry, &["spec", "replicas"]) && !kept.iter().any(|own| same_manager(own, entry))
         })
-        .map(|entry| {
-            let mut entry = entry.clone();
+        .map(|mut entry| {
             entry.as_object_mut().into_iter().for_each(|map| _ = map.remove("time"));
             entry["apiVersion"] = Value::from(api_version);
             entry["fieldsV1"] = only(path);

@@ -73,6 +73,7 @@ fn seen(object: &Value) -> Value {
     left.remove("kind");
     let mut managers = metadata["managedFields"].take().as_array().cloned().unwrap_or_default();
     for entry in &mut managers {
+        compact::expand_entry(entry);
         entry.as_object_mut().unwrap().retain(|key, _| key != "time" && key != "fieldsType");
     }
     json!({"left": left, "managers": ordered(managers)})
