@@ -1,5 +1,6 @@
 //! Writes behind the store's back: a thread that takes everything that has come since it last looked and commits it
-//! at once (group commit), so that the cost of a disk's flush is shared by whoever waits for it.
+//! at once (group commit), so that the cost of a disk's flush is shared by whoever waits for it. What nobody waits for, as
+//! most writes of controllers, is gathered for a moment.
 //! What is acknowledged waits in `settled`; the order of batches is the order of revisions.
 
 use super::disk::{Batch, Disk};
@@ -8,11 +9,14 @@ use super::{Key, Stored};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// How long to wait before a disk that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// How long changes are gathered that nobody waits for: watchers see them so much later.
+const GATHER: Duration = Duration::from_millis(5);
 
 /// How far the thread has come.
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ struct Waiting {
     readers: HashMap<Arc<str>, Readers>,
     /// Counts what was pushed.
     entry: u64,
+    /// Whether somebody waits for what is in the batch.
+    awaited: bool,
     closing: bool,
 }
 
@@ -58,20 +64,28 @@ pub(super) struct Writer {
 impl Writer {
     /// Starts the thread; everything up to `revision` is on the disk already.
     pub(super) fn start(disk: Box<dyn Disk>, revision: u64) -> std::io::Result<Self> {
+        Writer::gathering(disk, revision, GATHER)
+    }
+
+    /// The same; gathers for so long what nobody waits for.
+    fn gathering(disk: Box<dyn Disk>, revision: u64, gather: Duration) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (told, progress) = watch::channel(Progress { revision, entry: 0, failure: None });
         let own = shared.clone();
         let thread =
-            std::thread::Builder::new().name("store".to_owned()).spawn(move || run(disk, &own, &told))?;
+            std::thread::Builder::new().name("store".to_owned()).spawn(move || run(disk, &own, &told, gather))?;
         Ok(Writer { shared, progress, thread: Mutex::new(Some(thread)) })
     }
 
     fn push(&self, change: impl FnOnce(&mut Waiting)) {
         let mut waiting = self.shared.lock();
+        let first = waiting.batch.is_empty();
         change(&mut waiting);
         waiting.entry += 1;
         drop(waiting);
-        self.shared.wake.notify_one();
+        if first {
+            self.shared.wake.notify_one();
+        }
     }
 
     /// An object as of a revision; the caller holds the store's lock, which makes the order that of revisions.
@@ -101,7 +115,14 @@ impl Writer {
 
     /// Waits until everything that was pushed before is on the disk; says why where it cannot be written.
     pub(super) async fn settled(&self) -> Result<(), Arc<str>> {
-        let entry = self.shared.lock().entry;
+        let entry = {
+            let mut waiting = self.shared.lock();
+            if !waiting.batch.is_empty() && !waiting.awaited {
+                waiting.awaited = true;
+                self.shared.wake.notify_one();
+            }
+            waiting.entry
+        };
         let mut progress = self.progress.clone();
         let found = progress.wait_for(|now| now.entry >= entry || now.failure.is_some()).await;
         match found {
@@ -150,7 +171,7 @@ impl Drop for Writer {
 
 /// Commits until asked to close.
 #[expect(clippy::disallowed_methods, reason = "the store's own thread waits for work")]
-fn run(mut disk: Box<dyn Disk>, shared: &Shared, told: &watch::Sender<Progress>) {
+fn run(mut disk: Box<dyn Disk>, shared: &Shared, told: &watch::Sender<Progress>, gather: Duration) {
     loop {
         let mut waiting = shared.lock();
         while waiting.batch.is_empty() && !waiting.closing {
@@ -159,6 +180,13 @@ fn run(mut disk: Box<dyn Disk>, shared: &Shared, told: &watch::Sender<Progress>)
         if waiting.batch.is_empty() {
             return;
         }
+        let until = Instant::now() + gather;
+        while !waiting.awaited && !waiting.closing
+            && let Some(left) = until.checked_duration_since(Instant::now())
+        {
+            (waiting, _) = shared.wake.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner);
+        }
+        waiting.awaited = false;
         let (batch, entry) = (std::mem::take(&mut waiting.batch), waiting.entry);
         let readers = std::mem::take(&mut waiting.readers);
         drop(waiting);
@@ -174,5 +202,48 @@ fn run(mut disk: Box<dyn Disk>, shared: &Shared, told: &watch::Sender<Progress>)
         }
         told.send_replace(Progress { revision: batch.revision, entry, failure: None });
         readers.values().for_each(Readers::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::disk::CommitError;
+    use super::*;
+    use serde_json::json;
+    use std::sync::mpsc;
+
+    /// A disk that tells how many objects each batch had.
+    struct Counting(mpsc::Sender<usize>);
+
+    impl Disk for Counting {
+        fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
+            self.0.send(batch.objects.len()).map_err(|gone| CommitError { file: "a".into(), cause: gone.into() })
+        }
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_gathered_until_somebody_does() {
+        let (disk, batches) = mpsc::channel();
+        let hour = Duration::from_secs(3600);
+        let writer = Writer::gathering(Box::new(Counting(disk)), 1, hour).unwrap();
+        let history = super::super::history::History::new(8, 1);
+        let push = |name: &str, revision: u64| {
+            let object = Stored::unsaved(json!({"kind": "A", "metadata": {"name": name}}));
+            let key = object.key().clone();
+            writer.object((&"as".into(), || history.readers()), &key, revision, Some(object));
+        };
+        writer.settled().await.unwrap();
+        for (n, name) in ["a", "b", "c"].iter().enumerate() {
+            push(name, n as u64 + 2);
+        }
+        assert!(batches.try_recv().is_err());
+        writer.settled().await.unwrap();
+        assert_eq!(batches.try_recv(), Ok(3));
+        // It is there: who asks again does not hasten what comes later.
+        writer.settled().await.unwrap();
+        push("d", 5);
+        assert!(batches.try_recv().is_err());
+        writer.close();
+        assert_eq!((batches.try_recv(), batches.try_recv()), (Ok(1), Err(mpsc::TryRecvError::Disconnected)));
     }
 }
