@@ -1,6 +1,7 @@
 //! The simulated kubelet: moves each pod on its node to the next stage, with statuses and Events as a real one.
 //! Never runs anything. What a pod's life is stands in `stage` and `src/controlplane/assets/stages`.
 
+use super::addresses::Addresses;
 use super::conditions::{self, NewCondition};
 use super::fields::{self, count, deleting, flag, list, name, put, reference, stamp, text, uid, with_status};
 use super::node::NODE_ADDRESS;
@@ -14,8 +15,6 @@ use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// See the module.
@@ -24,6 +23,7 @@ pub(crate) struct Kubelet {
     pub(crate) stages: Arc<[Stage]>,
     /// Pods wait for what they name.
     pub(crate) strict: bool,
+    pub(crate) addresses: Addresses,
 }
 
 impl Controller for Kubelet {
@@ -206,7 +206,7 @@ impl Kubelet {
         if flag(next, "/status/podIP") && !status.contains_key("podIP") {
             let address = match flag(pod, "/spec/hostNetwork") {
                 true => NODE_ADDRESS.to_owned(),
-                false => free_address(view),
+                false => self.addresses.give(view, uid(pod)),
             };
             status.insert("podIPs".into(), json!([{"ip": address}]));
             status.insert("podIP".into(), address.into());
@@ -501,18 +501,4 @@ fn image_id(container: &Value) -> String {
         _ => repository,
     };
     format!("{repository}@sha256:{}", hex(&Sha256::digest(image.as_bytes())))
-}
-
-/// The lowest address of 10.244.0.0/16 that no living pod has.
-fn free_address(view: &dyn View) -> String {
-    let mut taken: BTreeSet<u32> = BTreeSet::new();
-    view.each("pods", None, &Lookup::All, &mut |pod| {
-        if !pod.pod_finished() {
-            taken.extend(pod.pod(PodField::Address).parse::<Ipv4Addr>().ok().map(u32::from));
-        }
-    });
-    let first = u32::from(Ipv4Addr::new(10, 244, 0, 2));
-    let last = u32::from(Ipv4Addr::new(10, 244, 255, 254));
-    let free = (first..=last).find(|address| !taken.contains(address)).unwrap_or(last);
-    Ipv4Addr::from(free).to_string()
 }

@@ -2,6 +2,7 @@
 //! Never touch the store by themselves; the runner reads for them and carries out what they ask.
 //! Read `contract` first (what they see, what they ask for), then any one controller.
 
+mod addresses;
 mod aggregation;
 mod autoscaler;
 mod conditions;
@@ -121,6 +122,7 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
             node: settings.node.clone(),
             stages: settings.stages.clone(),
             strict: settings.strict_pods,
+            addresses: addresses::Addresses::default(),
         }),
     ]);
     controllers
@@ -131,7 +133,7 @@ pub fn cluster_only(settings: &Settings) -> Vec<Box<dyn Controller>> {
     vec![
         Box::new(namespace::Namespaces),
         Box::new(gc::GarbageCollector),
-        Box::new(expiry::EventExpiry),
+        Box::<expiry::EventExpiry>::default(),
         Box::new(aggregation::ClusterRoleAggregation),
         Box::new(serviceaccount::DefaultServiceAccount),
         Box::new(serviceaccount::RootCa { certificate: settings.root_ca.clone() }),

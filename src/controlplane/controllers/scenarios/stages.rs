@@ -2,6 +2,7 @@
 //! addresses: our stages lead there too. They go on as a kubelet does, in other steps, so that what KWOK makes in one
 //! may take several. Where an end differs, it is the kubelet's that we have.
 
+use super::super::addresses::Addresses;
 use super::super::kubelet::Kubelet;
 use super::super::simulation::Given;
 use super::super::stage::built_in;
@@ -37,7 +38,12 @@ fn has(found: &Value, wanted: &Value) -> bool {
 
 /// All that becomes of a pod: its statuses one after the other, whether it is deleted, and what is told of it.
 fn life(given: &Value) -> (Vec<Value>, bool, Vec<String>) {
-    let kubelet = Kubelet { node: "node".into(), stages: built_in().into(), strict: false };
+    let kubelet = Kubelet {
+        node: "node".into(),
+        stages: built_in().into(),
+        strict: false,
+        addresses: Addresses::default(),
+    };
     let mut cluster = Simulation::new();
     let (mut states, mut deleted, mut told) = (Vec::new(), false, Vec::new());
     let mut pod = cluster.raw("pods", given.clone());
