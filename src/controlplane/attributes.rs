@@ -48,6 +48,13 @@ pub enum ServiceField {
     Selector,
 }
 
+/// A field of a record that is known without reading it; the strategy of Events writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordField {
+    /// When it was written last, in seconds since 1970: the latest of the times that the API server stamps.
+    Written,
+}
+
 /// Which objects of a resource are looked for, as far as they are found without looking at each.
 #[derive(Clone, Debug)]
 pub enum Lookup<'a> {
@@ -198,6 +205,11 @@ impl Attributes {
         self.fields.split(END).nth(field as usize).unwrap_or_default()
     }
 
+    /// A field of a record, empty where it is missing.
+    pub fn record(&self, field: RecordField) -> &str {
+        self.fields.split(END).nth(field as usize).unwrap_or_default()
+    }
+
     /// A field of a service, empty where it is missing.
     pub fn service(&self, field: ServiceField) -> &str {
         self.fields.split(END).nth(field as usize).unwrap_or_default()
@@ -226,9 +238,9 @@ impl Attributes {
 /// The fields of an object that attributes are made of.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Partial<Spec, Status> {
+struct Partial<Metadata, Spec, Status> {
     api_version: Option<Value>,
-    metadata: Option<PartialMetadata>,
+    metadata: Option<Metadata>,
     spec: Option<Spec>,
     status: Option<Status>,
 }
@@ -239,7 +251,12 @@ where
     Spec: Serialize + DeserializeOwned,
     Status: Serialize + DeserializeOwned,
 {
-    serde_json::from_slice::<Partial<Spec, Status>>(text).and_then(serde_json::to_value)
+    serde_json::from_slice::<Partial<PartialMetadata, Spec, Status>>(text).and_then(serde_json::to_value)
+}
+
+/// The same of a record, whose metadata says when it was written.
+pub(crate) fn partial_record(text: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice::<Partial<RecordMetadata, Unread, Unread>>(text).and_then(serde_json::to_value)
 }
 
 /// A part of an object that is not read.
@@ -267,6 +284,23 @@ struct PartialMetadata {
     deletion_timestamp: Option<Value>,
 }
 
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RecordMetadata {
+    uid: Option<Value>,
+    labels: Option<Value>,
+    owner_references: Option<Value>,
+    finalizers: Option<Value>,
+    deletion_timestamp: Option<Value>,
+    creation_timestamp: Option<Value>,
+    managed_fields: Option<Vec<PartialManager>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PartialManager {
+    time: Option<Value>,
+}
+
 /// What many objects have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
@@ -274,6 +308,13 @@ pub(crate) struct Shared {
     labels: Pool<Value>,
     owners: Pool<Vec<OwnerReference>>,
     finalizers: Pool<Vec<String>>,
+}
+
+impl Shared {
+    /// A text that many objects have, kept once.
+    pub(crate) fn text(&self, text: &Arc<str>) -> Arc<str> {
+        self.texts.keep(text.clone())
+    }
 }
 
 /// Values that are kept once, as long as somebody has them.
@@ -340,10 +381,13 @@ mod tests {
         let others = [
             json!({"spec": "text", "metadata": {"uid": "3"}}),
             json!({"spec": {"containers": 1}}),
+            json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": [
+                {"manager": "m", "time": "2026-01-01T01:00:00Z", "fieldsV1": {"f:a": {}}}, {"manager": "n"}]}}),
+            json!({"metadata": {"creationTimestamp": "then", "managedFields": [1]}}),
             json!(null),
         ];
         for object in [pod("n"), service].into_iter().chain(others) {
-            for table in ["pods", "services", "configmaps"] {
+            for table in ["pods", "services", "events", "configmaps"] {
                 let text = object.to_string();
                 let read = Attributes::of_text(indexing(table), text.as_bytes(), &Shared::default()).unwrap();
                 assert_eq!(

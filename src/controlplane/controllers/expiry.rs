@@ -1,17 +1,28 @@
 //! Events live for an hour after they were written last, as on a real API server. Their own times do not count: a client
-//! may set them as it likes.
-//! Never touches anything else.
+//! may set them as it likes. All of them are looked at together, at most twice a minute: there may be very many.
+//! Never touches anything else, and reads no Event.
 
-use super::fields::{list, name, seconds_between, time};
+use crate::attributes::{Attributes, Lookup, RecordField};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
-use opdev_object::meta;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// See the module.
-pub(crate) struct EventExpiry;
+#[derive(Default)]
+pub(crate) struct EventExpiry {
+    /// Whether a look at all of them is planned.
+    planned: AtomicBool,
+}
 
+const EVENTS: &str = "events";
+/// Seconds.
 const LIFE: i64 = 3600;
+/// Seconds from one look to the next, at least.
+const PAUSE: i64 = 30;
+/// How many go at once, so that other controllers get their turn in between.
+const MOST: usize = 200;
 
 impl Controller for EventExpiry {
     fn name(&self) -> &'static str {
@@ -23,31 +34,43 @@ impl Controller for EventExpiry {
     }
 
     fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
-        match (&change.after, change.resource.as_str()) {
-            (Some(_), "events") => change.key().into_iter().collect(),
-            _ => Vec::new(),
+        if change.after.is_none() || change.resource != EVENTS || self.planned.swap(true, Ordering::Relaxed) {
+            return Vec::new();
         }
+        vec![Key::new(EVENTS, None, "")]
     }
 
-    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
-        let Some(event) = key.read(view) else { return Sync::done() };
-        // The server itself stamps these.
-        let written = list(&event, "/metadata/managedFields").iter().filter_map(|entry| time(entry, "/time"));
-        let last = written.chain(time(&event, "/metadata/creationTimestamp")).max().unwrap_or(now);
-        let left = LIFE - seconds_between(last, now);
+    fn sync(&self, view: &dyn View, _key: &Key, now: Timestamp) -> Sync {
+        // One that comes from now on may not be among those that are looked at.
+        self.planned.store(false, Ordering::Relaxed);
+        let first = Cell::new(None);
+        let over = view.select_keys(EVENTS, None, &Lookup::All, &|event| {
+            let left = left(event, now);
+            if left > 0 {
+                first.set(Some(first.get().map_or(left, |first: i64| first.min(left))));
+            }
+            left <= 0
+        });
         let mut sync = Sync::done();
-        if left > 0 {
-            sync.again(Duration::from_secs(left as u64));
-        } else {
-            sync.writes.push(Write::Delete {
-                resource: "events".into(),
-                namespace: meta::namespace(&event).map(str::to_owned),
-                name: name(&event).to_owned(),
-                uid: meta::uid(&event).map(str::to_owned),
-                propagation: None,
-                grace: None,
-            });
+        if over.len() > MOST {
+            sync.again(Duration::ZERO);
+        } else if let Some(left) = first.get() {
+            sync.again(Duration::from_secs(left.max(PAUSE).cast_unsigned()));
         }
+        if sync.requeue_after.is_some() {
+            self.planned.store(true, Ordering::Relaxed);
+        }
+        sync.writes.extend(over.into_iter().take(MOST).map(|Key { resource, namespace, name }| {
+            let known = view.attributes(&resource, namespace.as_deref(), &name);
+            let uid = known.map(|known| known.uid().to_owned());
+            Write::Delete { resource, namespace, name, uid, propagation: None, grace: None }
+        }));
         sync
     }
+}
+
+/// How many seconds an Event has left.
+fn left(event: &Attributes, now: Timestamp) -> i64 {
+    let written = event.record(RecordField::Written).parse().unwrap_or_else(|_| now.as_second());
+    LIFE - (now.as_second() - written)
 }

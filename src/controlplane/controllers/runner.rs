@@ -19,8 +19,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// After this many jobs in a row other tasks get a turn.
-const TURN: u32 = 16;
+/// After this many jobs in a row other tasks get a turn: passes of the operator, mostly, for which somebody waits.
+const TURN: u32 = 4;
 /// Jobs of one controller that may wait for webhooks at once, as upstream's controllers have workers.
 const AT_ONCE: usize = 5;
 

@@ -119,6 +119,7 @@ impl Store {
         let mut inner = Inner::at(0, indexing);
         let mut take = |table: &str, key: Key, revision: u64, text: &[u8]| {
             let found = inner.table(table).1;
+            let key = found.trees.key(&key);
             let object = Stored::read_back(key.clone(), text, revision, &found.trees);
             object.is_some_and(|object| {
                 found.index.replace(None, Some(&object));
@@ -250,6 +251,8 @@ impl Store {
         let (table, found) = inner.table(table);
         let previous = found.check(key, expected)?;
         let known = known.unwrap_or_else(|| found.trees.attributes(&value, None));
+        // All versions of an object have one key.
+        let key = &previous.as_ref().map_or_else(|| found.trees.key(key), |previous| previous.key().clone());
         let head = Head { key: key.clone(), revision: next, attributes: known };
         let object = Stored::new(head, value, &found.trees);
         found.index.replace(previous.as_ref(), Some(&object));

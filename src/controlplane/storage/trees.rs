@@ -3,7 +3,7 @@
 //! then it is packed. One for each table, on one list of all tables.
 //! Never keeps an object for long that nobody else has.
 
-use super::Stored;
+use super::{Key, Stored};
 use crate::attributes::{Attributes, Indexing, Shared};
 use opdev_object::pack::{Dictionaries, Packed};
 use serde_json::Value;
@@ -72,6 +72,11 @@ impl Trees {
     /// The same, read off its text; `None` where that is no JSON.
     pub(super) fn attributes_of_text(&self, text: &[u8]) -> Option<Attributes> {
         Attributes::of_text(self.indexing, text, &self.all.shared)
+    }
+
+    /// A key whose namespace is kept once for all objects in it.
+    pub(super) fn key(&self, key: &Key) -> Key {
+        Key { namespace: self.all.shared.text(&key.namespace), name: key.name.clone() }
     }
 
     /// A text in less space; `None` where that is not worth it.

@@ -72,8 +72,9 @@ impl Writer {
         let shared = Arc::new(Shared::default());
         let (told, progress) = watch::channel(Progress { revision, entry: 0, failure: None });
         let own = shared.clone();
-        let thread =
-            std::thread::Builder::new().name("store".to_owned()).spawn(move || run(disk, &own, &told, gather))?;
+        let thread = std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || run(disk, &own, &told, gather))?;
         Ok(Writer { shared, progress, thread: Mutex::new(Some(thread)) })
     }
 
@@ -181,7 +182,8 @@ fn run(mut disk: Box<dyn Disk>, shared: &Shared, told: &watch::Sender<Progress>,
             return;
         }
         let until = Instant::now() + gather;
-        while !waiting.awaited && !waiting.closing
+        while !waiting.awaited
+            && !waiting.closing
             && let Some(left) = until.checked_duration_since(Instant::now())
         {
             (waiting, _) = shared.wake.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner);
@@ -217,7 +219,9 @@ mod tests {
 
     impl Disk for Counting {
         fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
-            self.0.send(batch.objects.len()).map_err(|gone| CommitError { file: "a".into(), cause: gone.into() })
+            self.0
+                .send(batch.objects.len())
+                .map_err(|gone| CommitError { file: "a".into(), cause: gone.into() })
         }
     }
 

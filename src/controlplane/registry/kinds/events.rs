@@ -1,19 +1,34 @@
 //! Events: one table, two kinds with other names for the same fields.
 
-use crate::attributes::Indexing;
+use crate::attributes::{END, Indexing, partial_record};
 use crate::error::Cause;
 use crate::registry::strategy::{Conversion, Selectable, Strategy};
 use crate::resource::ResourceRules;
 use crate::table::{Printer, cluster};
+use jiff::Timestamp;
 use serde_json::Value;
 
 const EVENT: Strategy = Strategy {
-    indexing: Indexing { is_record: true, ..Indexing::COMMON },
+    indexing: Indexing {
+        fields: Some(written),
+        partial: partial_record,
+        is_record: true,
+        ..Indexing::COMMON
+    },
     rules: ResourceRules { create_on_update: true, ..ResourceRules::COMMON },
     printer: Some(Printer::new(cluster::EVENT, cluster::event)),
     validate: |_, object, _, causes| event(object, causes),
     ..Strategy::COMMON
 };
+
+/// When an Event was written last. The server itself stamps these times; those of the Event a client may set as it likes.
+fn written(event: &Value) -> String {
+    let metadata = &event["metadata"];
+    let managers = metadata["managedFields"].as_array().into_iter().flatten();
+    let times = managers.map(|manager| &manager["time"]).chain([&metadata["creationTimestamp"]]);
+    let times = times.filter_map(|time| time.as_str()?.parse::<Timestamp>().ok());
+    times.max().map_or_else(String::new, |last| format!("{}{END}", last.as_second()))
+}
 
 pub(super) static ALL: &[Strategy] = &[
     Strategy {
