@@ -186,7 +186,7 @@ impl Store {
     }
 
     /// Objects that were written or asked for last are kept as trees, too, up to so many bytes of their text: a tree takes
-    /// about eight times as much, and a write needs that of the version before.
+    /// about five times as much, and a write needs that of the version before.
     pub fn keep_trees(&self, bytes: usize) {
         self.read().trees.set_limit(bytes);
     }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Bytes of text of the objects whose trees are kept, unless told otherwise. A tree takes about eight times its text.
+/// Bytes of text of the objects whose trees are kept, unless told otherwise. A tree takes about five times its text.
 const KEPT: usize = 6 * 1024 * 1024;
 /// Bytes of the texts that stay whole without a tree.
 const WHOLE: usize = 3 * 1024 * 1024;
