@@ -6,6 +6,7 @@ use futures::{Stream, StreamExt};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
+use opdev_object::apply::compact;
 use std::convert::Infallible;
 
 /// What every answer carries, over a socket and in process alike.
@@ -17,7 +18,7 @@ pub(crate) struct InParts;
 
 /// A body that is there as a whole.
 pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
-    Full::new(bytes.into()).boxed_unsync()
+    Full::new(checked(bytes.into())).boxed_unsync()
 }
 
 /// A body without bytes.
@@ -27,5 +28,11 @@ pub(crate) fn empty() -> Body {
 
 /// A body that grows: each item goes out as one chunk as soon as it is there.
 pub(crate) fn stream(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Body {
-    BodyExt::boxed_unsync(StreamBody::new(chunks.map(|chunk| Ok(Frame::data(chunk)))))
+    BodyExt::boxed_unsync(StreamBody::new(chunks.map(|chunk| Ok(Frame::data(checked(chunk))))))
+}
+
+/// What leaves the API server. Every test sees it here, in whatever form it was asked for.
+pub(crate) fn checked(bytes: Bytes) -> Bytes {
+    debug_assert!(!compact::is_in_text(&bytes), "managed fields were not expanded");
+    bytes
 }

@@ -45,7 +45,7 @@ pub struct Config {
     /// How webhooks that are configured by a service are reached.
     pub webhooks: Webhooks,
     /// Objects that were written or asked for last are kept as trees, up to so many bytes of their JSON; 6 MiB where nothing
-    /// is said. A tree takes about eight times its JSON, and makes a write of its object up to a fifth faster.
+    /// is said. A tree takes about five times its JSON, and makes a write of its object up to a fifth faster.
     pub kept_trees: Option<usize>,
 }
 

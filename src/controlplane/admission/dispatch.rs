@@ -12,6 +12,7 @@ use super::policies::Reinvocations;
 use super::resolver::{self, CallFailure};
 use super::review::{self, Answer};
 use crate::blocking::MayWait;
+use crate::body::checked;
 use crate::error::Status;
 use crate::resource::{ClientConfig, Resource};
 use bytes::Bytes;
@@ -208,7 +209,8 @@ impl Dispatcher<'_> {
     /// A body on its way to where a configuration points.
     pub(super) fn call(self, config: &ClientConfig, body: Bytes, timeout: Duration) -> client::WebhookCall {
         let place = resolver::find(self.cluster, &self.admission.settings, config);
-        client::WebhookCall { place, authorities: config.authorities.clone(), body, timeout }
+        let (authorities, body) = (config.authorities.clone(), checked(body));
+        client::WebhookCall { place, authorities, body, timeout }
     }
 }
 
