@@ -4,6 +4,7 @@
 use crate::error::{Cause, Status};
 use crate::protobuf;
 use crate::resource::{Resource, metadata};
+use opdev_object::apply::compact;
 use opdev_object::facts::facts;
 use opdev_object::meta::{Gvk, group_version};
 use serde_json::Value;
@@ -172,7 +173,7 @@ pub(crate) fn of_patched(resource: &Resource, object: &Value) -> Result<(), Stat
     if is_of(resource, object) {
         return Ok(());
     }
-    let text = object.to_string();
+    let text = compact::expanded(object).to_string();
     let patch = |why: &str| {
         let value = Value::from(text.as_str());
         Status::invalid("", "", "", vec![Cause::invalid("patch", &value, why)])

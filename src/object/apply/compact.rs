@@ -28,9 +28,9 @@ pub fn is_compact(fields: &Value) -> bool {
     })
 }
 
-/// Whether a compact `fieldsV1` stands in a JSON text, which nobody outside the API server may see.
+/// Whether a compact `fieldsV1` stands in a JSON text, or in a string of it, which nobody outside the API server may see.
 pub fn is_in_text(text: &[u8]) -> bool {
-    memchr::memmem::find(text, br#""fieldsV1":"\u0000"#).is_some()
+    memchr::memmem::find(text, br"\u0000{").is_some()
 }
 
 /// A set as compact `fieldsV1`.
@@ -293,7 +293,9 @@ mod tests {
         assert_eq!((text_of(of(1)), text_of(of(3)), of(4)), (Some("{}"), None, &Value::Null));
         assert_eq!(compact["other"], object["other"]);
         assert_eq!(*expanded(&compact), object);
-        assert!(is_in_text(compact.to_string().as_bytes()) && !is_in_text(object.to_string().as_bytes()));
+        let quoted = Value::from(compact.to_string()).to_string();
+        assert!(is_in_text(compact.to_string().as_bytes()) && is_in_text(quoted.as_bytes()));
+        assert!(!is_in_text(object.to_string().as_bytes()));
         assert!(matches!((expanded(&compact), expanded(&object)), (Cow::Owned(_), Cow::Borrowed(_))));
         let mut written = Vec::new();
         write_metadata(&compact["metadata"], &mut written).unwrap();

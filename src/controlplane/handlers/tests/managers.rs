@@ -70,3 +70,22 @@ async fn nobody_writes_text_into_an_answer_by_a_string_that_looks_compact() {
         assert!(refused.message().contains("managedFields.fieldsV1 of type"), "{}", refused.message());
     }
 }
+
+#[tokio::test]
+async fn a_refusal_that_shows_the_object_shows_its_managed_fields_as_clients_know_them() {
+    let api = super::definitions::with_widgets().await;
+    let uri = "/apis/ex.io/v1/namespaces/default/widgets";
+    let widget = json!({"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"color": "red"}});
+    post(&api, uri, widget).await.expect(StatusCode::CREATED);
+    post(&api, MAPS, config_map("a")).await.expect(StatusCode::CREATED);
+    for (uri, steps, owned) in [
+        (uri, json!([{"op": "remove", "path": "/kind"}]), "f:spec"),
+        (MAPS, json!([{"op": "add", "path": "/data", "value": 1}]), "f:data"),
+    ] {
+        let refused = ask_as(&api, "PATCH", &format!("{uri}/a"), "application/json-patch+json", steps).await;
+        assert_eq!(refused.code, 422);
+        let (message, fields) = (refused.message(), format!("\\\":{{\\\"{owned}\\\":{{"));
+        let plain = message.replace("\\\\", "\\");
+        assert!(plain.contains(&format!("fieldsV1{fields}")), "{message}");
+    }
+}
