@@ -97,6 +97,13 @@ impl Pty {
         String::from_utf8_lossy(&self.output.0.lock().unwrap().raw).into_owned()
     }
 
+    /// Whether the screen is so, now or soon.
+    pub(crate) fn becomes(&self, soon: Duration, is: impl Fn(&vt100::Screen) -> bool) -> bool {
+        let output = self.output.0.lock().unwrap();
+        let waits = |output: &mut Output| !is(output.terminal.screen());
+        !self.output.1.wait_timeout_while(output, soon, waits).unwrap().1.timed_out()
+    }
+
     /// Waits until the screen is as it should be.
     pub(crate) fn wait_until(&self, what: &str, mut is: impl FnMut(&vt100::Screen) -> bool) {
         let start = Instant::now();

@@ -7,6 +7,7 @@ use crate::pty::Pty;
 use portable_pty::CommandBuilder;
 use serde_json::{Value, json};
 use std::future::Future;
+use std::time::Duration;
 
 const ARMADA_CHART: &str = "armada.airshipit.org/v1alpha1/ArmadaChart";
 const PODSET: &str = "app.example.com/v1alpha1/PodSet";
@@ -73,8 +74,13 @@ impl Screen {
 
     /// Takes the filter of the focused pane away.
     fn unfilter(&mut self, words: &str, pane: &str) {
+        let gone = |screen: &vt100::Screen| !title(screen, pane).contains(words);
         self.pty.keys("\x1b");
-        self.pty.wait_until(&format!("no filter on {pane}"), |screen| !title(screen, pane).contains(words));
+        // A warning that has come meanwhile is what the first escape takes away.
+        if !self.pty.becomes(Duration::from_secs(3), gone) {
+            self.pty.keys("\x1b");
+        }
+        self.pty.wait_until(&format!("no filter on {pane}"), gone);
     }
 
     /// `s`, the number, enter.
