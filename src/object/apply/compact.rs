@@ -30,7 +30,11 @@ pub fn is_compact(fields: &Value) -> bool {
 
 /// Whether a compact `fieldsV1` stands in a JSON text, or in a string of it, which nobody outside the API server may see.
 pub fn is_in_text(text: &[u8]) -> bool {
-    memchr::memmem::find(text, br"\u0000{").is_some()
+    // Data of a client may have a NUL before a brace, too.
+    memchr::memmem::find_iter(text, br"\u0000{").any(|at| {
+        let before = text[..at].iter().rposition(|byte| !br#"\": "#.contains(byte));
+        before.is_some_and(|last| text[..=last].ends_with(b"fieldsV1"))
+    })
 }
 
 /// A set as compact `fieldsV1`.
@@ -259,7 +263,8 @@ impl<'de> Visitor<'de> for Place {
     }
 }
 
-/// A `fieldsV1`: a map becomes compact, anything else stays as it is.
+/// A `fieldsV1`: a map becomes compact, anything else stays as it is. A string that only looks compact becomes null: a store's
+/// file that somebody else made could have one.
 struct Fields(Value);
 
 impl<'de> Deserialize<'de> for Fields {
@@ -268,7 +273,8 @@ impl<'de> Deserialize<'de> for Fields {
         if raw.starts_with('{') {
             return Ok(Fields(of_text(raw)));
         }
-        serde_json::from_str(raw).map(Fields).map_err(Error::custom)
+        let fields: Value = serde_json::from_str(raw).map_err(Error::custom)?;
+        Ok(Fields(if text_of(&fields).is_some() { Value::Null } else { fields }))
     }
 }
 
@@ -296,6 +302,7 @@ mod tests {
         let quoted = Value::from(compact.to_string()).to_string();
         assert!(is_in_text(compact.to_string().as_bytes()) && is_in_text(quoted.as_bytes()));
         assert!(!is_in_text(object.to_string().as_bytes()));
+        assert!(!is_in_text(json!({"data": "\0{", "fieldsV1": {"f:a\0{": {}}}).to_string().as_bytes()));
         assert!(matches!((expanded(&compact), expanded(&object)), (Cow::Owned(_), Cow::Borrowed(_))));
         let mut written = Vec::new();
         write_metadata(&compact["metadata"], &mut written).unwrap();
@@ -332,6 +339,8 @@ mod tests {
         }
         assert!(!is_compact(&json!({})) && !is_compact(&json!("{}")));
         assert!(read(br#"{"metadata": {"managedFields": [{"fieldsV1": {"a": }}]}}"#).is_err());
+        let foreign = read(br#"{"metadata": {"managedFields": [{"fieldsV1": "\u0000{"}]}}"#).unwrap();
+        assert_eq!(foreign["metadata"]["managedFields"][0], json!({"fieldsV1": null}));
         assert!(read(b"{} x").is_err() && read(b"7").unwrap() == 7);
     }
 }

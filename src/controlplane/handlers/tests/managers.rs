@@ -36,6 +36,32 @@ async fn managed_fields_look_alike_in_every_form_of_an_answer() {
 }
 
 #[tokio::test]
+async fn trees_that_are_kept_have_managed_fields_as_text() {
+    let api = api();
+    let uri = format!("{MAPS}/a");
+    let kept = |name: &str| {
+        let key = crate::storage::Key::new("default", name);
+        let stored = api.registry().store.get("configmaps", &key).unwrap();
+        let fields = managed(&stored.value())[0]["fieldsV1"].clone();
+        (stored.key().namespace.clone(), fields)
+    };
+    let made = post(&api, MAPS, config_map("a")).await.expect(StatusCode::CREATED);
+    assert!(kept("a").1.is_string());
+    for body in [json!({"data": {"b": "1"}}), json!({"metadata": {"labels": {"b": "1"}}})] {
+        ask_as(&api, "PATCH", &uri, "application/merge-patch+json", body).await.expect(StatusCode::OK);
+        assert!(kept("a").1.is_string());
+    }
+    ask_as(&api, "PUT", &uri, "application/json", config_map("a")).await.expect(StatusCode::OK);
+    assert!(kept("a").1.is_string());
+    let mut other = config_map("b");
+    other["metadata"]["managedFields"] = managed(&made).clone();
+    post(&api, MAPS, other).await.expect(StatusCode::CREATED);
+    assert!(kept("b").1.is_string());
+    // And both have one text for their namespace.
+    assert!(Arc::ptr_eq(&kept("a").0, &kept("b").0));
+}
+
+#[tokio::test]
 async fn patches_reach_into_managed_fields() {
     let api = api();
     let uri = format!("{MAPS}/a");
