@@ -123,9 +123,10 @@ impl Api {
             tables: self.tables.clone(),
             agreed,
             include,
+            ahead_of_disk: parts.extensions.get::<AheadOfDisk>().is_some(),
         };
         let method = parts.method.clone();
-        let ahead = parts.extensions.get::<AheadOfDisk>().is_some();
+        let ahead = shape.ahead_of_disk;
         let answer = match self.saves(&method) {
             Ok(()) => {
                 // Only a guess, which saves a vain attempt.
@@ -189,7 +190,7 @@ impl Api {
     }
 }
 
-/// Marks a request whose answer need not wait for the disk. Only calls inside this process can have it.
+/// Marks a request whose answer, or watch, need not wait for the disk. Only calls inside this process can have it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AheadOfDisk;
 

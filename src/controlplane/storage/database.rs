@@ -8,7 +8,7 @@
 
 use super::disk::{Batch, CommitError, Disk, MovedAside, OpenError, Saved};
 use super::record::{self, encode_key};
-use super::salvage::{Found, Reading, Take};
+use super::salvage::{Found, Reading, TakeIn};
 use redb::{Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -95,7 +95,7 @@ pub(super) enum Trouble {
 }
 
 /// Opens the store of a folder, which is made where it is missing.
-pub(super) fn open(folder: &Path, take: &mut Take<'_>) -> Result<Opened, OpenError> {
+pub(super) fn open(folder: &Path, into: &mut dyn TakeIn) -> Result<Opened, OpenError> {
     make_folder(folder).map_err(|error| OpenError::Unusable(folder.to_owned(), error.to_string()))?;
     let path = folder.join(FILE);
     let named = |trouble| match trouble {
@@ -108,7 +108,7 @@ pub(super) fn open(folder: &Path, take: &mut Take<'_>) -> Result<Opened, OpenErr
         let saved = Saved { revision: FIRST_REVISION, kept: BTreeMap::new() };
         return Ok(Opened { disk, saved, mended: None });
     }
-    let mut reading = Reading::new(take);
+    let mut reading = Reading::new(into);
     let old = match database(&path, false) {
         Ok(database) => {
             reading.all_of(&database);

@@ -15,8 +15,14 @@ const FIRST_FORMAT: u64 = 1;
 /// By how much revisions jump where the newest is not known: none may come twice.
 const JUMP: u64 = 1_000_000;
 
-/// Takes in an object as it is read: its table, key, revision and text. Says whether it makes sense.
-pub(super) type Take<'a> = dyn FnMut(&str, Key, u64, &[u8]) -> bool + 'a;
+/// Where objects go as they are read.
+pub(super) trait TakeIn {
+    /// Takes in an object.
+    fn take(&mut self, table: &str, key: Key, revision: u64, text: &[u8]);
+
+    /// Waits until all are taken in. The keys, as they are in the file, of those whose text is no object.
+    fn refused(&mut self) -> Vec<Vec<u8>>;
+}
 
 /// What a file held.
 pub(super) struct Found {
@@ -31,8 +37,8 @@ pub(super) struct Found {
 }
 
 /// A file that is being read.
-pub(super) struct Reading<'a, 'b> {
-    take: &'a mut Take<'b>,
+pub(super) struct Reading<'a> {
+    into: &'a mut dyn TakeIn,
     format: Option<u64>,
     /// What the file says of itself, where that can be believed.
     totals: Option<Totals>,
@@ -48,10 +54,10 @@ pub(super) struct Reading<'a, 'b> {
     why: Option<String>,
 }
 
-impl<'a, 'b> Reading<'a, 'b> {
-    pub(super) fn new(take: &'a mut Take<'b>) -> Self {
+impl<'a> Reading<'a> {
+    pub(super) fn new(into: &'a mut dyn TakeIn) -> Self {
         Reading {
-            take,
+            into,
             format: None,
             totals: None,
             keys: HashSet::new(),
@@ -157,14 +163,17 @@ impl<'a, 'b> Reading<'a, 'b> {
         if !self.keys.insert(record.key.to_owned()) {
             return;
         }
-        let taken = decode_key(record.key)
-            .is_some_and(|(table, key)| (self.take)(table, key, record.revision, record.text));
-        if !taken {
-            self.damaged(format!("{} in it makes no sense", shown_key(record.key)));
-            self.lost.push(shown_key(record.key));
+        match decode_key(record.key) {
+            Some((table, key)) => self.into.take(table, key, record.revision, record.text),
+            None => self.makes_no_sense(record.key),
         }
         self.newest = self.newest.max(record.revision);
         self.sum = self.sum.wrapping_add(u64::from(record.sum));
+    }
+
+    fn makes_no_sense(&mut self, key: &[u8]) {
+        self.damaged(format!("{} in it makes no sense", shown_key(key)));
+        self.lost.push(shown_key(key));
     }
 
     fn beside(&mut self, database: &Database) -> Result<(), redb::Error> {
@@ -188,6 +197,7 @@ impl<'a, 'b> Reading<'a, 'b> {
 
     /// Compares what was read with what the file says of itself; what is missing is looked for in the bytes.
     pub(super) fn finish(mut self, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Found> {
+        self.into.refused().iter().for_each(|key| self.makes_no_sense(key));
         let count = (self.keys.len() + self.broken.len()) as u64;
         if let Some(totals) = self.totals
             && (totals.count != count || (totals.sum != self.sum && self.broken.is_empty()))
@@ -196,6 +206,7 @@ impl<'a, 'b> Reading<'a, 'b> {
         }
         if self.why.is_some() && self.format != Some(FIRST_FORMAT) {
             self.look_in(&bytes()?);
+            self.into.refused().iter().for_each(|key| self.makes_no_sense(key));
         }
         // One whose key was broken may have come back under its own.
         let broken = std::mem::take(&mut self.broken);
@@ -349,6 +360,55 @@ mod tests {
 
     fn all_places(bytes: &[u8], what: &[u8]) -> Vec<usize> {
         (0..bytes.len() - what.len()).filter(|at| bytes[*at..].starts_with(what)).collect()
+    }
+
+    #[test]
+    fn a_large_file_comes_back_whole_and_names_what_is_no_object() {
+        const MANY: usize = 3000;
+        let folder = tempfile::tempdir().unwrap();
+        let name = |n: usize| format!("object-{n:04}");
+        {
+            let (store, _) = Store::open(folder.path(), indexing).unwrap();
+            for n in 0..MANY {
+                let metadata =
+                    json!({"name": name(n), "namespace": "x", "labels": {"n": (n % 7).to_string()}});
+                let object = json!({"kind": "A", "metadata": metadata, "text": name(n).repeat(100)});
+                store.put("as", &Key::new("x", &name(n)), Expected::Absent, object).unwrap();
+            }
+            store.close();
+        }
+        let (store, moved) = Store::open(folder.path(), indexing).unwrap();
+        assert_eq!(moved, None);
+        for (n, object) in store.list("as", None).items.iter().enumerate() {
+            let value = object.value();
+            assert_eq!(
+                (&value["metadata"]["name"], &value["text"]),
+                (&json!(name(n)), &json!(name(n).repeat(100)))
+            );
+            assert_eq!(object.revision, n as u64 + 2);
+        }
+        assert_eq!(names(&store).len(), MANY);
+        store.close();
+        drop(store);
+        let database = Database::open(folder.path().join("store.redb")).unwrap();
+        let transaction = database.begin_write().unwrap();
+        for odd in ["odd", "odd-2"] {
+            let (key, mut text) = (encode_key("as", &Key::new("x", odd)), Vec::new());
+            record::write(&key, &Stored::unsaved(json!({})), &mut text);
+            // A right checksum over a text that is none.
+            *text.last_mut().unwrap() = b'?';
+            let mut sum = flate2::Crc::new();
+            sum.update(&text[8..]);
+            text[4..8].copy_from_slice(&sum.sum().to_le_bytes());
+            let mut objects = transaction.open_table(OBJECTS).unwrap();
+            objects.insert(key.as_slice(), text.as_slice()).unwrap();
+        }
+        transaction.commit().unwrap();
+        drop(database);
+        let (store, moved) = Store::open(folder.path(), indexing).unwrap();
+        let lost = moved.unwrap().lost;
+        assert!(lost.contains(&"as x/odd".to_owned()) && lost.contains(&"as x/odd-2".to_owned()), "{lost:?}");
+        assert_eq!(names(&store).len(), MANY);
     }
 
     #[test]
