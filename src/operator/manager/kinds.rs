@@ -219,10 +219,8 @@ impl Kinds {
         }
         // What is known is told before a new stream lists, so that its list is compared with it.
         let wanted = self.wanted();
-        let opened = wanted.into_iter().map(|(follow, interest)| {
-            let cache = self.hub.open(&follow, &interest);
-            (follow, cache)
-        });
+        let opened =
+            wanted.iter().map(|(follow, interest)| (follow.clone(), self.hub.open(follow, interest)));
         let known = self.open.iter().map(|(follow, stream)| (follow.clone(), stream.cache.clone()));
         let caches: HashMap<Follow, Shared> = known.chain(opened).collect();
         for (object, wrote) in &seen.known {
@@ -235,7 +233,7 @@ impl Kinds {
                 cache.write().bury(object);
             }
         }
-        self.sweep();
+        self.open(wanted);
         let reads = self.readers.reads_of(key);
         let missed = match self.unread.during(began) {
             During::All(changes) => {
@@ -288,7 +286,10 @@ impl Kinds {
 
     /// Starts the streams that are wanted and ends the others.
     fn sweep(&mut self) {
-        let wanted = self.wanted();
+        self.open(self.wanted());
+    }
+
+    fn open(&mut self, wanted: HashMap<Follow, Interest>) {
         let old: Vec<Follow> =
             self.open.keys().filter(|follow| !wanted.contains_key(*follow)).cloned().collect();
         for follow in old {

@@ -94,8 +94,8 @@ impl Clock {
 }
 
 impl Engine {
-    /// Puts live objects back to what the release says.
-    pub(super) async fn repair(&mut self, manifest: &str) -> anyhow::Result<Outcome> {
+    /// Puts live objects back to what the release says. Gives their kinds, too.
+    pub(super) async fn repair(&mut self, manifest: &str) -> anyhow::Result<(Outcome, Vec<Gvk>)> {
         let chart = self.chart_label();
         let namespace = self.namespace.clone();
         let names = ReleaseNames { name: &self.name, namespace: &namespace, chart: &chart };
@@ -108,7 +108,8 @@ impl Engine {
             self.note("apply");
         }
         let repaired = !self.effects.changes.is_empty();
-        Ok(if repaired { Outcome::Repaired } else { Outcome::Unchanged })
+        let outcome = if repaired { Outcome::Repaired } else { Outcome::Unchanged };
+        Ok((outcome, objects::kinds_of(&wanted)))
     }
 
     /// Tells what became of the release.

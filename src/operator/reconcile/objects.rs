@@ -83,7 +83,15 @@ pub(super) fn sources(manifest: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// The kinds of a manifest's objects, each once.
 pub(super) fn kinds(manifest: &str) -> Vec<Gvk> {
-    let mut kinds: Vec<Gvk> = parse(manifest).unwrap_or_default().iter().filter_map(Gvk::of).collect();
+    each_once(parse(manifest).unwrap_or_default().iter().filter_map(Gvk::of).collect())
+}
+
+/// The kinds of objects that were made of a manifest, each once.
+pub(super) fn kinds_of(wanted: &[Wanted]) -> Vec<Gvk> {
+    each_once(wanted.iter().filter_map(|wanted| Gvk::of(&wanted.object)).collect())
+}
+
+fn each_once(mut kinds: Vec<Gvk>) -> Vec<Gvk> {
     kinds.sort();
     kinds.dedup();
     kinds

@@ -13,6 +13,7 @@ use opdev_helm::release::{self, Release, Status, StoredChart, StoredHook, chunke
 use opdev_object::meta::{self, Gvk};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// All revisions of one release, oldest first.
 pub(super) struct History {
@@ -29,6 +30,8 @@ struct Entry {
     revision: i64,
     status: String,
     secret: Value,
+    /// What is in the record, once somebody has asked: it is compressed, and a pass asks several times.
+    read: OnceLock<Stored>,
 }
 
 /// One revision, read.
@@ -128,15 +131,15 @@ impl History {
     pub(super) fn check(&self, chart: &str, owner: &Owner) -> anyhow::Result<()> {
         let Some(first) = self.entries.first() else { return Ok(()) };
         let name = &self.name;
-        let found = match release::from_secret(&first.secret) {
-            Ok(release) => release.chart.metadata.name,
+        let found = match first.stored() {
+            Ok(stored) => &stored.release.chart.metadata.name,
             // A record that cannot be read says nothing about its chart.
             Err(_) => return Ok(()),
         };
         if found.is_empty() {
             return Err(anyhow!("could not find chart metadata in release with name {name:?}"));
         }
-        if found != chart {
+        if *found != chart {
             return Err(anyhow!(
                 "duplicate release name: found existing release with name {name:?} for chart {found:?}"
             ));
@@ -301,7 +304,8 @@ impl History {
         let record = self.owned(self.records.record(&release, "createdAt"), owner);
         let secret = self.records.create(api, record).await?;
         let status = release.info.status.word().to_owned();
-        self.entries.push(Entry { revision: release.version, status, secret });
+        let read = OnceLock::new();
+        self.entries.push(Entry { revision: release.version, status, secret, read });
         Ok(Stored { release })
     }
 
@@ -395,12 +399,19 @@ impl Entry {
     fn of(secret: Value) -> Option<Entry> {
         let revision = meta::label(&secret, "version")?.parse().ok()?;
         let status = meta::label(&secret, "status").unwrap_or_default().to_owned();
-        Some(Entry { revision, status, secret })
+        Some(Entry { revision, status, secret, read: OnceLock::new() })
     }
 
     fn read(&self) -> anyhow::Result<Stored> {
+        self.stored().cloned()
+    }
+
+    fn stored(&self) -> anyhow::Result<&Stored> {
+        if let Some(known) = self.read.get() {
+            return Ok(known);
+        }
         let release = release::from_secret(&self.secret)?;
-        Ok(Stored { release })
+        Ok(self.read.get_or_init(|| Stored { release }))
     }
 }
 

@@ -21,6 +21,7 @@ use opdev_helm::chart::Chart;
 use opdev_helm::engine::ReleaseRead;
 use opdev_helm::manifest::{self, HookEvent};
 use opdev_helm::release::Status;
+use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -105,7 +106,7 @@ impl Engine {
         self.note("render");
         let doing = if candidate.is_some() { Doing::Upgrade } else { Doing::Reconcile };
         if !self.ask_before(doing, &desired.values, Some(&deployed)).await? {
-            self.settle(&deployed);
+            self.settle(&deployed, objects::kinds(&deployed.release.manifest));
             return Ok(Outcome::Waiting);
         }
         let Some((rendered, decision)) = candidate else {
@@ -264,12 +265,11 @@ impl Engine {
 
     /// The release stays as it is: only drift is put back.
     async fn keep(&mut self, deployed: &Stored, desired: DesiredRelease) -> Result<Outcome, Fault> {
-        let manifest = deployed.release.manifest.clone();
-        let outcome = self
-            .repair(&manifest)
+        let (outcome, kinds) = self
+            .repair(&deployed.release.manifest)
             .await
             .map_err(|error| Fault { stage: Stage::Repair, ..Fault::irreconcilable(error) })?;
-        self.settle(deployed);
+        self.settle(deployed, kinds);
         if self.memory.surplus <= SURPLUS_LIMIT {
             self.memory.surplus = 0;
         }
@@ -277,9 +277,10 @@ impl Engine {
         Ok(outcome)
     }
 
-    fn settle(&mut self, stored: &Stored) {
+    /// Notes what is deployed, and the kinds of its objects.
+    fn settle(&mut self, stored: &Stored, kinds: Vec<Gvk>) {
         let release = &stored.release;
-        self.dependents = objects::kinds(&release.manifest);
+        self.dependents = kinds;
         self.deployed = Some(Deployed {
             revision: release.version,
             notes: release.info.notes.clone(),
@@ -398,7 +399,7 @@ impl Engine {
             .await
             .map_err(|error| Fault::release_failed("UpgradeError", error))?;
         self.note("release");
-        self.settle(&deployed);
+        self.settle(&deployed, objects::kinds_of(&wanted));
         Ok(deployed.release.version)
     }
 
@@ -454,7 +455,7 @@ impl Engine {
         }
         self.tell_overrides().await;
         self.note("release");
-        self.settle(&next);
+        self.settle(&next, objects::kinds_of(&wanted));
         Ok(next.release.version)
     }
 
@@ -516,7 +517,7 @@ impl Engine {
         history.replace(&self.api, &self.owner, &mut first).await.map_err(failed)?;
         self.tell_overrides().await;
         self.note("release");
-        self.settle(&first);
+        self.settle(&first, objects::kinds_of(&wanted));
         self.remember(desired);
         self.again = facts;
         self.tell(ReleaseStep::Installed, 1, "no revision was deployed".to_owned(), false);
