@@ -4,16 +4,18 @@
 
 use crate::facts::inflate;
 use std::collections::HashMap;
+use std::ops::Range;
 
 static DESCRIPTIONS: &[u8] = include_bytes!("assets/descriptions.tsv.gz");
 
 /// All descriptions.
 #[derive(Debug)]
 pub struct Descriptions {
-    by_definition: HashMap<String, HashMap<String, About>>,
+    text: String,
+    /// Where the lines of a definition are in the text.
+    lines: HashMap<Box<str>, Range<usize>>,
 }
 
-#[derive(Debug)]
 struct About {
     comment: String,
     /// The API says it, too.
@@ -21,21 +23,34 @@ struct About {
 }
 
 impl Descriptions {
-    /// Decodes them: a megabyte, some milliseconds.
+    /// Inflates them: a megabyte, some milliseconds. What somebody asks for is decoded then.
     pub fn read() -> Descriptions {
         let text = String::from_utf8(inflate(DESCRIPTIONS)).expect("embedded descriptions are UTF-8");
-        let mut by_definition: HashMap<String, HashMap<String, About>> = HashMap::new();
-        for line in text.lines() {
-            let mut parts = line.split('\t');
-            let (Some(definition), Some(path), Some(text)) = (parts.next(), parts.next(), parts.next())
-            else {
-                continue;
-            };
-            let comment = serde_json::from_str(text).expect("embedded descriptions are JSON texts");
-            let about = About { comment, told: parts.next().is_none() };
-            by_definition.entry(definition.to_owned()).or_default().insert(path.to_owned(), about);
+        let mut lines: HashMap<Box<str>, Range<usize>> = HashMap::new();
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let end = at + line.len();
+            // The lines of a definition follow each other.
+            if let Some((definition, _)) = line.split_once('\t') {
+                match lines.get_mut(definition) {
+                    Some(known) => known.end = end,
+                    None => drop(lines.insert(definition.into(), at..end)),
+                }
+            }
+            at = end;
         }
-        Descriptions { by_definition }
+        Descriptions { text, lines }
+    }
+
+    fn about(&self, definition: &str, path: &str) -> Option<About> {
+        let lines = self.text.get(self.lines.get(definition)?.clone())?.lines();
+        let mut of_path = lines.filter_map(|line| {
+            let mut parts = line.split('\t').skip(1);
+            (parts.next()? == path).then_some(parts)
+        });
+        let mut parts = of_path.next()?;
+        let comment = serde_json::from_str(parts.next()?).expect("embedded descriptions are JSON texts");
+        Some(About { comment, told: parts.next().is_none() })
     }
 
     /// What the API says of a definition, such as `io.k8s.api.core.v1.Pod`.
@@ -45,14 +60,14 @@ impl Descriptions {
 
     /// What the API says of a field of a definition.
     pub fn field(&self, definition: &str, field: &str) -> Option<String> {
-        let about = self.by_definition.get(definition)?.get(field)?;
+        let about = self.about(definition, field)?;
         about.told.then(|| spoken(&about.comment))
     }
 
     /// The comment of the Go type behind a definition (an empty path), a field of it, `field[]` for the items of a list or
     /// `field.*` for the values of a map; without markers.
-    pub fn comment(&self, definition: &str, path: &str) -> Option<&str> {
-        Some(&self.by_definition.get(definition)?.get(path)?.comment)
+    pub fn comment(&self, definition: &str, path: &str) -> Option<String> {
+        Some(self.about(definition, path)?.comment)
     }
 }
 
@@ -111,6 +126,6 @@ mod tests {
         let capabilities = "io.k8s.api.core.v1.Capabilities";
         assert_eq!(descriptions.field(capabilities, "add[]"), None);
         let items = descriptions.comment(capabilities, "add[]");
-        assert_eq!(items, Some("Capability represent POSIX capabilities type"));
+        assert_eq!(items.as_deref(), Some("Capability represent POSIX capabilities type"));
     }
 }

@@ -31,6 +31,9 @@ pub(crate) struct Kept {
     /// What is wrong with a type.
     pub(crate) problems: HashMap<TypeId, Vec<Diagnostic>>,
     pub(crate) resolved: flatten::Resolved,
+    /// The described schemas of types without source: whether they have one now is asked in each generation, but their
+    /// descriptions take longer to read than all the rest.
+    pub(crate) built_in: HashMap<TypeId, Schema>,
     /// Types with fixed schemas.
     fixed: HashSet<TypeId>,
     /// The packages the last generation read, by path.

@@ -31,12 +31,16 @@ pub(crate) fn schema(builder: &mut Builder<'_>, id: &TypeId, missing: &Missing) 
         });
     }
     let profile = &builder.options.profile;
-    let known = built_in(package, name, || Said {
-        descriptions: builder.descriptions.get_or_insert_with(Descriptions::read),
-        definition: definition_of(package, name).unwrap_or_default(),
-        profile,
-    });
+    let known = match builder.kept.built_in.get(id) {
+        Some(schema) => Some(Schema::clone(schema)),
+        None => built_in(package, name, || Said {
+            descriptions: builder.descriptions.get_or_insert_with(Descriptions::read),
+            definition: definition_of(package, name).unwrap_or_default(),
+            profile,
+        }),
+    };
     if let Some(schema) = known {
+        builder.kept.built_in.entry(id.clone()).or_insert_with(|| schema.clone());
         let module = module_of(package, missing);
         let hint = match &missing.module {
             Some(_) => Some("Run `go mod download`.".to_owned()),
