@@ -3,6 +3,7 @@
 //! questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
 
 pub mod budget;
+mod census;
 mod changes;
 pub mod columns;
 pub mod conditions;
@@ -31,6 +32,7 @@ mod tests_of_metadata;
 mod tests_of_waiting;
 
 pub use crate::event::Body;
+pub use census::Census;
 pub use changes::Changes;
 pub use drafts::Drafts;
 pub use history::History;

@@ -1,6 +1,7 @@
 //! Every object seen, by key, with the links from owners to owned and the Kubernetes Events beside.
 //! Objects are levels: only the newest version is kept. `tree` walks the links.
 
+use super::census::Census;
 use super::changes::Changes;
 use super::health::{self, Health};
 use super::shards::Shards;
@@ -183,9 +184,11 @@ enum Owner {
 pub struct Objects {
     by_key: Shards<Arc<ObjectKey>, Arc<Seen>>,
     owned: Shards<Owner, Arc<BTreeSet<Arc<ObjectKey>>>>,
-    custom: Arc<BTreeSet<Arc<ObjectKey>>>,
+    /// In pieces, too: there may be very many, and a new one is in no state before.
+    custom: Shards<Arc<ObjectKey>, ()>,
     recorded: Arc<VecDeque<Arc<Recorded>>>,
     changes: Changes,
+    census: Census,
     /// Uids of objects that belong to no custom resource of the project; `None` where it is not known.
     unrelated: Shards<Arc<ObjectKey>, Option<Arc<str>>>,
 }
@@ -225,9 +228,9 @@ impl Objects {
         self.len() == 0
     }
 
-    /// Custom resources of the project, by group, kind, namespace and name.
+    /// Custom resources of the project, in no particular order.
     pub fn custom(&self) -> impl Iterator<Item = &Arc<Seen>> {
-        self.custom.iter().filter_map(|key| self.by_key.get(key.as_ref()))
+        self.custom.iter().filter_map(|(key, ())| self.by_key.get(key.as_ref()))
     }
 
     /// How many custom resources.
@@ -239,7 +242,7 @@ impl Objects {
     pub fn same(&self, other: &Objects) -> bool {
         self.by_key.same(&other.by_key)
             && self.unrelated.same(&other.unrelated)
-            && Arc::ptr_eq(&self.custom, &other.custom)
+            && self.custom.same(&other.custom)
     }
 
     /// Objects that name this one as their owner, or as their primary resource.
@@ -268,9 +271,14 @@ impl Objects {
         &self.changes
     }
 
+    /// How many there are of each kind and in each namespace.
+    pub fn census(&self) -> &Census {
+        &self.census
+    }
+
     /// Whether an object is a custom resource of the project.
     pub fn is_custom(&self, key: &ObjectKey) -> bool {
-        self.custom.contains(key)
+        self.custom.get(key).is_some()
     }
 
     /// Kubernetes Events, oldest first.
@@ -297,6 +305,9 @@ impl Objects {
         let key = known.map_or_else(|| Arc::new(key), |seen| Arc::clone(&seen.key));
         let known = known.map(Arc::clone);
         let seen = Arc::new(Seen::new(Arc::clone(&key), object_ref, parsed, metadata_only));
+        if known.is_none() {
+            self.census.came(&key);
+        }
         let old_links = known.as_ref().map_or(&[][..], |seen| &seen.links);
         if *seen.links != *old_links {
             // Who owned it before looks different from now on.
@@ -308,8 +319,8 @@ impl Objects {
                 Arc::make_mut(set).insert(Arc::clone(&key));
             }
         }
-        if custom && !self.custom.contains(&key) {
-            Arc::make_mut(&mut self.custom).insert(Arc::clone(&key));
+        if custom && !self.is_custom(&key) {
+            self.custom.piece_mut(key.as_ref()).insert(Arc::clone(&key), ());
         }
         self.changes.push(Arc::clone(&key));
         self.by_key.piece_mut(key.as_ref()).insert(key, Arc::clone(&seen));
@@ -332,8 +343,9 @@ impl Objects {
         }
         self.unlink(&seen.key, &seen.links);
         self.by_key.piece_mut(&key).remove(&key);
-        if self.custom.contains(&key) {
-            Arc::make_mut(&mut self.custom).remove(&key);
+        self.census.went(&key);
+        if self.is_custom(&key) {
+            self.custom.piece_mut(&key).remove(&key);
         }
         Some(seen)
     }
@@ -348,7 +360,10 @@ impl Objects {
         let uid: Option<Arc<str>> = object_ref.uid.map(Into::into);
         match self.unrelated.get(&key) {
             Some(known) if *known == uid => {}
-            Some(_) | None => {
+            known => {
+                if known.is_none() {
+                    self.census.came(&key);
+                }
                 self.changes.unrelated();
                 _ = self.unrelated.piece_mut(&key).insert(Arc::new(key), uid);
             }
@@ -368,6 +383,7 @@ impl Objects {
     fn forget_unrelated(&mut self, key: &ObjectKey) {
         if self.is_unrelated(key) {
             self.changes.unrelated();
+            self.census.went(key);
             self.unrelated.piece_mut(key).remove(key);
         }
     }
@@ -377,10 +393,14 @@ impl Objects {
         let known: BTreeSet<(&str, &str)> =
             kinds.iter().map(|kind| (kind.gvk.group.as_str(), kind.gvk.kind.as_str())).collect();
         let keys = self.by_key.iter().map(|(key, _)| key);
-        let custom: BTreeSet<Arc<ObjectKey>> =
-            keys.filter(|key| known.contains(&(key.group.as_str(), key.kind.as_str()))).cloned().collect();
-        if custom != *self.custom {
-            self.custom = Arc::new(custom);
+        let is_known = |key: &ObjectKey| known.contains(&(key.group.as_str(), key.kind.as_str()));
+        let custom: Vec<&Arc<ObjectKey>> = keys.filter(|key| is_known(key)).collect();
+        if custom.len() != self.custom.len() || !custom.iter().all(|key| self.is_custom(key)) {
+            let mut pieces = Shards::default();
+            for key in custom {
+                pieces.piece_mut(key.as_ref()).insert(Arc::clone(key), ());
+            }
+            self.custom = pieces;
             self.changes.all();
         }
     }

@@ -106,12 +106,9 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<ViewRequest> {
 impl ViewState {
     /// Opens a table by what was typed: a kind, and a filter. A namespace alone is one.
     pub(super) fn open_typed_table(&mut self, word: &str, filter: &str, state: &State) {
-        let is_namespace =
-            self.finder.census.as_ref().is_some_and(|census| census.namespaces.contains(filter))
-                || state
-                    .started
-                    .as_ref()
-                    .is_some_and(|started| !filter.is_empty() && started.namespace == filter);
+        let started = state.started.as_ref().map(|started| started.namespace.as_str());
+        let is_namespace = state.objects.census().has_namespace(filter)
+            || started.is_some_and(|own| !filter.is_empty() && own == filter);
         let filter = if is_namespace { format!("n:{filter}") } else { filter.to_owned() };
         self.open_table(word, &filter);
     }

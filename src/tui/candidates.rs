@@ -6,7 +6,7 @@ use super::theme::Theme;
 use crate::event::{Destination, FaultRule, PodFailure};
 use crate::state::{Changes, State};
 use opdev_object::meta::ObjectKey;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// More than these are counted, but cannot be scrolled to: another letter finds them sooner.
@@ -110,50 +110,6 @@ impl Remembered {
             && state.history.total == self.passes
             && state.reload.live.as_ref().map(|live| live.sources) == self.sources
             && state.files == self.files
-    }
-}
-
-/// What one look at all objects tells, good for as long as nothing has changed: with 100,000 of them it takes a frame.
-#[derive(Debug)]
-pub(super) struct Census {
-    pub(super) changes: Changes,
-    /// How many objects, by group and kind.
-    pub(super) kinds: BTreeMap<(String, String), usize>,
-    pub(super) namespaces: BTreeSet<String>,
-}
-
-impl Census {
-    pub(super) fn of(state: &State) -> Self {
-        let mut kinds: BTreeMap<(String, String), usize> = BTreeMap::new();
-        let mut namespaces = BTreeSet::new();
-        let mut count = |key: &ObjectKey, n: usize| {
-            *kinds.entry((key.group.clone(), key.kind.clone())).or_default() += n;
-            if let Some(namespace) = key.namespace.as_ref().filter(|name| !namespaces.contains(*name)) {
-                namespaces.insert(namespace.clone());
-            }
-        };
-        // Most objects are of one kind and in few namespaces: neighbours are counted together.
-        let mut same: Option<(&Arc<ObjectKey>, usize)> = None;
-        for key in state.objects.keys() {
-            match &mut same {
-                Some((known, n))
-                    if known.kind == key.kind
-                        && known.namespace == key.namespace
-                        && known.group == key.group =>
-                {
-                    *n += 1;
-                }
-                _ => {
-                    if let Some((known, n)) = same.replace((key, 1)) {
-                        count(known, n);
-                    }
-                }
-            }
-        }
-        if let Some((known, n)) = same {
-            count(known, n);
-        }
-        Census { changes: state.objects.changes().clone(), kinds, namespaces }
     }
 }
 

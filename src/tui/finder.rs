@@ -1,7 +1,6 @@
 //! What is remembered for the next search: what was typed into the lists to choose from, and what they were gathered from.
 
-use super::candidates::{Census, Remembered};
-use std::sync::Arc;
+use super::candidates::Remembered;
 
 /// What is remembered.
 #[derive(Default)]
@@ -11,6 +10,4 @@ pub(super) struct Finder {
     pub(super) jump_index: Option<Remembered>,
     /// What was typed into the palette, the newest last.
     pub(super) commands: Vec<String>,
-    /// The kinds and namespaces of all objects, as they were counted last.
-    pub(super) census: Option<Arc<Census>>,
 }

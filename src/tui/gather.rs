@@ -2,7 +2,7 @@
 
 use super::action::{Do, Seek};
 use super::actions::ACTIONS;
-use super::candidates::{Census, Index, Item, What};
+use super::candidates::{Index, Item, What};
 use super::programs;
 use super::theme::Theme;
 use super::view::ViewState;
@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Everything that can be chosen from a list.
-pub(super) fn gather(what: What, census: &Census, view: &ViewState, state: &State) -> Index {
+pub(super) fn gather(what: What, view: &ViewState, state: &State) -> Index {
     let mut index = Index::default();
     match what {
         What::Palette => {
             actions(&mut index);
             own_commands(&mut index, view);
-            for namespace in namespaces(census, state) {
+            for namespace in namespaces(state) {
                 index.push(Item::Namespace(Some(namespace.clone())), &format!("ns {namespace}"), "namespace");
             }
             index.push(Item::Namespace(None), "ns all namespaces", "namespace");
@@ -30,11 +30,11 @@ pub(super) fn gather(what: What, census: &Census, view: &ViewState, state: &Stat
             for theme in Theme::names() {
                 index.push(Item::Theme(theme), &format!("theme {theme}"), "colours");
             }
-            kinds(&mut index, census, state, true);
+            kinds(&mut index, state, true);
             tables(&mut index, state);
         }
         What::Jump => {
-            kinds(&mut index, census, state, false);
+            kinds(&mut index, state, false);
             samples(&mut index, state);
             actions(&mut index);
             objects(&mut index, view, state);
@@ -50,7 +50,7 @@ pub(super) fn gather(what: What, census: &Census, view: &ViewState, state: &Stat
         }
         What::Namespace => {
             index.push(Item::Namespace(None), "all namespaces", "");
-            for namespace in namespaces(census, state) {
+            for namespace in namespaces(state) {
                 index.push(Item::Namespace(Some(namespace.clone())), &namespace, "");
             }
         }
@@ -133,18 +133,11 @@ fn actions(index: &mut Index) {
 const SORTED: usize = 5_000;
 
 fn objects(index: &mut Index, view: &ViewState, state: &State) {
-    // Custom resources first; they are sorted already.
-    let custom = view.resources.table.all().map(|seen| &seen.key);
-    let mut others: Vec<&Arc<ObjectKey>> =
-        state.objects.keys().filter(|key| !state.is_custom(&key.group, &key.kind)).collect();
-    if others.len() <= SORTED {
-        others.sort();
-    }
     index.items.reserve(state.objects.len());
     index.at.reserve(state.objects.len());
     index.text.reserve(state.objects.len() * 48);
     let mut text = String::new();
-    for key in custom.chain(others) {
+    let mut push = |key: &Arc<ObjectKey>| {
         text.clear();
         text.push_str(&key.kind);
         text.push(' ');
@@ -154,7 +147,17 @@ fn objects(index: &mut Index, view: &ViewState, state: &State) {
         }
         text.push_str(&key.name);
         index.push(Item::Object(Arc::clone(key)), &text, "");
+    };
+    // Custom resources first; they are sorted already.
+    view.resources.table.all().for_each(|seen| push(&seen.key));
+    let others = state.objects.keys().filter(|key| !state.is_custom(&key.group, &key.kind));
+    if state.objects.len() - state.objects.custom_len() > SORTED {
+        // In one go: to look at a key for the first time takes the longest.
+        return others.for_each(push);
     }
+    let mut others: Vec<&Arc<ObjectKey>> = others.collect();
+    others.sort();
+    others.into_iter().for_each(push);
 }
 
 /// The kinds that the API server lists. A name that an action or a list of custom resources has stays with that.
@@ -176,12 +179,12 @@ fn tables(index: &mut Index, state: &State) {
 
 /// The kinds of objects that are known. Where `only_custom`, and the API server has said what it lists, those of other
 /// kinds are among its tables.
-fn kinds(index: &mut Index, census: &Census, state: &State, only_custom: bool) {
+fn kinds(index: &mut Index, state: &State, only_custom: bool) {
     let mut count: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for kind in state.kinds() {
         count.insert((&kind.gvk.group, &kind.gvk.kind), 0);
     }
-    count.extend(census.kinds.iter().map(|((group, kind), n)| ((group.as_str(), kind.as_str()), *n)));
+    count.extend(state.objects.census().kinds().map(|(group, kind, n)| ((group, kind), n)));
     for ((group, kind), count) in count {
         let known = state.kinds().iter().find(|known| known.gvk.group == group && known.gvk.kind == kind);
         if only_custom && known.is_none() && state.served.is_some() {
@@ -242,8 +245,8 @@ fn samples(index: &mut Index, state: &State) {
 }
 
 /// The namespaces that are seen anywhere.
-fn namespaces(census: &Census, state: &State) -> Vec<String> {
-    let mut names: BTreeSet<&str> = census.namespaces.iter().map(String::as_str).collect();
+fn namespaces(state: &State) -> Vec<String> {
+    let mut names: BTreeSet<&str> = state.objects.census().namespaces().collect();
     if let Some(started) = state.started.as_ref().filter(|started| !started.namespace.is_empty()) {
         names.insert(&started.namespace);
     }

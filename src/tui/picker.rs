@@ -3,7 +3,7 @@
 
 use super::action::Do;
 use super::actions::by;
-use super::candidates::{Census, Item, Picker, Remembered, What};
+use super::candidates::{Item, Picker, Remembered, What};
 use super::dialog::{Answer, Scale};
 use super::draw::frame::plain_box;
 use super::enabled::enabled;
@@ -34,10 +34,7 @@ impl Picker {
     pub(super) fn open(what: What, view: &mut ViewState, state: &State) -> Self {
         let of = match &view.finder.jump_index {
             Some(known) if what == What::Jump && known.fits(state) => Arc::clone(&known.index),
-            Some(_) | None => {
-                let census = newest_census(view, state);
-                Arc::new(gather(what, &census, view, state).done())
-            }
+            Some(_) | None => Arc::new(gather(what, view, state).done()),
         };
         if what == What::Jump {
             view.finder.jump_index = Some(Remembered::of(&of, state));
@@ -108,7 +105,7 @@ impl Picker {
                 self.remember(view);
                 return Answer::Close;
             }
-            (KeyCode::Enter, _) if self.what == What::Palette && self.has_argument(view, state) => {
+            (KeyCode::Enter, _) if self.what == What::Palette && self.has_argument(state) => {
                 self.remember(view);
                 return self.with_argument(view, state);
             }
@@ -180,12 +177,11 @@ impl Picker {
     }
 
     /// Whether what was typed says all: a number to scale to, or a namespace by its whole name.
-    fn has_argument(&self, view: &ViewState, state: &State) -> bool {
+    fn has_argument(&self, state: &State) -> bool {
         match self.argument() {
             Some(("scale" | "disturb" | "save" | "forward", _)) => true,
             Some((_, name)) => {
-                let known =
-                    view.finder.census.as_ref().is_some_and(|census| census.namespaces.contains(name));
+                let known = state.objects.census().has_namespace(name);
                 name != "all" && (known || self.matching() == 0) && state.started.is_some()
             }
             None => false,
@@ -306,14 +302,6 @@ fn disturb(typed: &str, view: &mut ViewState, state: &State) -> Answer {
         (Err(why), Ok(())) => view.told.message = Some(format!("disturb: {why}")),
     }
     Answer::Close
-}
-
-/// The newest one.
-fn newest_census(view: &mut ViewState, state: &State) -> Arc<Census> {
-    let known = view.finder.census.take().filter(|known| state.objects.changes().same(&known.changes));
-    let census = known.unwrap_or_else(|| Arc::new(Census::of(state)));
-    view.finder.census = Some(Arc::clone(&census));
-    census
 }
 
 /// Draws the box over the upper part of the panes.

@@ -181,7 +181,9 @@ impl Table {
         let followed = match &changed {
             Some(changed) => Some(self.follow(state, changed)),
             None => {
-                self.entries = state.objects.custom().cloned().map(Entry::new).collect();
+                let mut all: Vec<&Arc<Seen>> = state.objects.custom().collect();
+                all.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+                self.entries = all.into_iter().cloned().map(Entry::new).collect();
                 self.ahead = 0;
                 None
             }
