@@ -11,9 +11,11 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// Time between two looks.
+/// Time between two looks while something may be stuck.
 const PERIOD: Duration = Duration::from_millis(250);
-/// After so many looks without progress something is stuck: two seconds.
+/// Time between two looks otherwise: each wakes the workers, and most of the day nothing happens.
+const CALM: Duration = Duration::from_secs(1);
+/// After so many looks without progress something is stuck: two seconds, and up to one until the first of them.
 const LOOKS: u32 = 8;
 /// How many looks later it may turn out in what the workers are stuck that take nothing up.
 const LATER: u32 = 4;
@@ -132,8 +134,8 @@ impl Watchdog {
         let look = move || {
             let mut looks = Looks { seen: Vec::new(), pulse: Pulse::new(runtime), silent: false, tell };
             while !ends.load(Ordering::Acquire) {
-                looks.look();
-                pause();
+                let suspicious = looks.look();
+                pause(if suspicious { PERIOD } else { CALM });
             }
         };
         let thread = thread::Builder::new().name("watchdog".to_owned()).spawn(look)?.thread().clone();
@@ -142,8 +144,8 @@ impl Watchdog {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the watchdog's own thread waits between its looks")]
-fn pause() {
-    thread::park_timeout(PERIOD);
+fn pause(time: Duration) {
+    thread::park_timeout(time);
 }
 
 /// Whether a runtime takes up what it is given.
@@ -185,7 +187,9 @@ struct Looks<T> {
 }
 
 impl<T: Fn(Finding)> Looks<T> {
-    fn look(&mut self) {
+    /// Whether something may be stuck.
+    fn look(&mut self) -> bool {
+        let mut suspicious = false;
         self.take_in();
         for seen in &mut self.seen {
             let Some(section) = seen.section.upgrade() else { continue };
@@ -198,6 +202,7 @@ impl<T: Fn(Finding)> Looks<T> {
                 continue;
             }
             seen.looks = seen.looks.saturating_add(1);
+            suspicious |= what.is_some();
             if let Some(what) = what
                 && seen.looks >= LOOKS
                 && seen.told.is_none()
@@ -206,7 +211,7 @@ impl<T: Fn(Finding)> Looks<T> {
                 (self.tell)(Finding::Stuck { thread: section.thread.clone(), what: what.to_string() });
             }
         }
-        self.feel();
+        self.feel() || suspicious
     }
 
     /// Takes in threads that are new, and forgets those that have ended.
@@ -219,20 +224,22 @@ impl<T: Fn(Finding)> Looks<T> {
         }
     }
 
-    fn feel(&mut self) {
+    /// Whether a beat that was asked for has not come.
+    fn feel(&mut self) -> bool {
         let missed = self.pulse.missed();
         if missed == 0 && self.silent {
             self.silent = false;
             (self.tell)(Finding::Answers);
         }
         if missed < LOOKS || self.silent {
-            return;
+            return missed > 0;
         }
         let stuck: Vec<String> = self.seen.iter().filter_map(|seen| seen.told.clone()).collect();
         if !stuck.is_empty() || missed >= LOOKS + LATER {
             self.silent = true;
             (self.tell)(Finding::Silent { stuck });
         }
+        true
     }
 }
 
