@@ -340,6 +340,7 @@ fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiIn
             embedded: args.context.is_none(),
             never_embedded: args.context.is_some(),
             in_memory: true,
+            controllers_at_rest: true,
             context: args.context,
             kubeconfig: args.kubeconfig,
             allow_contexts,

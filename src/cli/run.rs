@@ -322,6 +322,7 @@ fn input(
             embedded: args.embedded,
             fresh: args.fresh,
             in_memory: false,
+            controllers_at_rest: false,
             context: args.context,
             kubeconfig: args.kubeconfig,
             namespace: first_namespace.or_else(|| project.settings.namespace.clone()),

@@ -17,6 +17,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -79,6 +80,7 @@ pub struct ControlPlane {
     authority: Arc<Authority>,
     stop: CancellationToken,
     tasks: TaskTracker,
+    at_rest: watch::Receiver<bool>,
     moved_aside: Option<MovedAside>,
     _watchdog: Watchdog,
 }
@@ -98,7 +100,7 @@ impl ControlPlane {
         let clock = config.clock.unwrap_or_else(|| Arc::new(jiff::Timestamp::now));
         let mut settings = Settings { strict_pods: config.strict_pods, ..Settings::default() };
         if let Some(stages) = &config.stages {
-            settings.stages = stage::parse(stages).map_err(|problem| Error(problem.into()))?.into();
+            settings.stages = Some(stage::parse(stages).map_err(|problem| Error(problem.into()))?.into());
         }
         let (store, moved_aside) = match config.data_dir {
             Some(folder) => open(folder).await?,
@@ -118,14 +120,22 @@ impl ControlPlane {
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         let chosen = config.controllers.make(&settings);
-        tasks.spawn(controllers::runner::run(registry.clone(), chosen, stop.clone()));
+        let (tell_rest, at_rest) = watch::channel(false);
+        tasks.spawn(controllers::runner::run(registry.clone(), chosen, tell_rest, stop.clone()));
         let tokens = Arc::new(Tokens::kept_by(&registry.store).map_err(Error)?);
         let api = Arc::new(Api::new(registry, Arc::new(Printers), tokens));
         let front = Arc::new(Front::new(api.clone(), stop.clone()));
         let watchdog = Watchdog::start(tokio::runtime::Handle::current());
         let watchdog =
             watchdog.map_err(|error| Error(format!("no thread for the watchdog: {error}").into()))?;
-        Ok(ControlPlane { api, front, authority, stop, tasks, moved_aside, _watchdog: watchdog })
+        Ok(ControlPlane { api, front, authority, stop, tasks, at_rest, moved_aside, _watchdog: watchdog })
+    }
+
+    /// Waits until its controllers have made what a new cluster has: the node, the default StorageClass, the ServiceAccount of
+    /// each namespace.
+    pub async fn controllers_at_rest(&self) {
+        // They end with the plane.
+        let _ = self.at_rest.clone().wait_for(|rest| *rest).await;
     }
 
     /// The store of an earlier run that could not be read and made way for an empty one. Worth telling the user.

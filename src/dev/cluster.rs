@@ -61,6 +61,9 @@ pub struct Choice {
     pub fresh: bool,
     /// Whether it keeps nothing on the disk.
     pub in_memory: bool,
+    /// Whether the start of a new one waits until its controllers have made what a cluster has: who compares what is there later
+    /// with what was there first takes that for something new otherwise.
+    pub controllers_at_rest: bool,
     /// A context other than the current one.
     pub context: Option<String>,
     /// A kubeconfig other than `KUBECONFIG` or `~/.kube/config`.
@@ -208,6 +211,9 @@ impl Connection {
         config.kept_trees = Some(1024 * 1024);
         let plane = ControlPlane::start_with(config).await;
         let plane = plane.context("the embedded control plane does not start")?;
+        if choice.controllers_at_rest {
+            plane.controllers_at_rest().await;
+        }
         let warning = plane.moved_aside().map(ToString::to_string);
         let renewed = data.as_ref().is_some_and(|data| data.renewed);
         let warning = warning.or_else(|| renewed.then(|| RENEWED.to_owned()));

@@ -32,7 +32,7 @@ fn scratch() -> tempfile::TempDir {
 fn done(folder: &Path, args: &[&str]) -> String {
     let output = opdev(folder, args);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{args:?}: {error}");
+    assert!(output.status.success(), "{args:?}: {error}{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stdout).into_owned() + &error
 }
 

@@ -6,9 +6,15 @@ use super::selector::Selector;
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 /// See the module.
-pub(crate) struct ClusterRoleAggregation;
+#[derive(Default)]
+pub(crate) struct ClusterRoleAggregation {
+    /// The names of the roles that gather. To read all roles for each change of one is too much: a start makes seventy.
+    gathering: Mutex<BTreeSet<String>>,
+}
 
 const RESOURCE: &str = "rbac.authorization.k8s.io/clusterroles";
 const SELECTORS: &str = "/aggregationRule/clusterRoleSelectors";
@@ -26,16 +32,15 @@ impl Controller for ClusterRoleAggregation {
     }
 
     /// Any role may be part of any other: all that gather are looked at again.
-    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
-        if change.resource != RESOURCE {
-            return Vec::new();
+    fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
+        let Some(role) = change.object().filter(|_| change.resource == RESOURCE) else { return Vec::new() };
+        let mut gathering = self.gathering.lock().unwrap_or_else(PoisonError::into_inner);
+        if change.after.is_some() && !list(role, SELECTORS).is_empty() {
+            gathering.insert(role.name().to_owned());
+        } else {
+            gathering.remove(role.name());
         }
-        let roles = view.list(RESOURCE, None);
-        roles
-            .iter()
-            .filter(|role| !list(role, SELECTORS).is_empty())
-            .map(|role| Key::of_object(RESOURCE, role))
-            .collect()
+        gathering.iter().map(|name| Key::new(RESOURCE, None, name)).collect()
     }
 
     fn sync(&self, view: &dyn View, key: &Key, _now: Timestamp) -> Sync {

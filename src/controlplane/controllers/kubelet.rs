@@ -20,7 +20,8 @@ use std::sync::Arc;
 /// See the module.
 pub(crate) struct Kubelet {
     pub(crate) node: String,
-    pub(crate) stages: Arc<[Stage]>,
+    /// None means the built-in ones.
+    pub(crate) stages: Option<Arc<[Stage]>>,
     /// Pods wait for what they name.
     pub(crate) strict: bool,
     pub(crate) addresses: Addresses,
@@ -64,7 +65,10 @@ impl Controller for Kubelet {
         if pods::phase(&pod) == "Running" && !deleting(&pod) && changed_containers(&pod).next().is_some() {
             return Sync { writes: self.next(view, &pod, &restarted(), now), ..Sync::default() };
         }
-        let Some(stage) = stage::due(&self.stages, &pod) else { return Sync::done() };
+        let Some(stage) = stage::due(self.stages.as_deref().unwrap_or_else(|| stage::built_in()), &pod)
+        else {
+            return Sync::done();
+        };
         let mut sync = Sync { writes: self.next(view, &pod, &stage.next, now), ..Sync::default() };
         if !sync.writes.is_empty() && !stage.delay().is_zero() {
             sync.hold = Some(Hold { what: stage.name.clone(), delay: stage.delay() });

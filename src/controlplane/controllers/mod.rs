@@ -54,8 +54,8 @@ use std::sync::Arc;
 pub struct Settings {
     /// Name of the simulated node.
     pub node: String,
-    /// A pod's life.
-    pub stages: Arc<[Stage]>,
+    /// A pod's life; none means the built-in one.
+    pub stages: Option<Arc<[Stage]>>,
     /// Pods wait for the ConfigMaps and Secrets that they name, as on a real node.
     pub strict_pods: bool,
     /// PEM of the CA that signed the API server's certificate.
@@ -64,12 +64,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings {
-            node: "opdev".to_owned(),
-            stages: stage::built_in().into(),
-            strict_pods: false,
-            root_ca: String::new(),
-        }
+        Settings { node: "opdev".to_owned(), stages: None, strict_pods: false, root_ca: String::new() }
     }
 }
 
@@ -134,7 +129,7 @@ pub fn cluster_only(settings: &Settings) -> Vec<Box<dyn Controller>> {
         Box::new(namespace::Namespaces),
         Box::new(gc::GarbageCollector),
         Box::<expiry::EventExpiry>::default(),
-        Box::new(aggregation::ClusterRoleAggregation),
+        Box::<aggregation::ClusterRoleAggregation>::default(),
         Box::new(serviceaccount::DefaultServiceAccount),
         Box::new(serviceaccount::RootCa { certificate: settings.root_ca.clone() }),
     ]

@@ -15,6 +15,7 @@ use crate::storage::{self, ChangeKind, Stored};
 use crate::watchdog;
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -85,10 +86,16 @@ fn observe_all(engine: &Engine, registry: &Registry) {
     }
 }
 
-/// Runs until stopped. Each job is short; between a few of them other tasks get a turn.
-pub async fn run(registry: Arc<Registry>, controllers: Vec<Box<dyn Controller>>, stop: CancellationToken) {
-    let runner =
-        Runner { engine: Arc::new(Engine::new(controllers)), registry, started: Instant::now(), stop };
+/// Runs until stopped. Each job is short; between a few of them other tasks get a turn. `at_rest` becomes true once there
+/// has been nothing left to do.
+pub async fn run(
+    registry: Arc<Registry>,
+    controllers: Vec<Box<dyn Controller>>,
+    at_rest: watch::Sender<bool>,
+    stop: CancellationToken,
+) {
+    let engine = Arc::new(Engine::new(controllers));
+    let runner = Runner { engine, registry, at_rest, started: Instant::now(), stop };
     let mut waiting = JoinSet::new();
     while !runner.stop.is_cancelled() {
         let store = &runner.registry.store;
@@ -105,6 +112,7 @@ pub async fn run(registry: Arc<Registry>, controllers: Vec<Box<dyn Controller>>,
 struct Runner {
     engine: Arc<Engine>,
     registry: Arc<Registry>,
+    at_rest: watch::Sender<bool>,
     started: Instant,
     stop: CancellationToken,
 }
@@ -146,6 +154,9 @@ impl Runner {
                     tokio::task::yield_now().await;
                 }
                 continue;
+            }
+            if waiting.is_empty() {
+                self.at_rest.send_if_modified(|rest| !std::mem::replace(rest, true));
             }
             let deadline = self.engine.next_deadline().map(|after| self.started + after);
             let timer = async {

@@ -6,6 +6,7 @@ use super::selector::Selector;
 use opdev_object::{meta, yaml};
 use serde_json::{Map, Value};
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// One stage.
@@ -142,9 +143,14 @@ const BUILT_IN: [&str; 3] = [
     include_str!("../assets/stages/pod-fail.yaml"),
 ];
 
-/// The stages this program brings along, parsed.
-pub fn built_in() -> Vec<Stage> {
-    BUILT_IN.iter().flat_map(|text| parse(text).expect("the built-in stages are parsed by a test")).collect()
+/// The stages this program brings along, parsed once the first pod asks: a start need not wait for them.
+pub fn built_in() -> &'static [Stage] {
+    static PARSED: OnceLock<Vec<Stage>> = OnceLock::new();
+    PARSED.get_or_init(|| {
+        let parsed =
+            BUILT_IN.iter().map(|text| parse(text).expect("the built-in stages are parsed by a test"));
+        parsed.flatten().collect()
+    })
 }
 
 /// Reads the stages of a YAML stream; documents of other kinds are an error that says where.
@@ -350,12 +356,12 @@ mod tests {
     fn the_heavier_stage_wins() {
         let stages = built_in();
         let mut pod = json!({"spec": {"restartPolicy": "Always"}, "status": {"phase": "Pending"}});
-        assert_eq!(due(&stages, &pod).unwrap().name, "pod-seen");
+        assert_eq!(due(stages, &pod).unwrap().name, "pod-seen");
         pod["status"]["startTime"] = json!("2026-01-01T00:00:00Z");
         pod["status"]["conditions"] = json!([{"type": "Initialized", "status": "True"}]);
-        assert_eq!(due(&stages, &pod).unwrap().name, "pod-running");
+        assert_eq!(due(stages, &pod).unwrap().name, "pod-running");
         pod["metadata"] = json!({"annotations": {"opdev.dev/fail": "pending"}});
-        assert_eq!(due(&stages, &pod).unwrap().name, "pod-stays-pending");
+        assert_eq!(due(stages, &pod).unwrap().name, "pod-stays-pending");
     }
 
     #[test]

@@ -22,6 +22,29 @@ fn config_map(name: &str, text: &str) -> ConfigMap {
 }
 
 #[tokio::test]
+async fn once_its_controllers_are_at_rest_a_new_plane_has_what_a_cluster_has() {
+    let plane = ControlPlane::start().await.unwrap();
+    plane.controllers_at_rest().await;
+    let revision = async || {
+        let asked = http::Request::get("/api/v1/namespaces").body(vec![]).unwrap();
+        let list: Value = serde_json::from_str(&plane.client().request_text(asked).await.unwrap()).unwrap();
+        list["metadata"]["resourceVersion"].clone()
+    };
+    let before = revision().await;
+    for path in [
+        "/api/v1/nodes/opdev",
+        "/apis/storage.k8s.io/v1/storageclasses/standard",
+        "/api/v1/namespaces/default/serviceaccounts/default",
+        "/api/v1/namespaces/default/configmaps/kube-root-ca.crt",
+    ] {
+        let asked = http::Request::get(path).body(vec![]).unwrap();
+        plane.client().request_text(asked).await.unwrap();
+    }
+    assert_eq!(revision().await, before, "nothing more is written");
+    plane.stop().await;
+}
+
+#[tokio::test]
 async fn a_config_map_lives_a_whole_life() {
     let plane = ControlPlane::start().await.unwrap();
     let api: Api<ConfigMap> = Api::default_namespaced(plane.client());

@@ -30,7 +30,12 @@ impl Cluster {
         let registry = Arc::new(Registry::boot(Arc::new(jiff::Timestamp::now)).unwrap());
         let stop = CancellationToken::new();
         controllers.extend(all(&Settings { root_ca: "PEM".into(), ..Settings::default() }));
-        let task = tokio::spawn(run(registry.clone(), controllers, stop.clone()));
+        let task = tokio::spawn(run(
+            registry.clone(),
+            controllers,
+            tokio::sync::watch::Sender::new(false),
+            stop.clone(),
+        ));
         Cluster { registry, stop, task }
     }
 

@@ -5,7 +5,6 @@
 use super::super::addresses::Addresses;
 use super::super::kubelet::Kubelet;
 use super::super::simulation::Given;
-use super::super::stage::built_in;
 use super::*;
 use crate::contract::{Change, Controller};
 
@@ -38,12 +37,8 @@ fn has(found: &Value, wanted: &Value) -> bool {
 
 /// All that becomes of a pod: its statuses one after the other, whether it is deleted, and what is told of it.
 fn life(given: &Value) -> (Vec<Value>, bool, Vec<String>) {
-    let kubelet = Kubelet {
-        node: "node".into(),
-        stages: built_in().into(),
-        strict: false,
-        addresses: Addresses::default(),
-    };
+    let kubelet =
+        Kubelet { node: "node".into(), stages: None, strict: false, addresses: Addresses::default() };
     let mut cluster = Simulation::new();
     let (mut states, mut deleted, mut told) = (Vec::new(), false, Vec::new());
     let mut pod = cluster.raw("pods", given.clone());
