@@ -123,10 +123,9 @@ impl Api {
             tables: self.tables.clone(),
             agreed,
             include,
-            ahead_of_disk: parts.extensions.get::<AheadOfDisk>().is_some(),
         };
         let method = parts.method.clone();
-        let ahead = shape.ahead_of_disk;
+        let ahead = parts.extensions.get::<AheadOfDisk>().is_some();
         let answer = match self.saves(&method) {
             Ok(()) => {
                 // Only a guess, which saves a vain attempt.
@@ -190,7 +189,7 @@ impl Api {
     }
 }
 
-/// Marks a request whose answer, or watch, need not wait for the disk. Only calls inside this process can have it.
+/// Marks a request whose answer need not wait for the disk. Only calls inside this process can have it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AheadOfDisk;
 

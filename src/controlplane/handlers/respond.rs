@@ -26,8 +26,6 @@ pub(crate) struct Shape {
     pub(crate) tables: Arc<dyn Tables>,
     pub(crate) agreed: Agreed,
     pub(crate) include: Include,
-    /// Whether the client ends with this process.
-    pub(crate) ahead_of_disk: bool,
 }
 
 impl Shape {

@@ -102,11 +102,7 @@ pub(crate) fn watch(
     } else {
         (wanted.revision.filter(|revision| *revision > 0).unwrap_or(current), Vec::new())
     };
-    let watch = match shape.ahead_of_disk {
-        true => store.watch_ahead_of_disk(&table, from),
-        false => store.watch(&table, from),
-    };
-    let watch = match watch {
+    let watch = match store.watch(&table, from) {
         Ok(watch) => watch,
         Err(expired) => return Ok(response(stream::iter([error(&too_old(expired), encoding)]), encoding)),
     };

@@ -32,9 +32,9 @@ impl InProcess {
         InProcess { user: Arc::new(user), ..self.clone() }
     }
 
-    /// The same API for somebody who ends with this process: answers and watches do not wait until the disk has what they
-    /// tell. A crash takes the newest changes then; what is left is what was there at some moment before, never a part of
-    /// it without what came before that part.
+    /// The same API for somebody who ends with this process: it answers before the disk has what an answer tells. A crash
+    /// takes the newest changes then; what is left is what was there at some moment before, never a part of it without
+    /// what came before that part.
     #[must_use]
     pub fn ahead_of_disk(&self) -> Self {
         InProcess { ahead_of_disk: true, ..self.clone() }

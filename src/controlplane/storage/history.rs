@@ -72,7 +72,6 @@ pub(super) struct History {
     floor: u64,
     log: VecDeque<Arc<Change>>,
     readers: watch::Sender<()>,
-    readers_ahead: watch::Sender<()>,
 }
 
 /// Wakes whoever reads a history, once what was pushed may be read.
@@ -97,8 +96,7 @@ impl Counter {
 
 impl History {
     pub(super) fn new(limit: usize, floor: u64) -> Self {
-        let (readers, readers_ahead) = (watch::Sender::new(()), watch::Sender::new(()));
-        History { limit, bytes: Arc::default(), floor, log: VecDeque::new(), readers, readers_ahead }
+        History { limit, bytes: Arc::default(), floor, log: VecDeque::new(), readers: watch::Sender::new(()) }
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<()> {
@@ -107,15 +105,6 @@ impl History {
 
     pub(super) fn readers(&self) -> Readers {
         Readers(self.readers.clone())
-    }
-
-    /// For readers that do not wait until a change is on disk.
-    pub(super) fn subscribe_ahead(&self) -> watch::Receiver<()> {
-        self.readers_ahead.subscribe()
-    }
-
-    pub(super) fn readers_ahead(&self) -> Readers {
-        Readers(self.readers_ahead.clone())
     }
 
     pub(super) fn counter(&self) -> Counter {

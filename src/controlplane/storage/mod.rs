@@ -315,7 +315,6 @@ impl Store {
         let history = &mut inner.table(&change.table).1.history;
         let _old = history.push(change.clone());
         let readers = self.writer.is_none().then(|| history.readers());
-        let ahead = history.readers_ahead();
         let counter = history.counter();
         let _old_of_all = inner.all.push(change.clone());
         let (all, counter_of_all) = (inner.all.readers(), inner.all.counter());
@@ -323,7 +322,7 @@ impl Store {
         // The text is written here, without the lock.
         let size = change.object.size();
         [counter, counter_of_all].iter().for_each(|counter| counter.add(size));
-        readers.iter().chain([&ahead, &all]).for_each(Readers::wake);
+        readers.iter().chain([&all]).for_each(Readers::wake);
     }
 
     /// Changes of one table after `from`, as soon as they are safe from a crash; `Expired` when the history no longer
@@ -334,14 +333,6 @@ impl Store {
         found.history.check(from)?;
         let saved = self.writer.as_ref().map(Writer::progress);
         Ok(Watch::new(self.clone(), Some(name), from, found.history.subscribe(), saved))
-    }
-
-    /// The same at once: for readers that end with this process.
-    pub fn watch_ahead_of_disk(self: &Arc<Self>, table: &str, from: u64) -> Result<Watch, Expired> {
-        let mut inner = self.write();
-        let (name, found) = inner.table(table);
-        found.history.check(from)?;
-        Ok(Watch::new(self.clone(), Some(name), from, found.history.subscribe_ahead(), None))
     }
 
     /// Changes of all tables after `from`, at once: for readers inside this process, who go with it.
@@ -524,11 +515,9 @@ mod tests {
         let (store, open) = Store::gated();
         let store = Arc::new(store);
         let mut outside = store.watch("a", 1).unwrap();
-        let inside = [store.watch_all(1).unwrap(), store.watch_ahead_of_disk("a", 1).unwrap()];
+        let mut inside = store.watch_all(1).unwrap();
         store.put("a", &Key::new("x", "1"), Expected::Absent, object("1", 1)).unwrap();
-        for mut reader in inside {
-            assert_eq!(reader.next().await.unwrap().len(), 1);
-        }
+        assert_eq!(inside.next().await.unwrap().len(), 1);
         assert!(outside.ready().unwrap().is_empty());
         let waiting = tokio::spawn(async move { outside.next().await.unwrap().len() });
         open.send(()).unwrap();
