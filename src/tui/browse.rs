@@ -121,6 +121,7 @@ impl ViewState {
         self.browse = Some(Browse {
             word: word.to_owned(),
             selection: Selection::default(),
+            awaited: None,
             shown: Vec::new(),
             sort: None,
             made_of: None,
@@ -149,6 +150,7 @@ impl ViewState {
     pub(super) fn select_row(&mut self, key: &ObjectKey) {
         if let Some(browse) = &mut self.browse {
             browse.selection.key = Some((key.namespace.clone(), key.name.clone()));
+            browse.awaited.clone_from(&browse.selection.key);
         }
     }
 
@@ -194,12 +196,14 @@ impl ViewState {
                     browse.shown = shown(table, &filter, browse.sort.as_ref());
                     browse.made_of = Some((Arc::clone(table), filter, browse.sort.clone()));
                 }
-                // A row to go to may be on a page that is still to come.
-                let waits = !table.complete && browse.row.is_none() && browse.selection.key.is_some();
                 let rows = std::mem::take(&mut browse.shown);
                 let key_at = |at: usize| key_of(&table.rows[rows[at] as usize]);
-                if !waits || (0..rows.len()).any(|at| Some(key_at(at)) == browse.selection.key) {
+                // Who moved meanwhile has chosen another one.
+                let waits =
+                    !table.complete && browse.awaited.is_some() && browse.awaited == browse.selection.key;
+                if !waits || (0..rows.len()).any(|at| Some(key_at(at)) == browse.awaited) {
                     browse.selection.settle(rows.len(), key_at);
+                    browse.awaited = None;
                 }
                 browse.shown = rows;
             }
@@ -208,7 +212,8 @@ impl ViewState {
             }
         }
         let table = browse.made_of_rows().cloned();
-        let selected = table.as_ref().and_then(|table| browse.row_at(table, browse.selection.index));
+        let selected = table.as_ref().filter(|_| browse.awaited.is_none());
+        let selected = selected.and_then(|table| browse.row_at(table, browse.selection.index));
         let same = match (&browse.row, selected) {
             (Some((known, _)), Some(row)) => Arc::ptr_eq(known, row),
             (None, None) => true,

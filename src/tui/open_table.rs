@@ -23,6 +23,8 @@ pub(super) struct Browse {
     /// The kind, in the user's word.
     pub(super) word: String,
     pub(super) selection: Selection<(Option<String>, String)>,
+    /// The row to go to, until it is there: it may be on a page that is still to come.
+    pub(super) awaited: Option<(Option<String>, String)>,
     /// The rows that are shown, as places in the table.
     pub(super) shown: Vec<u32>,
     pub(super) sort: Option<TableSort>,

@@ -310,6 +310,47 @@ fn an_object_of_no_custom_resource_is_gone_to_in_its_table() {
 }
 
 #[test]
+fn an_object_on_a_later_page_is_selected_once_its_page_is_there() {
+    let mut state = busy();
+    let lone = object("Pod", "lone", None, "17:00:00", &Value::Null);
+    state.reduce(seen(lone));
+    let key = reference("Pod", "lone").key();
+    let name = |number: usize| format!("a-{number:03}");
+    let page = |count: usize| -> Vec<Arc<TableRow>> {
+        (0..count).map(|number| row("default", &name(number), "Running", 0, "17:00:00")).collect()
+    };
+    let show = |state: &mut State, view: &mut ViewState, rows: Vec<Arc<TableRow>>, complete: bool| {
+        let table = KindTable { complete, ..pods("pod", rows) };
+        state.reduce(Event::TableChanged { table: Some(Arc::new(table)) });
+        view.refresh(state);
+    };
+    let selected = |view: &ViewState, state: &State| view.subject(state).map(|seen| seen.key.name.clone());
+    let mut view = ViewState::default();
+    view.go_to(&key, &state);
+    for count in [100, 200] {
+        show(&mut state, &mut view, page(count), false);
+        assert_eq!(selected(&view, &state), None, "nothing else is looked at meanwhile");
+    }
+    let mut rows = page(300);
+    rows.push(row("default", "lone", "Running", 0, "17:00:00"));
+    show(&mut state, &mut view, rows.clone(), false);
+    assert_eq!(selected(&view, &state).as_deref(), Some("lone"));
+    show(&mut state, &mut view, rows, true);
+    assert_eq!(selected(&view, &state).as_deref(), Some("lone"));
+    // Who moves does not wait for it any more.
+    view.go_to(&key, &state);
+    show(&mut state, &mut view, page(100), false);
+    commands(&mut view, &state, "j");
+    assert_eq!(selected(&view, &state), Some(name(1)));
+    show(&mut state, &mut view, page(200), false);
+    assert_eq!(selected(&view, &state), Some(name(1)));
+    // And one that is not in the table gives way to the first row.
+    view.go_to(&key, &state);
+    show(&mut state, &mut view, page(100), true);
+    assert_eq!(selected(&view, &state), Some(name(0)));
+}
+
+#[test]
 fn another_operator_is_named_where_the_project_reconciles_nothing() {
     let mut state = busy();
     let mut live = crate::event::SourcesChanged::clone(state.reload.live.as_ref().unwrap());
