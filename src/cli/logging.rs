@@ -13,10 +13,13 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use tracing::Subscriber;
 use tracing::field::{Field, Visit};
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer};
+
+/// How many lines wait at most until they are written; more are lost. The queue is allocated as a whole, 32 bytes for each.
+const WAITING: usize = 16_384;
 
 /// The running log; dropping it flushes the file.
 pub(super) struct Log {
@@ -42,7 +45,7 @@ const SHOWN: &str = "off,opdev=info";
 pub(super) fn start(folder: &PrivateFolder, events: EventSink) -> Result<Log> {
     let daily = DailyFile::open(folder)?;
     let newest = folder.path().join(&daily.name);
-    let (writer, guard) = tracing_appender::non_blocking(daily);
+    let (writer, guard) = NonBlockingBuilder::default().buffered_lines_limit(WAITING).finish(daily);
     let filter = EnvFilter::try_from_env("OPDEV_LOG")
         .unwrap_or_else(|_| EnvFilter::new("info,opdev=debug,kube_client=error"));
     let file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).with_filter(filter);
@@ -102,7 +105,8 @@ impl Write for DailyFile {
 /// Logs to standard error, for a server without a screen. `OPDEV_LOG` says what; by default only what the server cannot
 /// mend itself. A reader that does not read loses lines and holds nothing up. Dropping the guard writes what is left.
 pub(super) fn to_stderr() -> WorkerGuard {
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let (writer, guard) =
+        NonBlockingBuilder::default().buffered_lines_limit(WAITING).finish(std::io::stderr());
     let filter = EnvFilter::try_from_env("OPDEV_LOG")
         .unwrap_or_else(|_| EnvFilter::new("off,opdev=error,opdev_controlplane::watchdog=warn"));
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).with_filter(filter);
