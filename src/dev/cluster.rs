@@ -61,8 +61,8 @@ pub struct Choice {
     pub fresh: bool,
     /// Whether it keeps nothing on the disk.
     pub in_memory: bool,
-    /// Whether the start of a new one waits until its controllers have made what a cluster has: who compares what is there later
-    /// with what was there first takes that for something new otherwise.
+    /// Whether the start waits until the controllers have made the objects that every cluster has. A caller that compares later
+    /// objects with the first ones needs that.
     pub controllers_at_rest: bool,
     /// A context other than the current one.
     pub context: Option<String>,

@@ -12,8 +12,9 @@ use std::sync::{Mutex, PoisonError};
 /// See the module.
 #[derive(Default)]
 pub(crate) struct ClusterRoleAggregation {
-    /// The names of the roles that gather. To read all roles for each change of one is too much: a start makes seventy.
-    gathering: Mutex<BTreeSet<String>>,
+    /// The names of the roles with an `aggregationRule`. To read all roles for each change of one takes too long: a start
+    /// makes seventy roles.
+    aggregated: Mutex<BTreeSet<String>>,
 }
 
 const RESOURCE: &str = "rbac.authorization.k8s.io/clusterroles";
@@ -34,13 +35,13 @@ impl Controller for ClusterRoleAggregation {
     /// Any role may be part of any other: all that gather are looked at again.
     fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
         let Some(role) = change.object().filter(|_| change.resource == RESOURCE) else { return Vec::new() };
-        let mut gathering = self.gathering.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut aggregated = self.aggregated.lock().unwrap_or_else(PoisonError::into_inner);
         if change.after.is_some() && !list(role, SELECTORS).is_empty() {
-            gathering.insert(role.name().to_owned());
+            aggregated.insert(role.name().to_owned());
         } else {
-            gathering.remove(role.name());
+            aggregated.remove(role.name());
         }
-        gathering.iter().map(|name| Key::new(RESOURCE, None, name)).collect()
+        aggregated.iter().map(|name| Key::new(RESOURCE, None, name)).collect()
     }
 
     fn sync(&self, view: &dyn View, key: &Key, _now: Timestamp) -> Sync {

@@ -284,11 +284,12 @@ impl Kinds {
         self.primaries.keys().map(primary).collect()
     }
 
-    /// Starts the streams that are wanted and ends the others.
+    /// Works out what is wanted, and follows that and nothing else.
     fn sweep(&mut self) {
         self.open(self.wanted());
     }
 
+    /// Starts the streams that are wanted and ends the others.
     fn open(&mut self, wanted: HashMap<Follow, Interest>) {
         let old: Vec<Follow> =
             self.open.keys().filter(|follow| !wanted.contains_key(*follow)).cloned().collect();

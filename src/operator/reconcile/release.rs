@@ -486,6 +486,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_record_is_read_once_and_one_that_cannot_be_read_says_so_each_time() {
+        let release = Release { name: "web".to_owned(), version: 3, ..Release::default() };
+        let mut secret = release::secret(&release, ("createdAt", Timestamp::now()));
+        let entry = Entry::of(secret.clone()).unwrap();
+        assert_eq!((entry.revision, &entry.stored().unwrap().release.name), (3, &release.name));
+        assert!(std::ptr::eq(entry.stored().unwrap(), entry.stored().unwrap()));
+        secret["data"]["release"] = json!("?");
+        let broken = Entry::of(secret).unwrap();
+        assert!(broken.stored().is_err() && broken.read().is_err());
+    }
+
+    #[test]
     fn values_are_the_same_after_a_round_through_the_record() {
         assert!(same(&json!({"a": 3, "b": [1.0]}), &json!({"a": 3.0, "b": [1]})));
         assert!(same(&Value::Null, &json!({})));
