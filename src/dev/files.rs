@@ -4,7 +4,7 @@
 use super::go_types::GoTypes;
 use super::private_folder::{PrivateFolder, STATE};
 use super::project::Project;
-use super::trust::Trust;
+use super::trust::{self, Trust};
 use super::watcher::WatchSet;
 use crate::dev::yaml_files::yaml_files;
 use crate::event::Permission;
@@ -41,6 +41,26 @@ pub(super) fn options(project: &Project, only: &[String], programs: Vec<OwnProgr
         only: only.to_vec(),
         programs,
     })
+}
+
+/// What was read of a project, before the user was asked what of it is allowed.
+pub(super) struct Unasked {
+    files: Files,
+    /// Links in charts that lead out of the project.
+    linked: Vec<(String, String)>,
+}
+
+impl Unasked {
+    /// What these files want and the user has to allow, whatever lies on disk by now.
+    pub(super) fn wanted(&self, project: &Project, programs: Vec<Permission>) -> Vec<Permission> {
+        trust::wanted_of(project, &self.files.watches, programs)
+    }
+
+    /// The files with what the user has allowed by now.
+    pub(super) fn with_granted(mut self, project: &Project, trust: &Trust) -> Files {
+        self.files.options = with_granted(project, &self.files.options, trust, &self.linked);
+        self.files
+    }
 }
 
 /// The options with what the user has allowed by now.
@@ -124,9 +144,9 @@ pub(super) fn watched_charts(project: &Project) -> Vec<String> {
 pub(super) fn read(
     project: &Project,
     memory: &mut Memory,
-    (options, trust): (&Arc<Options>, &Trust),
+    options: &Arc<Options>,
     changed: &[String],
-) -> Files {
+) -> Unasked {
     let root = &project.root;
     let (watches_path, text) = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
     let paths = memory.loader.chart_paths(&watches_path, text.as_deref().unwrap_or_default());
@@ -148,7 +168,7 @@ pub(super) fn read(
     };
     let reconcilers = reconcilers(project);
     let year = jiff::Zoned::now().year().to_string();
-    Files {
+    let files = Files {
         watches: (watches_path, text),
         settings: settings(project),
         charts,
@@ -162,8 +182,9 @@ pub(super) fn read(
         env: std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
-        options: with_granted(project, options, trust, &memory.linked),
-    }
+        options: Arc::clone(options),
+    };
+    Unasked { files, linked: memory.linked.clone() }
 }
 
 /// The path and the text of `opdev.yaml`; a file that is no text says so when opdev starts.

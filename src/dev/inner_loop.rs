@@ -153,11 +153,14 @@ fn read(
     let (project, options, trust) = (input.project.clone(), Arc::clone(options), input.trust.clone());
     let programs = programs.permissions();
     tokio::task::spawn_blocking(move || {
-        // The reloader asks, and reads once that is answered.
-        if trust.unanswered(&trust::wanted_beside(&project, programs)).map_or(true, |open| !open.is_empty()) {
-            return (files::Memory::default(), None);
+        let mut memory = files::Memory::default();
+        let Some(read) = reload::read(&project, &mut memory, &options, &[]) else { return (memory, None) };
+        // The reloader asks, and loads once that is answered.
+        if trust.unanswered(&read.wanted(&project, programs)).map_or(true, |open| !open.is_empty()) {
+            return (memory, None);
         }
-        reload::load_first(&project, (&options, &trust))
+        let loaded = reload::load(&project, &trust, &mut memory, read, &[], None, false);
+        (memory, loaded)
     })
 }
 

@@ -3,10 +3,10 @@
 
 use super::backoff::Backoff;
 use super::crds::{Crds, Origin, Outcome};
-use super::files;
+use super::files::{self, Unasked};
 use super::project::Project;
 use super::shadow;
-use super::trust::{self, Trust};
+use super::trust::Trust;
 use super::watcher::{self, Batch, Watcher};
 use crate::api::read_only::ReadOnly;
 use crate::dev::ask::{Ask, HeldError};
@@ -194,11 +194,8 @@ impl Reloader {
     }
 
     /// Whether the user has answered all that the project wants; asks where not.
-    async fn is_answered(&self) -> bool {
-        let (project, programs) = (self.project.clone(), self.programs.clone());
-        let looking = tokio::task::spawn_blocking(move || trust::wanted_beside(&project, programs));
-        let wanted = looking.await.unwrap_or_default();
-        match self.trust.ask(&wanted, &self.events).await {
+    async fn is_answered(&self, wanted: &[Permission]) -> bool {
+        match self.trust.ask(wanted, &self.events).await {
             Ok(answered) => answered,
             Err(error) => {
                 let message = format!("what you have trusted cannot be read: {error:#}");
@@ -209,41 +206,50 @@ impl Reloader {
     }
 
     async fn reload(&self, memory: &mut Memory, batch: Option<Batch>, forced: bool) {
-        // What serves goes on serving.
-        if !self.is_answered().await {
+        let saved_at = batch.as_ref().map(|batch| batch.saved_at).or_else(|| forced.then(Instant::now));
+        let changed = batch.map(|batch| self.names(&batch)).unwrap_or_default();
+        let names = changed.clone();
+        let (project, options) = (self.project.clone(), Arc::clone(&self.options));
+        let read = move |files: &mut files::Memory| read(&project, files, &options, &names);
+        let Some(read) = self.beside(memory, read).await else { return };
+        // What is loaded is what the user was asked about, whatever is saved in the meantime. Until the answer, what serves
+        // goes on serving.
+        if !self.is_answered(&read.wanted(&self.project, self.programs.clone())).await {
             return;
         }
         if forced {
             memory.crds.ask_again();
         }
-        let saved_at = batch.as_ref().map(|batch| batch.saved_at).or_else(|| forced.then(Instant::now));
-        let changed = batch.map(|batch| self.names(&batch)).unwrap_or_default();
-        let mut files = std::mem::take(&mut memory.files);
-        let (limit, waiting) = deadline::within(deadline::LOAD);
-        files.loader.limit_to(limit);
-        let project = self.project.clone();
         let names = changed.clone();
-        let (options, trust) = (Arc::clone(&self.options), self.trust.clone());
-        let work = tokio::task::spawn_blocking(move || {
-            load(&project, (&options, &trust), files, &names, saved_at, forced)
+        let (project, trust) = (self.project.clone(), self.trust.clone());
+        let load =
+            move |files: &mut files::Memory| load(&project, &trust, files, read, &names, saved_at, forced);
+        if let Some(loaded) = self.beside(memory, load).await {
+            self.bring_live(memory, loaded, changed).await;
+        }
+    }
+
+    /// Reads or loads files on a thread of its own.
+    async fn beside<T: Send + 'static>(
+        &self,
+        memory: &mut Memory,
+        work: impl FnOnce(&mut files::Memory) -> Option<T> + Send + 'static,
+    ) -> Option<T> {
+        let mut files = std::mem::take(&mut memory.files);
+        let done = tokio::task::spawn_blocking(move || {
+            let made = work(&mut files);
+            (files, made)
         });
-        let done = work.await;
-        drop(waiting);
-        match done {
-            Ok((files, loaded)) => {
+        match done.await {
+            Ok((files, made)) => {
                 memory.files = files;
-                if let Some(loaded) = loaded {
-                    self.bring_live(memory, loaded, changed).await;
-                }
+                made
             }
             Err(error) => {
                 let message = format!("reading the project failed: {error}");
-                self.notice(
-                    Level::Error,
-                    message,
-                    Some("this is a bug in opdev; the log has the details".to_owned()),
-                )
-                .await;
+                let hint = "this is a bug in opdev; the log has the details";
+                self.notice(Level::Error, message, Some(hint.to_owned())).await;
+                None
             }
         }
     }
@@ -538,31 +544,45 @@ impl Reloader {
     }
 }
 
-/// Reads a project for the first time. Charts get no more time than after a save.
+/// Reads a project for the first time and loads it.
 pub(super) fn load_first(
     project: &Project,
-    allowed: (&Arc<Options>, &Trust),
+    (options, trust): (&Arc<Options>, &Trust),
 ) -> (files::Memory, Option<Loaded>) {
     let mut memory = files::Memory::default();
-    let (limit, _waiting) = deadline::within(deadline::LOAD);
-    memory.loader.limit_to(limit);
-    load(project, allowed, memory, &[], None, false)
+    let read = read(project, &mut memory, options, &[]);
+    let loaded = read.and_then(|read| load(project, trust, &mut memory, read, &[], None, false));
+    (memory, loaded)
 }
 
-/// Reads every file of the project once and loads a set of sources from them.
+/// Reads every file of the project once; nothing where that goes wrong: a bug in it must cost neither the last good charts
+/// nor the count of sources.
+pub(super) fn read(
+    project: &Project,
+    memory: &mut files::Memory,
+    options: &Arc<Options>,
+    changed: &[String],
+) -> Option<Unasked> {
+    let reading = || files::read(project, memory, options, changed);
+    std::panic::catch_unwind(AssertUnwindSafe(reading)).ok()
+}
+
+/// Loads a set of sources from the files that were read, with what the user has allowed by now. Charts get no more time than
+/// after a save; a bug costs as little as in [`read`].
 pub(super) fn load(
     project: &Project,
-    allowed: (&Arc<Options>, &Trust),
-    mut memory: files::Memory,
+    trust: &Trust,
+    memory: &mut files::Memory,
+    read: Unasked,
     changed: &[String],
     saved_at: Option<Instant>,
     forced: bool,
-) -> (files::Memory, Option<Loaded>) {
-    // A bug in here must cost neither the last good charts nor the count of sources.
+) -> Option<Loaded> {
+    let (limit, _waiting) = deadline::within(deadline::LOAD);
+    memory.loader.limit_to(limit);
     let loading = || {
-        let files = files::read(project, &mut memory, allowed, changed);
+        let files = read.with_granted(project, trust);
         memory.loader.load(&files, changed, saved_at, forced)
     };
-    let loaded = std::panic::catch_unwind(AssertUnwindSafe(loading)).unwrap_or_default();
-    (memory, loaded)
+    std::panic::catch_unwind(AssertUnwindSafe(loading)).unwrap_or_default()
 }

@@ -130,6 +130,36 @@ async fn a_saved_file_that_wants_more_asks_again_while_opdev_runs() {
     opdev.stop().await;
 }
 
+/// The project's files want no more than before once the last edit is undone; the types were saved while they did.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_saved_beside_an_open_question_is_loaded_once_nothing_is_asked() {
+    let opdev = launch(gadgets, Store::none());
+    let loaded = |event: &Event| matches!(event, Event::SourcesChanged(_)).then_some(());
+    opdev.wait("the first sources", 0, loaded).await;
+    let watches = fs::read_to_string(opdev.root.join("config/watches.yaml")).unwrap();
+    let want = |variable: &str| {
+        let more = format!("chart: charts/hello\n  overrideValues: {{greeting: \"${variable}\"}}");
+        watches.replace("chart: charts/hello", &more)
+    };
+    let mark = opdev.mark();
+    opdev.edit("config/watches.yaml", |_| want("HOME"));
+    question(&opdev, mark).await;
+    // The second question is asked of the files that were saved with or after the types.
+    let mark = opdev.mark();
+    opdev.edit(gadget::TYPES, |text| text.replace("gold;silver;iron", "gold;silver;iron;copper"));
+    opdev.edit("config/watches.yaml", |_| want("PATH"));
+    question(&opdev, mark).await;
+    assert!(!opdev.since(mark).iter().any(|event| loaded(event).is_some()));
+    opdev.edit("config/watches.yaml", |_| watches.clone());
+    opdev
+        .wait("the type that was saved", mark, |event| match event {
+            Event::TypeChanged(changed) if changed.kind.kind == "Gadget" => Some(()),
+            _ => None,
+        })
+        .await;
+    opdev.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_variable_disables_its_kind_and_no_other() {
     let watches = "config/watches.yaml";

@@ -10,7 +10,7 @@ mod wanted;
 
 pub use store::{Store, TrustedProject};
 pub use wanted::wanted;
-pub(super) use wanted::{applied_on_start, wanted_beside};
+pub(super) use wanted::{applied_on_start, wanted_of};
 
 use super::project::Project;
 use crate::event::shell;

@@ -1,6 +1,7 @@
 //! What is asked about, what is remembered, and that nobody else decides.
 
 use super::*;
+use crate::dev::{files, reload};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -38,6 +39,25 @@ fn what_a_project_wants_is_what_its_files_say() {
     let (_folder, plain) =
         project("applyOnStart: [samples/a.yaml]\n", &format!("{ENTRY}{{tag: '{{{{ 1 }}}}'}}}}\n"));
     assert_eq!(wanted(&plain), []);
+}
+
+#[test]
+fn the_user_is_asked_about_the_files_that_were_read() {
+    let (folder, project) = project("{}", &format!("{ENTRY}{{token: a}}}}\n"));
+    let (options, mut memory) = (files::options(&project, &[], Vec::new()), files::Memory::default());
+    let before = reload::read(&project, &mut memory, &options, &[]).unwrap();
+    fs::write(folder.path().join("watches.yaml"), format!("{ENTRY}{{token: $TOKEN}}}}\n")).unwrap();
+    let after = reload::read(&project, &mut memory, &options, &[]).unwrap();
+    assert_eq!(before.wanted(&project, Vec::new()), []);
+    let token = Permission::ReadVariable {
+        variable: "TOKEN".to_owned(),
+        kind: "One.a.b".to_owned(),
+        key: "token".to_owned(),
+    };
+    assert_eq!(after.wanted(&project, Vec::new()), [token]);
+    let trust = Trust::of(&project.root, Store::none());
+    let text = |read: files::Unasked| read.with_granted(&project, &trust).watches.1.unwrap();
+    assert!(!text(before).contains("TOKEN") && text(after).contains("TOKEN"));
 }
 
 #[test]

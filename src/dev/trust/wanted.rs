@@ -5,17 +5,25 @@ use crate::dev::program::Programs;
 use crate::dev::project::Project;
 use crate::event::Permission;
 use crate::sources::load::environment_variables;
+use std::io;
 
 /// Everything that the project wants and the user has to allow, each once, in the order of the kinds of permission.
 /// Another part of opdev that does more than render and apply adds its permissions here.
 pub fn wanted(project: &Project) -> Vec<Permission> {
-    wanted_beside(project, Programs::of(project).permissions())
+    let watches = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
+    wanted_of(project, &watches, Programs::of(project).permissions())
 }
 
-/// The same, where the operator's own programs are known: to look for them reads every Go file of the project.
-pub(in crate::dev) fn wanted_beside(project: &Project, programs: Vec<Permission>) -> Vec<Permission> {
+/// The same, where `watches.yaml` has been read and the operator's own programs are known: to look for them reads every Go
+/// file of the project.
+pub(in crate::dev) fn wanted_of(
+    project: &Project,
+    (path, text): &(String, io::Result<String>),
+    programs: Vec<Permission>,
+) -> Vec<Permission> {
     let mut wanted = reconcilers(project);
-    wanted.extend(variables(project));
+    // A file that cannot be read names no variable; loading it says why.
+    wanted.extend(text.iter().flat_map(|text| environment_variables(path, text)));
     wanted.extend(programs);
     wanted.sort();
     wanted.dedup();
@@ -39,11 +47,4 @@ pub(in crate::dev) fn applied_on_start(project: &Project) -> Vec<(String, Option
     let reach = !settings.allow.programs.is_empty() || !settings.allow.hosts.is_empty();
     let file = |file: &String| (file.clone(), reach.then(|| Permission::ApplyOnStart { file: file.clone() }));
     settings.apply_on_start.iter().map(file).collect()
-}
-
-/// Variables of the user's environment in `overrideValues`.
-fn variables(project: &Project) -> Vec<Permission> {
-    // A file that cannot be read names no variable; loading it says why.
-    let Some((path, Ok(text))) = project.watches_text() else { return Vec::new() };
-    environment_variables(&path, &text)
 }
