@@ -1,4 +1,5 @@
-//! Makes objects of the records of a file, on all cores once there are many: a start waits for it.
+//! Makes objects of the records of a file, on all cores once there are many: a start waits for it. Few texts wait at a time,
+//! so that a start does not hold the whole file beside its objects.
 //! Never reads the file, and never decides what of it counts; read `salvage`.
 #![expect(
     clippy::disallowed_methods,
@@ -10,6 +11,7 @@ use super::salvage::TakeIn;
 use super::trees::Trees;
 use super::{Inner, Key, Stored};
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, available_parallelism};
@@ -46,7 +48,10 @@ impl Batch {
         let made = self.records.iter().map(|Record { table, trees, key, revision, text }| {
             let key = trees.key(key);
             let text = self.texts.get(text.clone()).unwrap_or_default();
-            let object = Stored::read_back(key.clone(), text, *revision, trees);
+            // A bug in this must cost one object, not the start.
+            let made =
+                catch_unwind(AssertUnwindSafe(|| Stored::read_back(key.clone(), text, *revision, trees)));
+            let object = made.ok().flatten();
             Made { table: table.clone(), key, object }
         });
         made.collect()
