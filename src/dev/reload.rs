@@ -282,7 +282,12 @@ impl Reloader {
     /// A program that has just taken over writes what the API server refuses: the one before it serves again.
     async fn go_back(&self, memory: &mut Memory, found: &UnfitWrite) {
         let kind = &found.object.gvk;
-        let Some(loaded) = memory.files.loader.go_back(kind, found.sources, &found.problem) else { return };
+        let Some(loaded) = memory.files.loader.go_back(kind, found.sources, &found.problem) else {
+            let stays = ManagerRequest::Stays { gvk: kind.clone(), sources: found.sources };
+            // The manager may have ended.
+            let _ = self.operator.send(stays).await;
+            return;
+        };
         let files = self.publish.borrow().files.clone();
         let run = shadow::refused_live(&found.object, &found.problem, &files);
         self.events.emit(Event::ShadowRun(Arc::new(run))).await;

@@ -197,6 +197,43 @@ async fn a_saved_chart_that_the_api_server_refuses_gives_way_to_the_older_one() 
     opdev.stop().await;
 }
 
+/// None of the others is written to by a chart that has been refused for one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chart_that_is_refused_for_one_object_is_not_tried_on_the_others() {
+    let names = ["one", "two", "three", "four"];
+    let mut opdev = Opdev::start_after(|root| {
+        let watches = root.join("config/watches.yaml");
+        let text = fs::read_to_string(&watches).unwrap();
+        let chart = "chart: charts/memcached\n";
+        fs::write(watches, text.replace(chart, &format!("{chart}  maxConcurrentReconciles: 1\n"))).unwrap();
+        let object = |name| {
+            format!(
+                "apiVersion: cache.my.domain/v1alpha1\nkind: Memcached\nmetadata: {{name: {name}}}\nspec: {{}}\n"
+            )
+        };
+        fs::write(root.join("samples/four.yaml"), names.map(object).join("---\n")).unwrap();
+    })
+    .await;
+    let mark = opdev.mark();
+    opdev.ask(ObjectTask::Apply { path: "samples/four.yaml".to_owned() }).await;
+    let template = "charts/memcached/templates/deployment.yaml";
+    for name in names {
+        let installed = |pass: &Reconcile| pass.object.name == name && pass.outcome == Outcome::Installed;
+        opdev.reconcile("an install", mark, installed).await;
+    }
+    let mark = opdev.mark();
+    opdev.edit(template, |text| text.replace("  replicas:", "  replica:"));
+    for name in names {
+        let back = |pass: &Reconcile| {
+            pass.object.name == name && !files_of(pass).is_empty() && pass.failure.is_none()
+        };
+        opdev.reconcile("a reconcile by the older chart", mark, back).await;
+    }
+    let refused = |event: &&Event| matches!(event, Event::Reconciled(pass) if pass.failure.is_some());
+    assert_eq!(opdev.since(mark).iter().filter(refused).count(), 1);
+    opdev.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn watches_yaml_adds_and_removes_kinds_while_it_runs() {
     let mut opdev = Opdev::start_after(|root| {

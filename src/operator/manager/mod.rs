@@ -118,6 +118,14 @@ pub enum ManagerRequest {
         /// Whether it is lost.
         lost: bool,
     },
+    /// What was reported by an [`UnfitWrite`] goes on serving its kind: nothing came before it, or something newer is on its
+    /// way.
+    Stays {
+        /// The kind.
+        gvk: Gvk,
+        /// The set of sources that the report was about.
+        sources: u64,
+    },
     /// Tell how each kind is served. Whoever waits for the answer knows that the manager is not stuck.
     Look {
         /// Where the answer goes.
@@ -283,7 +291,8 @@ impl Manager {
         for watch in &sources.watches {
             let limit = watch.max_concurrent.unwrap_or(self.settings.max_concurrent);
             let kind = (watch.gvk.group.clone(), watch.gvk.kind.clone());
-            self.queue.limit(kind, limit);
+            self.queue.limit(kind.clone(), limit);
+            self.queue.gate.serves(&kind, watch.changed_in);
         }
         if before.number == 0 || sources.number <= before.number {
             return;
@@ -442,6 +451,9 @@ impl Manager {
                     self.awake.send_modify(|times| *times += 1);
                     self.queue.hurry(Instant::now());
                 }
+            }
+            ManagerRequest::Stays { gvk, sources } => {
+                self.queue.gate.decided(&(gvk.group, gvk.kind), sources);
             }
             ManagerRequest::Look { reply } => {
                 let state = |watch: &Arc<Watch>| KindState {

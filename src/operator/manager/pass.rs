@@ -9,7 +9,7 @@ use crate::event::{
     Severity, mask, words,
 };
 use crate::operator::missing_right::FORBIDDEN_HINT;
-use crate::operator::queue::{Ended, Mark, Origin, Retry, Taken, Urgency};
+use crate::operator::queue::{Ended, Mark, Origin, Retry, Taken, Urgency, kind_of};
 use crate::operator::reconcile::Report;
 use crate::sources::Reconciler;
 use crate::tap::Recorder;
@@ -149,16 +149,22 @@ impl Manager {
     }
 
     /// A program or a chart whose first reconciles after a save write what does not fit its kind is reported: another try
-    /// writes the same. An object that failed before says nothing against a chart that was saved since.
-    fn report_unfit(&self, running: &Running, report: &Report) {
+    /// writes the same. No other object of the kind is tried until it is decided whether the one before it serves again.
+    /// An object that failed before says nothing against a chart that was saved since.
+    fn report_unfit(&mut self, running: &Running, report: &Report) {
         let Some(failure) = report.failure.as_ref().filter(|failure| failure.unfit) else { return };
         let (Some(unfit), kind) = (&self.settings.unfit, &running.object.gvk) else { return };
-        let saved = running.taken.causes.iter().find_map(|cause| match cause.kind {
-            CauseKind::Reload { sources, .. } => Some(sources),
-            _ => None,
-        });
-        let watch = self.sources.watch(&kind.group, &kind.kind);
-        let (Some(sources), Some(watch)) = (saved, watch) else { return };
+        let Some(watch) = self.sources.watch(&kind.group, &kind.kind) else { return };
+        let number = watch.changed_in;
+        let is_first = running
+            .taken
+            .causes
+            .iter()
+            .any(|cause| matches!(cause.kind, CauseKind::Reload { sources, .. } if sources >= number));
+        let is_newest = number <= running.sources;
+        if !is_first || !is_newest || self.queue.gate.is_undecided(&kind_of(&running.taken.key)) {
+            return;
+        }
         let (noun, found) = match &watch.reconciler {
             Reconciler::Chart(_) if running.taken.failures > 0 => return,
             Reconciler::Chart(_) => ("chart", failure.diagnostic.clone()),
@@ -182,8 +188,9 @@ impl Manager {
             hint: Some(format!("the older {noun} runs again; correct the file and save it")),
             kind: Some(kind.clone()),
         };
-        // Where many objects fail at once, the first report is enough.
-        let _ = unfit.try_send(UnfitWrite { object: running.object.clone(), sources, problem });
+        if unfit.try_send(UnfitWrite { object: running.object.clone(), sources: number, problem }).is_ok() {
+            self.queue.gate.await_decision(kind_of(&running.taken.key), number);
+        }
     }
 
     /// A right that the kubeconfig's user lacks is told once, until the object that it was missing for is reconciled again.

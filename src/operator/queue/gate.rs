@@ -22,6 +22,9 @@ pub(crate) struct Gate {
     kinds: BTreeMap<Kind, Hold>,
     /// Objects that may pass once although they are held.
     steps: BTreeSet<ObjectKey>,
+    /// Kinds whose reconciler or chart may have to give way to the one before it, each with the set of sources that it
+    /// came with. None of their objects passes until that is decided.
+    undecided: BTreeMap<Kind, u64>,
 }
 
 impl Gate {
@@ -92,8 +95,35 @@ impl Gate {
         !self.kinds.is_empty() && self.kinds.contains_key(&kind_of(key))
     }
 
+    /// Holds a kind until it is decided whether what came with a set of sources goes on serving it.
+    pub(crate) fn await_decision(&mut self, kind: Kind, sources: u64) {
+        self.undecided.insert(kind, sources);
+    }
+
+    /// Whether that is not decided yet.
+    pub(crate) fn is_undecided(&self, kind: &Kind) -> bool {
+        self.undecided.contains_key(kind)
+    }
+
+    /// What came with this set of sources goes on serving the kind.
+    pub(crate) fn decided(&mut self, kind: &Kind, sources: u64) {
+        if self.undecided.get(kind) == Some(&sources) {
+            self.undecided.remove(kind);
+        }
+    }
+
+    /// What serves the kind came with this set of sources.
+    pub(crate) fn serves(&mut self, kind: &Kind, sources: u64) {
+        if self.undecided.get(kind).is_some_and(|asked| *asked < sources) {
+            self.undecided.remove(kind);
+        }
+    }
+
     /// The place of the first object that may pass, of one kind's ready ones.
     pub(super) fn first(&self, kind: &Kind, ready: &VecDeque<ObjectKey>) -> Option<usize> {
+        if self.is_undecided(kind) {
+            return None;
+        }
         if self.steps.is_empty() && self.kinds.contains_key(kind) {
             return None;
         }
@@ -114,6 +144,7 @@ impl Gate {
     /// A kind has left.
     pub(super) fn forget_kind(&mut self, kind: &Kind) {
         self.kinds.remove(kind);
+        self.undecided.remove(kind);
         self.objects.retain(|key, _| kind_of(key) != *kind);
         self.steps.retain(|key| kind_of(key) != *kind);
     }
@@ -217,6 +248,26 @@ mod tests {
         assert!(world.0.gate.resume(&scope("a")));
         assert_eq!(world.take(), Some(("a".to_owned(), 2)), "all causes ride on the pass");
         assert!(world.0.paused().is_empty());
+    }
+
+    #[test]
+    fn a_kind_waits_until_it_is_decided_what_serves_it() {
+        let kind = ("g".to_owned(), "K".to_owned());
+        let mut world = World::new();
+        world.add("a", CauseKind::Start);
+        world.0.gate.await_decision(kind.clone(), 7);
+        world.0.gate.step(&object("a").key());
+        world.0.gate.decided(&kind, 6);
+        world.0.gate.serves(&kind, 7);
+        assert!(world.take().is_none() && world.0.gate.is_undecided(&kind));
+        world.0.gate.decided(&kind, 7);
+        assert_eq!(world.take(), Some(("a".to_owned(), 1)));
+        world.end("a");
+        world.0.gate.await_decision(kind.clone(), 7);
+        world.add("a", CauseKind::User);
+        assert_eq!(world.take(), None);
+        world.0.gate.serves(&kind, 8);
+        assert_eq!(world.take(), Some(("a".to_owned(), 1)));
     }
 
     #[test]
