@@ -39,9 +39,17 @@ pub fn is_secret_name(name: &str) -> bool {
         "connectionstring",
         "dsn",
     ];
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    let plain = plain.to_ascii_lowercase();
-    ENDINGS.iter().any(|ending| plain.ends_with(ending)) && !plain.starts_with("existing")
+    // Every line of a manifest asks this: nothing is copied.
+    let letters = || name.bytes().filter(u8::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
+    let ends_with = |ending: &str| {
+        let mut last = letters().rev();
+        ending.bytes().rev().all(|letter| last.next() == Some(letter))
+    };
+    let starts_with = |start: &str| {
+        let mut first = letters();
+        start.bytes().all(|letter| first.next() == Some(letter))
+    };
+    ENDINGS.iter().any(|ending| ends_with(ending)) && !starts_with("existing")
 }
 
 /// Whether a dotted path of values, such as `auth.password`, leads to a secret.

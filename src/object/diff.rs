@@ -40,6 +40,8 @@ fn walk(path: &Path, old: &Value, new: &Value, out: &mut Vec<Change>) {
 fn walk_objects(path: &Path, a: &Map<String, Value>, b: &Map<String, Value>, out: &mut Vec<Change>) {
     for (key, old) in a {
         match b.get(key) {
+            // Most of two versions is the same: to see that copies nothing, while a path does.
+            Some(new) if old == new => {}
             Some(new) => walk(&path.field(key), old, new, out),
             None => out.push(Change { path: path.field(key), old: Some(old.clone()), new: None }),
         }
@@ -94,6 +96,7 @@ fn walk_keyed(path: &Path, keys: &[&str], a: &[Value], b: &[Value], out: &mut Ve
     };
     for old in a {
         match b.iter().find(|item| identity(item, keys) == identity(old, keys)) {
+            Some(new) if old == new => {}
             Some(new) => walk(&place(old), old, new, out),
             None => out.push(Change { path: place(old), old: Some(old.clone()), new: None }),
         }
@@ -106,6 +109,7 @@ fn walk_keyed(path: &Path, keys: &[&str], a: &[Value], b: &[Value], out: &mut Ve
 fn walk_positions(path: &Path, a: &[Value], b: &[Value], out: &mut Vec<Change>) {
     for (i, old) in a.iter().enumerate() {
         match b.get(i) {
+            Some(new) if old == new => {}
             Some(new) => walk(&path.index(i), old, new, out),
             None => out.push(Change { path: path.index(i), old: Some(old.clone()), new: None }),
         }

@@ -4,7 +4,7 @@
 use crate::event::{FieldChange, mask};
 use opdev_object::diff::{Change, diff};
 use opdev_object::path::{Path, Segment};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The longest value in a cause.
 const SHORT: usize = 60;
@@ -13,41 +13,50 @@ const CONTEXT: usize = 8;
 /// How many fields a cause names.
 const FIELDS: usize = 12;
 
+/// Bookkeeping of the API server in `metadata`. A generation says that the spec has changed, or, without a status
+/// subresource, that the status has.
+const BOOKKEEPING: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
+
 /// Whether an update of a dependent asks for a pass: not when only its status or bookkeeping changed.
 pub(crate) fn dependent_update_counts(old: &Value, new: &Value) -> bool {
-    without_status(old) != without_status(new)
+    !same_but_status(old, new, &[])
 }
 
 /// Whether an update of a child, or of an object that was read, asks a program again: its status counts, too.
 pub(crate) fn child_update_counts(old: &Value, new: &Value) -> bool {
-    let status = |object: &Value| object.get("status").cloned().unwrap_or(Value::Null);
-    status(old) != status(new) || without_status(old) != without_status(new)
+    old["status"] != new["status"] || dependent_update_counts(old, new)
 }
 
 /// Whether an update of a custom resource has changed nothing but what its own pass writes: status and finalizers.
 pub(crate) fn is_own_part(old: &Value, new: &Value) -> bool {
-    let rest = |object: &Value| {
-        let mut rest = without_status(object);
-        if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("finalizers");
-        }
-        rest
-    };
-    rest(old) == rest(new)
+    same_but_status(old, new, &["finalizers"])
 }
 
-fn without_status(object: &Value) -> Value {
-    let mut copy = object.clone();
-    if let Value::Object(fields) = &mut copy {
-        fields.remove("status");
-        if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
-            metadata.remove("resourceVersion");
-            metadata.remove("managedFields");
-            // It says that the spec has changed, or, without a status subresource, that the status has.
-            metadata.remove("generation");
+/// Whether two states of an object are the same but for status, bookkeeping and `left_out` of their metadata. Each change
+/// of an object asks this, so nothing is copied.
+fn same_but_status(old: &Value, new: &Value, left_out: &[&str]) -> bool {
+    let is_left_out = |name: &str| BOOKKEEPING.contains(&name) || left_out.contains(&name);
+    same_fields(old, new, &|name| name == "status", &|name, old, new| {
+        if name == "metadata" {
+            same_fields(old, new, &is_left_out, &|_, old, new| old == new)
+        } else {
+            old == new
         }
-    }
-    copy
+    })
+}
+
+/// Whether two objects have the same fields, some of which are left out, and others compared in a way of their own.
+fn same_fields(
+    old: &Value,
+    new: &Value,
+    left_out: &dyn Fn(&str) -> bool,
+    same: &dyn Fn(&str, &Value, &Value) -> bool,
+) -> bool {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return old == new };
+    let counts = |fields: &Map<String, Value>| fields.keys().filter(|name| !left_out(name)).count();
+    let mut kept = old.iter().filter(|(name, _)| !left_out(name));
+    kept.all(|(name, old)| new.get(name).is_some_and(|new| same(name, old, new)))
+        && counts(old) == counts(new)
 }
 
 /// The changed fields, without the API server's bookkeeping; of a dependent also without its status, which never
@@ -70,7 +79,7 @@ fn is_bookkeeping(path: &Path) -> bool {
         Some(Segment::Field(name)) => name.as_str(),
         _ => "",
     };
-    field(0) == "metadata" && matches!(field(1), "resourceVersion" | "generation" | "managedFields")
+    field(0) == "metadata" && BOOKKEEPING.contains(&field(1))
 }
 
 fn shorten(change: &Change) -> FieldChange {
@@ -246,6 +255,32 @@ mod tests {
         new["metadata"]["annotations"] = json!({"deployment.kubernetes.io/revision": "1"});
         assert!(dependent_update_counts(&old, &new));
         assert!(dependent_update_counts(&old, &deployment(5, "2")));
+    }
+
+    #[test]
+    fn a_field_that_comes_or_goes_counts_and_finalizers_are_a_pass_s_own() {
+        let old = deployment(3, "1");
+        let change = |at: &str, field: &str| {
+            let mut new = old.clone();
+            let fields = new.pointer_mut(at).and_then(Value::as_object_mut).unwrap();
+            if fields.remove(field).is_none() {
+                fields.insert(field.to_owned(), json!(["x"]));
+            }
+            new
+        };
+        let both = |one: &Value, two: &Value| {
+            assert_eq!(dependent_update_counts(one, two), dependent_update_counts(two, one));
+            assert_eq!(is_own_part(one, two), is_own_part(two, one));
+            (dependent_update_counts(one, two), child_update_counts(one, two), is_own_part(one, two))
+        };
+        assert_eq!(both(&old, &change("", "spec")), (true, true, false));
+        assert_eq!(both(&old, &change("", "data")), (true, true, false));
+        assert_eq!(both(&old, &change("", "metadata")), (true, true, false));
+        assert_eq!(both(&old, &change("", "status")), (false, true, true));
+        assert_eq!(both(&old, &change("/metadata", "generation")), (false, false, true));
+        assert_eq!(both(&old, &change("/metadata", "finalizers")), (true, true, true));
+        assert_eq!(both(&old, &change("/metadata", "labels")), (true, true, false));
+        assert_eq!(both(&old, &old), (false, false, true));
     }
 
     #[test]
