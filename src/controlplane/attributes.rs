@@ -3,6 +3,7 @@
 //! Which fields those are, the `Strategy` of the kind says. Never reads the store.
 
 use opdev_object::meta::{self, OwnerReference};
+use opdev_object::selector::LabelSelector;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -70,11 +71,21 @@ pub enum Lookup<'a> {
     Selecting(&'a Map<String, Value>),
 }
 
+impl<'a> Lookup<'a> {
+    /// Those among which all are that a selector selects.
+    pub(crate) fn selected_by(selector: &'a LabelSelector) -> Self {
+        let labels: Vec<_> = selector.required().collect();
+        if labels.is_empty() { Lookup::All } else { Lookup::Labelled(labels) }
+    }
+}
+
 /// By what the objects of a table are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Indexed {
     /// By name only.
     Not,
+    /// By label.
+    Labels,
     /// By controller and by label.
     OwnersAndLabels,
     /// By the labels that their selector asks for.
@@ -101,6 +112,9 @@ impl Indexing {
     /// What holds for most kinds: objects are found by name only.
     pub(crate) const COMMON: Indexing =
         Indexing { by: Indexed::Not, fields: None, partial: partial::<Unread, Unread>, is_record: false };
+
+    /// Objects are found by label.
+    pub(crate) const LABELS: Indexing = Indexing { by: Indexed::Labels, ..Indexing::COMMON };
 
     /// Objects are found by controller and by label.
     pub(crate) const OWNERS_AND_LABELS: Indexing =

@@ -30,8 +30,7 @@ impl Selector {
 
     /// Where the objects are found that it selects.
     pub(crate) fn lookup(&self) -> Lookup<'_> {
-        let labels: Vec<_> = self.0.required().collect();
-        if labels.is_empty() { Lookup::All } else { Lookup::Labelled(labels) }
+        Lookup::selected_by(&self.0)
     }
 
     /// Whether the labels match of an object that is not read.

@@ -160,7 +160,7 @@ pub(crate) fn list(
     check_options(query)?;
     let from = query.get("continue").map(Continue::parse).transpose()?;
     let limit = usize::try_from(query.number("limit").unwrap_or(0)).unwrap_or(0);
-    let listing = state(shape, namespace, query, from.as_ref(), limit)?;
+    let listing = state(shape, namespace, (query, selection), from.as_ref(), limit)?;
     let revision = listing.revision;
     let with_namespace = namespace.is_none() && shape.resource.namespaced;
     let mut items = listing.items;
@@ -196,11 +196,12 @@ fn later(key: &Key, after: &str, with_namespace: bool) -> bool {
     (namespace, &*key.name) > after.split_once('/').filter(|_| with_namespace).unwrap_or(("", after))
 }
 
-/// The objects to choose from, at the revision the request wants.
+/// The objects to choose from, at the revision the request wants: as few of the newest as can be found without looking at
+/// each.
 fn state(
     shape: &Shape,
     namespace: Option<&str>,
-    query: &Query,
+    (query, selection): (&Query, &Selection),
     from: Option<&Continue>,
     limit: usize,
 ) -> Result<Listing, Status> {
@@ -225,7 +226,7 @@ fn state(
         Some(wanted) if wanted > 0 && exact(query, limit) => {
             store.list_at(table, namespace, wanted).map_err(too_old)
         }
-        _ => Ok(store.list(table, namespace)),
+        _ => Ok(store.list_among(table, namespace, &selection.lookup())),
     }
 }
 
@@ -256,7 +257,7 @@ pub(crate) fn selected(
             let items = store.get(table, &Key::new(at.unwrap_or_default(), name)).into_iter().collect();
             Listing { revision, items }
         }
-        (_, at) => store.list(table, at),
+        (_, at) => store.list_among(table, at, &selection.lookup()),
     };
     listing.items = shape.registry.at(&shape.resource, listing.items)?;
     if !selection.is_everything() {

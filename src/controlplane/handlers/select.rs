@@ -2,6 +2,7 @@
 
 use super::path::Query;
 use super::respond::Shape;
+use crate::attributes::Lookup;
 use crate::error::Status;
 use crate::registry::strategy_of;
 use crate::resource::Resource;
@@ -65,6 +66,11 @@ impl Selection {
     /// Whether everything is selected.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// Among which objects those are that can match.
+    pub(crate) fn lookup(&self) -> Lookup<'_> {
+        Lookup::selected_by(&self.labels)
     }
 
     /// The one name that can match, if there is only one.

@@ -1,5 +1,5 @@
 //! Finds the objects of a table by their controller or by their labels, without looking at each of them. The tables in
-//! which controllers look that way have an index; in the others everything is looked at.
+//! which controllers look that way, and those of release records, have an index; in the others everything is looked at.
 //! What is found may hold a few objects more than were asked for, never one less: who asks checks each.
 
 use super::{Key, Stored};
@@ -68,7 +68,7 @@ impl Index {
         let terms = match (self.by, wanted) {
             (Indexed::OwnersAndLabels, Lookup::ControlledBy(uid)) => vec![controlled(uid)],
             (Indexed::OwnersAndLabels, Lookup::ClaimableBy(uid)) => vec![controlled(uid), controlled("")],
-            (Indexed::OwnersAndLabels, Lookup::Labelled(labels)) => {
+            (Indexed::OwnersAndLabels | Indexed::Labels, Lookup::Labelled(labels)) => {
                 let terms = labels.iter().map(|(key, value)| self.hash(namespace, &Term::Label(key, value)));
                 vec![terms.min_by_key(|term| self.len(*term))?]
             }
@@ -95,11 +95,13 @@ impl Index {
         let (namespace, known): (&str, &Attributes) = (&object.key().namespace, object.attributes());
         match self.by {
             Indexed::Not => Vec::new(),
-            Indexed::OwnersAndLabels => {
-                let controller = known.controller().map_or("", |owner| owner.uid.as_str());
+            Indexed::Labels | Indexed::OwnersAndLabels => {
+                let owners = self.by == Indexed::OwnersAndLabels;
+                let controller =
+                    || Term::Controller(known.controller().map_or("", |owner| owner.uid.as_str()));
                 let labels = known.labels().as_object().into_iter().flatten();
                 let labels = labels.filter_map(|(key, value)| Some(Term::Label(key, value.as_str()?)));
-                let terms = labels.chain([Term::Controller(controller)]);
+                let terms = labels.chain(owners.then(controller));
                 terms.map(|term| self.hash(namespace, &term)).collect()
             }
             Indexed::Selectors => {
@@ -201,7 +203,7 @@ mod tests {
         let mut fewest = usize::MAX;
         for _ in 0..3000 {
             let namespace = ["x", "y"][numbers.below(2) as usize];
-            let table = ["pods", "services"][numbers.below(2) as usize];
+            let table = ["pods", "services", "secrets"][numbers.below(3) as usize];
             write(&store, &mut numbers, table, namespace);
             let same = |table, among: Lookup<'_>, wanted: &dyn Fn(&Attributes) -> bool| {
                 let found = store.find(table, Some("x"), &among);
@@ -218,13 +220,15 @@ mod tests {
             same("pods", Lookup::ClaimableBy("1"), &|known| controller(known).is_none_or(|uid| uid == "1"));
             let pairs = vec![("all", "1"), ("few", "2")];
             let labelled = |known: &Attributes| known.labels()["all"] == "1" && known.labels()["few"] == "2";
-            same("pods", Lookup::Labelled(pairs), &labelled);
+            same("pods", Lookup::Labelled(pairs.clone()), &labelled);
+            same("secrets", Lookup::Labelled(pairs), &labelled);
+            same("secrets", Lookup::ControlledBy("1"), &|known| controller(known).as_deref() == Some("1"));
             let selects = |known: &Attributes| known.service_selects(Some(labels));
             fewest = fewest.min(same("services", Lookup::Selecting(labels), &selects));
-            let one = same("pods", Lookup::Labelled(vec![("all", "1"), ("own", "o1")]), &|known| {
-                known.labels()["own"] == "o1"
-            });
-            assert!(one <= 1);
+            for table in ["pods", "secrets"] {
+                let own = |known: &Attributes| known.labels()["own"] == "o1";
+                assert!(same(table, Lookup::Labelled(vec![("all", "1"), ("own", "o1")]), &own) <= 1);
+            }
         }
         assert!(fewest < 20);
     }
@@ -232,12 +236,15 @@ mod tests {
     #[test]
     fn nothing_is_kept_of_what_is_gone() {
         let (store, mut numbers) = (Store::default(), Numbers(1));
-        for _ in 0..500 {
-            write(&store, &mut numbers, "pods", "x");
+        for table in ["pods", "secrets"] {
+            for _ in 0..500 {
+                write(&store, &mut numbers, table, "x");
+            }
+            assert!(!store.read().tables[table].index.entries.is_empty());
+            for object in store.list(table, None).items {
+                store.remove(table, object.key(), object.revision, None).unwrap();
+            }
+            assert!(store.read().tables[table].index.entries.is_empty());
         }
-        for object in store.list("pods", None).items {
-            store.remove("pods", object.key(), object.revision, None).unwrap();
-        }
-        assert!(store.read().tables["pods"].index.entries.is_empty());
     }
 }

@@ -204,10 +204,17 @@ impl Store {
     /// The objects of a table, or of one namespace of it, among which those are that are looked for: as few as can be
     /// found without looking at each. By namespace and name.
     pub fn find(&self, table: &str, namespace: Option<&str>, wanted: &Lookup<'_>) -> Vec<Arc<Stored>> {
+        self.list_among(table, namespace, wanted).items
+    }
+
+    /// The same, with the revision of the state that they are from.
+    pub fn list_among(&self, table: &str, namespace: Option<&str>, wanted: &Lookup<'_>) -> Listing {
         let inner = self.read();
-        let Some(found) = inner.tables.get(table) else { return Vec::new() };
-        let indexed = namespace.and_then(|namespace| found.index.find(namespace, wanted));
-        indexed.unwrap_or_else(|| items(&found.objects, namespace))
+        let items = inner.tables.get(table).map(|found| {
+            let indexed = namespace.and_then(|namespace| found.index.find(namespace, wanted));
+            indexed.unwrap_or_else(|| items(&found.objects, namespace))
+        });
+        Listing { revision: inner.revision, items: items.unwrap_or_default() }
     }
 
     /// The state as it was at `revision`, as long as the history reaches back to it.

@@ -1,5 +1,6 @@
 //! ConfigMaps, Secrets and ServiceAccounts.
 
+use crate::attributes::Indexing;
 use crate::quota::Evaluator;
 use crate::registry::defaults::sub;
 use crate::registry::strategy::{Selectable, Strategy};
@@ -15,6 +16,8 @@ const WHOLE_LATER: MetadataChecks =
 pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "configmaps",
+        // Each pass looks for the records of its release by their labels.
+        indexing: Indexing::LABELS,
         rules: ResourceRules { metadata_checks: WHOLE_LATER, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::CONFIG_MAP, cluster::config_map)),
         validate_change_first: storage::frozen,
@@ -24,6 +27,8 @@ pub(super) static ALL: &[Strategy] = &[
     },
     Strategy {
         id: "secrets",
+        // Each pass looks for the records of its release by their labels.
+        indexing: Indexing::LABELS,
         rules: ResourceRules { metadata_checks: WHOLE_LATER, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::SECRET, cluster::secret)),
         selectable: Selectable::fields(&["type"]),
