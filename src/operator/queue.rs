@@ -1,15 +1,18 @@
 //! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per object.
 //! It carries sets of causes, not just keys: what asks for a pass while another one waits or runs is kept for it.
-//! Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds back what is paused.
+//! Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds back what is paused,
+//! `timers` says when an object is ready again by itself.
 
 mod gate;
+mod timers;
 
 use super::missing_right::FORBIDDEN_PAUSE;
 use crate::event::{Cause, CauseKind, FieldChange, QueueChanged, WatchEvent};
 use gate::Gate;
 use opdev_object::meta::ObjectKey;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
+use timers::{Timer, Timers};
 use tokio::time::Instant;
 
 /// The back-off after the first failure; each further one doubles it.
@@ -128,14 +131,6 @@ enum State {
     Running,
 }
 
-#[derive(Debug)]
-struct Timer {
-    at: Instant,
-    sequence: u64,
-    why: CauseKind,
-    backoff: bool,
-}
-
 /// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
@@ -145,9 +140,7 @@ pub(crate) struct Queue {
     ready: HashMap<Kind, VecDeque<ObjectKey>>,
     running: HashMap<Kind, usize>,
     limits: HashMap<Kind, usize>,
-    timers: BTreeSet<(Instant, u64)>,
-    timer_owners: HashMap<u64, ObjectKey>,
-    sequence: u64,
+    timers: Timers,
 }
 
 impl Queue {
@@ -180,8 +173,7 @@ impl Queue {
         if matches!(entry.state, State::Idle) {
             entry.state = State::Ready { since: now };
             if let Some(timer) = entry.timer.take() {
-                self.timers.remove(&(timer.at, timer.sequence));
-                self.timer_owners.remove(&timer.sequence);
+                self.timers.stop(&timer);
             }
             self.ready.entry(kind_of(key)).or_default().push_back(key.clone());
         }
@@ -189,9 +181,7 @@ impl Queue {
 
     /// Moves the objects whose time has come to the ready ones.
     pub(crate) fn advance(&mut self, now: Instant, wall: jiff::Timestamp) {
-        while let Some(&(at, sequence)) = self.timers.first().filter(|(at, _)| *at <= now) {
-            self.timers.remove(&(at, sequence));
-            let Some(key) = self.timer_owners.remove(&sequence) else { continue };
+        while let Some(key) = self.timers.take(now) {
             let Some(entry) = self.entries.get_mut(&key) else { continue };
             if let Some(timer) = entry.timer.take() {
                 let cause = Cause { at: wall, kind: timer.why };
@@ -203,23 +193,16 @@ impl Queue {
 
     /// Ends every back-off: what made the passes fail is gone.
     pub(crate) fn hurry(&mut self, now: Instant) {
-        let backing_off = |entry: &Entry| entry.timer.as_ref().is_some_and(|timer| timer.backoff);
-        let keys: Vec<ObjectKey> =
-            self.entries.iter().filter(|(_, entry)| backing_off(entry)).map(|(key, _)| key.clone()).collect();
-        for key in keys {
-            let Some(timer) = self.entries.get_mut(&key).and_then(|entry| entry.timer.as_mut()) else {
-                continue;
-            };
-            let before = (timer.at, timer.sequence);
-            timer.at = now;
-            self.timers.remove(&before);
-            self.timers.insert((now, before.1));
+        for timer in self.entries.values_mut().filter_map(|entry| entry.timer.as_mut()) {
+            if timer.backoff {
+                self.timers.hurry(timer, now);
+            }
         }
     }
 
     /// When `advance` has something to do next.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.timers.first().map(|(at, _)| *at)
+        self.timers.next()
     }
 
     /// The next object for a worker, if a kind has both one that is ready and a free worker.
@@ -296,11 +279,7 @@ impl Queue {
             }
             self.make_ready(key, now);
         } else if let Some((after, why, backoff)) = again {
-            let (at, sequence) = (now + after, self.sequence);
-            self.sequence += 1;
-            entry.timer = Some(Timer { at, sequence, why, backoff });
-            self.timers.insert((at, sequence));
-            self.timer_owners.insert(sequence, key.clone());
+            entry.timer = Some(self.timers.set(key, now + after, why, backoff));
         } else if entry.pending.is_empty() && entry.failures == 0 {
             self.entries.remove(key);
         }
@@ -314,8 +293,7 @@ impl Queue {
             return;
         }
         if let Some(timer) = entry.timer.take() {
-            self.timers.remove(&(timer.at, timer.sequence));
-            self.timer_owners.remove(&timer.sequence);
+            self.timers.stop(&timer);
         }
         self.entries.remove(key);
         if let Some(ready) = self.ready.get_mut(&kind_of(key)) {
@@ -343,21 +321,20 @@ impl Queue {
         self.ready.get(kind).map_or(0, |ready| ready.iter().filter(|key| !self.gate.holds(key)).count())
     }
 
-    /// How full it is.
+    /// How full it is. Asked after each change of any object, so it looks at none where nothing is held.
     pub(crate) fn counts(&self) -> QueueChanged {
-        let mut counts = QueueChanged::default();
-        for (key, entry) in &self.entries {
-            match entry.state {
-                State::Ready { .. } if self.gate.holds(key) => {}
-                State::Ready { .. } => counts.waiting += 1,
-                State::Running => counts.running += 1,
-                State::Idle if entry.timer.as_ref().is_some_and(|timer| timer.backoff) => {
-                    counts.backing_off += 1;
-                }
-                State::Idle => {}
-            }
+        let ready = self.ready.values();
+        let waiting = if self.gate.is_open() {
+            ready.map(VecDeque::len).sum()
+        } else {
+            ready.flatten().filter(|key| !self.gate.holds(key)).count()
+        };
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        QueueChanged {
+            waiting: count(waiting),
+            running: count(self.running.values().sum()),
+            backing_off: count(self.timers.backing_off()),
         }
-        counts
     }
 }
 

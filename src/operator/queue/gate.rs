@@ -80,6 +80,11 @@ impl Gate {
         }
     }
 
+    /// Whether nothing is paused.
+    pub(super) fn is_open(&self) -> bool {
+        self.objects.is_empty() && self.kinds.is_empty()
+    }
+
     /// Whether an object may not pass now.
     pub(crate) fn holds(&self, key: &ObjectKey) -> bool {
         !self.steps.contains(key) && self.is_paused(key)
