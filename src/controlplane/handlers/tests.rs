@@ -26,6 +26,7 @@ impl Tables for UpstreamDefault {
 }
 
 mod binary;
+mod changes;
 mod definitions;
 mod disk;
 mod jobs;

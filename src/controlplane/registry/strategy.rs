@@ -83,6 +83,10 @@ pub(crate) struct Strategy {
     pub(crate) validate: fn(&Resource, &Value, Option<&Value>, &mut Vec<Cause>),
     /// The real server validates the spec of an update twice and reports everything twice.
     pub(crate) validates_updates_twice: bool,
+    /// Fields that no update changes, by their dotted paths.
+    pub(crate) unchanging: &'static [&'static str],
+    /// What is only validated of a new object, by its dotted path: no update changes it anyway.
+    pub(crate) validated_once: Option<&'static str>,
     /// What is wrong with what an update changes.
     pub(crate) validate_change: fn(&Value, &Value, &mut Vec<Cause>),
     /// What is wrong with the metadata of a new object is reported only where nothing else is wrong.
@@ -267,6 +271,8 @@ impl Strategy {
         validate_generated: |_, _, _| {},
         validate: |_, _, _, _| {},
         validates_updates_twice: false,
+        unchanging: &[],
+        validated_once: None,
         validate_change: |_, _, _| {},
         metadata_last: false,
         validate_in_registry: |_, _, _, _| {},

@@ -6,6 +6,7 @@ use crate::quota::Evaluator;
 use crate::registry::defaults::{put, sub};
 use crate::registry::part::Part;
 use crate::registry::strategy::{Post, Selectable, Strategy};
+use crate::registry::validate::unchanging;
 use crate::resource::{MetadataChecks, MetadataOrder, Resource, ResourceRules, names};
 use crate::storage::Key;
 use crate::table::{Printer, cluster};
@@ -42,6 +43,7 @@ pub(super) static ALL: &[Strategy] = &[
         printer: Some(Printer::new(cluster::NODE, cluster::node)),
         selectable: Selectable::fields(&["spec.unschedulable"]),
         set_defaults: |_, object| node(object),
+        validate_change: unchanging::node,
         // A node registers itself with its status.
         initial_status: |_| None,
         ..Strategy::COMMON
@@ -60,6 +62,7 @@ pub(super) static ALL: &[Strategy] = &[
         id: "resourcequotas",
         rules: ResourceRules { returns_deleted: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::RESOURCE_QUOTA, cluster::resource_quota)),
+        validate_change: unchanging::resource_quota,
         quota: Evaluator::COUNTED,
         ..Strategy::COMMON
     },

@@ -2,7 +2,7 @@
 
 use crate::registry::defaults::{each, put, sub};
 use crate::registry::strategy::Strategy;
-use crate::registry::validate::networking;
+use crate::registry::validate::{networking, unchanging};
 use crate::resource::{MetadataChecks, ResourceRules};
 use crate::table::{Printer, network};
 use serde_json::{Value, json};
@@ -29,6 +29,12 @@ pub(super) static ALL: &[Strategy] = &[
         id: "networking.k8s.io/ingressclasses",
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(network::INGRESS_CLASS, network::ingress_class)),
+        unchanging: &["spec.controller"],
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "networking.k8s.io/servicecidrs",
+        validate_change: unchanging::service_cidr,
         ..Strategy::COMMON
     },
     Strategy {

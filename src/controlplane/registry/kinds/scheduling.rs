@@ -14,6 +14,7 @@ pub(super) static ALL: &[Strategy] = &[
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::PRIORITY_CLASS, cluster::priority_class)),
         set_defaults: |_, object| put(object, "preemptionPolicy", "PreemptLowerPriority"),
+        unchanging: &["preemptionPolicy"],
         validate_change: |object, current, causes| {
             if object["value"] != current["value"] {
                 causes.push(Cause::forbidden("value", "may not be changed in an update."));
@@ -29,6 +30,7 @@ pub(super) static ALL: &[Strategy] = &[
         id: "node.k8s.io/runtimeclasses",
         rules: ResourceRules { unconditional_update: false, any_finalizer: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::RUNTIME_CLASS, cluster::runtime_class)),
+        unchanging: &["handler"],
         ..Strategy::COMMON
     },
     Strategy {
@@ -46,8 +48,11 @@ pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "resource.k8s.io/resourceslices",
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
+        unchanging: &["spec.driver", "spec.nodeName", "spec.pool.name"],
         ..Strategy::COMMON
     },
+    Strategy { id: "resource.k8s.io/resourceclaims", unchanging: &["spec"], ..Strategy::COMMON },
+    Strategy { id: "resource.k8s.io/resourceclaimtemplates", unchanging: &["spec"], ..Strategy::COMMON },
     Strategy {
         id: "resource.k8s.io/deviceclasses",
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },

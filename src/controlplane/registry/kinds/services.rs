@@ -73,6 +73,7 @@ pub(super) static ALL: &[Strategy] = &[
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(network::ENDPOINT_SLICE, network::endpoint_slice)),
         set_defaults: |_, object| endpoint_slice(object),
+        unchanging: &["addressType"],
         ..Strategy::COMMON
     },
 ];

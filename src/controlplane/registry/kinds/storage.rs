@@ -1,12 +1,11 @@
 //! Volumes, claims to them, and their classes and drivers.
 
-use crate::error::Cause;
 use crate::limits;
 use crate::quota::{Evaluator, ONE, text};
 use crate::registry::defaults::{put, sub};
 use crate::registry::part::Part;
 use crate::registry::strategy::{LimitRange, Strategy};
-use crate::registry::validate::storage;
+use crate::registry::validate::{storage, unchanging};
 use crate::resource::quantity::nano;
 use crate::resource::{MetadataChecks, ResourceRules, metadata};
 use crate::table::{Printer, cluster};
@@ -60,6 +59,7 @@ pub(super) static ALL: &[Strategy] = &[
         prepare_create: |object| protect(object, "kubernetes.io/pv-protection"),
         initial_status: |_| Some(json!({"phase": "Pending"})),
         set_transition_time: set_phase_time,
+        validate_change: unchanging::volume,
         ..Strategy::COMMON
     },
     Strategy {
@@ -70,26 +70,37 @@ pub(super) static ALL: &[Strategy] = &[
             put(object, "reclaimPolicy", "Delete");
             put(object, "volumeBindingMode", "Immediate");
         },
-        validate_change: |object, current, causes| {
-            for field in ["parameters", "provisioner"] {
-                if object[field] != current[field] {
-                    causes.push(Cause::forbidden(field, &format!("updates to {field} are forbidden.")));
-                }
-            }
-        },
+        unchanging: &["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"],
         ..Strategy::COMMON
     },
     Strategy {
         id: "storage.k8s.io/csidrivers",
         rules: ResourceRules { returns_deleted: true, ..CONDITIONAL },
         set_defaults: |_, object| csi_driver(sub(object, "spec")),
+        validate_change: unchanging::csi_driver,
         ..Strategy::COMMON
     },
-    Strategy { id: "storage.k8s.io/csinodes", rules: CONDITIONAL, ..Strategy::COMMON },
+    Strategy {
+        id: "storage.k8s.io/csinodes",
+        rules: CONDITIONAL,
+        validate_change: unchanging::csi_node,
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "storage.k8s.io/volumeattributesclasses",
+        validate_change: unchanging::attributes_class,
+        ..Strategy::COMMON
+    },
+    Strategy {
+        id: "storage.k8s.io/csistoragecapacities",
+        unchanging: &["nodeTopology", "storageClassName"],
+        ..Strategy::COMMON
+    },
     Strategy {
         id: "storage.k8s.io/volumeattachments",
         rules: CONDITIONAL,
         initial_status: |_| Some(json!({"attached": false})),
+        unchanging: &["spec"],
         ..Strategy::COMMON
     },
 ];

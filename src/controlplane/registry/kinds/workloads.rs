@@ -52,6 +52,7 @@ pub(super) static ALL: &[Strategy] = &[
         set_defaults: |_, object| stateful_set(object),
         initial_status: |_| Some(json!({"replicas": 0, "availableReplicas": 0})),
         validate: |_, object, current, causes| workloads::stateful_set(&object["spec"], current, causes),
+        validated_once: Some("spec.volumeClaimTemplates"),
         validate_change: workloads::stateful_set_update,
         warn: warnings::template,
         ..WORKLOAD
@@ -75,6 +76,7 @@ pub(super) static ALL: &[Strategy] = &[
         printer: Some(Printer::new(table::workloads::REPLICAS, table::workloads::replication_controller)),
         selectable: Selectable::fields(&["status.replicas"]),
         set_defaults: |_, object| replication_controller(object),
+        validate: |_, object, _, causes| workloads::replication_controller(&object["spec"], causes),
         initial_status: |_| Some(json!({"replicas": 0})),
         quota: Evaluator::COUNTED,
         ..WORKLOAD

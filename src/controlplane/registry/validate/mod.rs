@@ -10,6 +10,7 @@ pub(super) mod policies;
 pub(super) mod rbac;
 pub(super) mod scaling;
 pub(super) mod storage;
+pub(super) mod unchanging;
 pub(super) mod webhooks;
 pub(super) mod workloads;
 
@@ -129,8 +130,13 @@ fn validate_all(resource: &Resource, object: &Value, current: Option<&Value>) ->
 
 fn validate_fields(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
-    (strategy_of(resource).validate)(resource, object, current, &mut causes);
+    let strategy = strategy_of(resource);
+    (strategy.validate)(resource, object, current, &mut causes);
+    let once = strategy.validated_once.filter(|_| current.is_some());
     for error in opdev_object::schema::missing(object, resource.schema()) {
+        if once.is_some_and(|once| error.path.starts_with(once)) {
+            continue;
+        }
         if !causes.iter().any(|known| covers(&known.field, &error.path)) {
             causes.push(cause(error));
         }
@@ -163,6 +169,7 @@ pub(crate) fn update(
     if strategy.validates_updates_twice {
         causes.extend(validate_fields(resource, object, Some(current)));
     }
+    unchanging::fields(strategy.unchanging, object, current, &mut causes);
     (strategy.validate_change)(object, current, &mut causes);
     causes
 }

@@ -40,6 +40,25 @@ pub(in crate::registry) fn replica_set(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// A replication controller's spec, whose selector is a map of labels.
+pub(in crate::registry) fn replication_controller(spec: &Value, causes: &mut Vec<Cause>) {
+    at_least_zero("spec.minReadySeconds", &spec["minReadySeconds"], causes);
+    let (none, labels) = (Map::new(), &spec["template"]["metadata"]["labels"]);
+    let selector = spec["selector"].as_object().unwrap_or(&none);
+    if selector.is_empty() {
+        causes.push(Cause::required("spec.selector", ""));
+    }
+    at_least_zero("spec.replicas", &spec["replicas"], causes);
+    if spec["template"].is_null() {
+        return causes.push(Cause::required("spec.template", ""));
+    }
+    if selector.iter().any(|(key, value)| labels[key] != *value) {
+        causes.push(mismatch(labels));
+    }
+    pod::template(&spec["template"], "spec.template", causes);
+    always(spec, "ReplicationController", causes);
+}
+
 /// A daemon set's spec.
 pub(in crate::registry) fn daemon_set(spec: &Value, causes: &mut Vec<Cause>) {
     selecting(spec, "daemonset", causes);
