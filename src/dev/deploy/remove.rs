@@ -46,6 +46,9 @@ impl Dependents {
     }
 }
 
+/// How often a namespace is listed at most until each object is there with its owner.
+const LISTS: usize = 3;
+
 /// What the files name: kind, namespace and name of each object.
 struct Own(BTreeSet<(String, String, String)>);
 
@@ -293,38 +296,55 @@ async fn unrelated(
     let unknown = |what: &str| words::visible_line(&format!("{what}, so it is not known what is there"));
     let mut found: Vec<String> =
         silent.iter().map(|group| unknown(&format!("{group} is not answered"))).collect();
+    // What something else owns, such as a custom resource of another operator, is that one's.
+    let custom: BTreeSet<&str> = dependents.iter().flat_map(Dependents::all).filter_map(meta::uid).collect();
     for namespace in namespaces {
-        let mut there: Vec<(&str, Value)> = Vec::new();
-        for resource in &resources {
-            let objects = match list(client, &plural_path(resource, Some(namespace))).await {
-                Ok(objects) => objects,
-                Err(error) if is_refusal(&error) => {
-                    found.push(unknown(&format!("{} cannot be listed in {namespace}", resource.plural)));
-                    continue;
-                }
-                Err(error) => return Err(error),
+        for lists in 1.. {
+            let (there, refused) = objects_in(client, &resources, namespace).await?;
+            let here = there.iter().filter_map(|(_, object)| meta::uid(object));
+            let owners: BTreeSet<&str> = here.chain(custom.iter().copied()).collect();
+            let is_own = |kind: &str, object: &Value| {
+                // Custom resources are listed as such, and cert-manager keeps a certificate of the deployment in a Secret.
+                own.has(kind, Some(namespace), meta::name(object).unwrap_or_default())
+                    || meta::uid(object).is_some_and(|uid| custom.contains(uid))
+                    || own.keeps_certificate_in(object)
             };
-            there.extend(objects.into_iter().map(|object| (resource.kind.as_str(), object)));
-        }
-        // What something else owns, such as a custom resource of another operator, is that one's.
-        let custom: BTreeSet<&str> =
-            dependents.iter().flat_map(Dependents::all).filter_map(meta::uid).collect();
-        let here = there.iter().filter_map(|(_, object)| meta::uid(object));
-        let owners: BTreeSet<&str> = here.chain(custom.iter().copied()).collect();
-        for (kind, object) in &there {
-            let name = meta::name(object).unwrap_or_default();
-            // Custom resources are listed as such, and cert-manager keeps a certificate of the deployment in a Secret.
-            let is_own = own.has(kind, Some(namespace), name)
-                || meta::uid(object).is_some_and(|uid| custom.contains(uid))
-                || own.keeps_certificate_in(object);
-            if !is_own && !is_of_the_cluster(kind, object, &owners) {
-                found.push(words::visible_line(&format!("{kind} {namespace}/{name}")));
+            let others = there
+                .iter()
+                .filter(|(kind, object)| !is_own(kind, object) && !is_of_the_cluster(kind, object, &owners));
+            // Kinds are listed one after the other: an object may have come with its owner, which was listed before that.
+            if lists < LISTS && others.clone().any(|(_, object)| !meta::owner_references(object).is_empty()) {
+                continue;
             }
+            found.extend(refused.iter().map(|why| unknown(why)));
+            found.extend(others.map(|(kind, object)| {
+                words::visible_line(&format!("{kind} {namespace}/{}", meta::name(object).unwrap_or_default()))
+            }));
+            break;
         }
     }
     found.sort();
     found.dedup();
     Ok(found)
+}
+
+/// Everything that is listed in a namespace, with its kind; and why some of it is not known.
+async fn objects_in<'a>(
+    client: &Client,
+    resources: &'a [ApiResource],
+    namespace: &str,
+) -> Result<(Vec<(&'a str, Value)>, Vec<String>)> {
+    let (mut there, mut refused) = (Vec::new(), Vec::new());
+    for resource in resources {
+        match list(client, &plural_path(resource, Some(namespace))).await {
+            Ok(objects) => there.extend(objects.into_iter().map(|object| (resource.kind.as_str(), object))),
+            Err(error) if is_refusal(&error) => {
+                refused.push(format!("{} cannot be listed in {namespace}", resource.plural));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((there, refused))
 }
 
 /// The namespaced resources whose objects are listed and deleted, and the groups whose API server does not answer: that of
@@ -523,5 +543,58 @@ mod tests {
         assert!(own.keeps_certificate_in(&secret("system", "serving-cert")));
         assert!(!own.keeps_certificate_in(&secret("system", "another")));
         assert!(!own.keeps_certificate_in(&secret("default", "serving-cert")));
+    }
+
+    /// A server whose ReplicaSets come `late` by so many lists, and whose pods have been there all the time.
+    fn server(late: usize) -> Client {
+        let lists = std::sync::atomic::AtomicUsize::new(0);
+        let owned = |kind: &str, name: &str, owner: &str| {
+            json!({"metadata": {"name": name, "uid": name, "namespace": "system",
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": owner}]}})
+        };
+        let resource = |kind: &str, plural: &str| json!({"name": plural, "singularName": "", "namespaced": true, "kind": kind, "verbs": ["list", "delete"]});
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let version = json!({"groupVersion": "apps/v1", "version": "v1"});
+            let body = match request.uri().path() {
+                "/apis" => {
+                    json!({"groups": [{"name": "apps", "versions": [version], "preferredVersion": version}]})
+                }
+                "/api" => json!({"versions": ["v1"], "serverAddressByClientCIDRs": []}),
+                "/apis/apps/v1" => json!({"groupVersion": "apps/v1", "resources": [
+                    resource("Deployment", "deployments"), resource("ReplicaSet", "replicasets")]}),
+                "/api/v1" => json!({"groupVersion": "v1", "resources": [resource("Pod", "pods")]}),
+                "/apis/apps/v1/namespaces/system/deployments" => {
+                    json!({"items": [{"metadata": {"name": "d", "uid": "d", "namespace": "system"}}], "metadata": {}})
+                }
+                "/apis/apps/v1/namespaces/system/replicasets" => {
+                    let is_there = lists.fetch_add(1, std::sync::atomic::Ordering::SeqCst) >= late;
+                    let items: Vec<Value> =
+                        is_there.then(|| owned("Deployment", "r", "d")).into_iter().collect();
+                    json!({"items": items, "metadata": {}})
+                }
+                "/api/v1/namespaces/system/pods" => {
+                    json!({"items": [owned("ReplicaSet", "p", "r")], "metadata": {}})
+                }
+                _ => json!({"metadata": {"name": "system"}}),
+            };
+            let response = http::Response::new(kube::client::Body::from(body.to_string().into_bytes()));
+            std::future::ready(Ok::<_, std::convert::Infallible>(response))
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn what_is_made_while_kinds_are_listed_is_not_unrelated() {
+        let meta = |name: &str| json!({"name": name, "namespace": "system"});
+        let objects = [
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "system"}}),
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta("d")}),
+        ];
+        let own = Own::of(&objects, "default");
+        let none: [String; 0] = [];
+        assert_eq!(unrelated(&server(0), &objects, &own, &[]).await.unwrap(), none);
+        assert_eq!(unrelated(&server(1), &objects, &own, &[]).await.unwrap(), none);
+        // One whose owner does not come is told.
+        assert_eq!(unrelated(&server(usize::MAX), &objects, &own, &[]).await.unwrap(), ["Pod system/p"]);
     }
 }
