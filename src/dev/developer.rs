@@ -2,10 +2,10 @@
 //! CustomResourceDefinitions, and a Role with its RoleBinding for one namespace. Asks no cluster.
 
 use super::files;
+use super::load;
 use super::manifests::{self, Asked};
 use super::observe;
 use super::project::Project;
-use super::reload;
 use super::trust::{Store, Trust};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_object::facts::facts;
@@ -27,7 +27,7 @@ pub fn grant(project: &Project, user: &str, namespace: &str) -> Result<String> {
     // Without trust nothing of the environment is read; which kinds there are does not depend on it.
     let trust = Trust::of(&project.root, Store::none());
     let options = files::options(project, &[], Vec::new());
-    let (_, loaded) = reload::load_first(project, (&options, &trust));
+    let (_, loaded) = load::load_first(project, (&options, &trust));
     let sources = loaded.context("the project cannot be read; this is a bug in opdev")?.sources;
     if sources.definitions.is_empty() {
         bail!("the project {} has no kinds", project.root.display());

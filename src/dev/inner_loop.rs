@@ -15,13 +15,14 @@ use super::files;
 use super::guard::Guard;
 use super::identity::Identity;
 use super::kind_table::KindTables;
+use super::load;
 use super::observe::Observer;
 use super::pod_logs::PodLogs;
 use super::preferences::{self, Files};
 use super::private_folder::PrivateFolder;
 use super::program::{self, Programs};
 use super::project::Project;
-use super::reload::{self, Reloader};
+use super::reload::Reloader;
 use super::requests::{Drafts, Requests, Tasks, UndoList};
 use super::returned::Returned;
 use super::service_account::RoleSync;
@@ -154,12 +155,13 @@ fn read(
     let programs = programs.permissions();
     tokio::task::spawn_blocking(move || {
         let mut memory = files::Memory::default();
-        let Some(read) = reload::read(&project, &mut memory, &options, &[]) else { return (memory, None) };
+        let read = load::read_with_wanted(&project, &mut memory, &options, programs, &[]);
+        let Some((read, wanted)) = read else { return (memory, None) };
         // The reloader asks, and loads once that is answered.
-        if trust.unanswered(&read.wanted(&project, programs)).map_or(true, |open| !open.is_empty()) {
+        if trust.unanswered(&wanted).map_or(true, |open| !open.is_empty()) {
             return (memory, None);
         }
-        let loaded = reload::load(&project, &trust, &mut memory, read, &[], None, false);
+        let loaded = load::load(&project, &trust, &mut memory, read, &[], None, false);
         (memory, loaded)
     })
 }

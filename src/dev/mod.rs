@@ -25,6 +25,7 @@ pub mod image;
 pub mod inner_loop;
 pub mod journal;
 mod kind_table;
+mod load;
 pub mod lock;
 pub mod manifests;
 mod observation_queue;

@@ -4,12 +4,12 @@
 use super::cluster::{Choice, Connection};
 use super::crds;
 use super::files;
+use super::load;
 use super::lock::Lock;
 use super::owner::Owner;
 use super::private_folder::{PrivateFolder, STATE};
 use super::program::Programs;
 use super::project::Project;
-use super::reload;
 use super::trust::Trust;
 use crate::event::words;
 use crate::event::{Diagnostic, Plan, Protection, Severity, Skipped};
@@ -118,7 +118,7 @@ pub async fn plan(input: PlanInput, copies: &Path) -> Result<Plan> {
 pub fn read(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagnostic>)> {
     let options = files::options(project, &[], Programs::of(project).reconcile());
     let allowed = (&options, trust);
-    let (_, loaded) = reload::load_first(project, allowed);
+    let (_, loaded) = load::load_first(project, allowed);
     let loaded = loaded.context("reading the project tripped over a bug in opdev")?;
     let of_settings = project.diagnostics.iter().filter(|one| one.severity == Severity::Error).cloned();
     let problems = of_settings.chain(loaded.errors).collect();

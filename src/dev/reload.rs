@@ -3,7 +3,8 @@
 
 use super::backoff::Backoff;
 use super::crds::{Crds, Origin, Outcome};
-use super::files::{self, Unasked};
+use super::files;
+use super::load::{load, read_with_wanted};
 use super::project::Project;
 use super::shadow;
 use super::trust::Trust;
@@ -14,7 +15,6 @@ use crate::event::{
     Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Permission, Place, Released, ReloadFailed,
     Severity, ShadowDecision, SourcesChanged, Verdict,
 };
-use crate::operator::deadline;
 use crate::operator::manager::{ManagerRequest, UnfitWrite};
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options, Trial};
@@ -25,7 +25,6 @@ use kube::Client;
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -209,12 +208,14 @@ impl Reloader {
         let saved_at = batch.as_ref().map(|batch| batch.saved_at).or_else(|| forced.then(Instant::now));
         let changed = batch.map(|batch| self.names(&batch)).unwrap_or_default();
         let names = changed.clone();
-        let (project, options) = (self.project.clone(), Arc::clone(&self.options));
-        let read = move |files: &mut files::Memory| read(&project, files, &options, &names);
-        let Some(read) = self.beside(memory, read).await else { return };
+        let (project, programs) = (self.project.clone(), self.programs.clone());
+        let options = Arc::clone(&self.options);
+        let read =
+            move |files: &mut files::Memory| read_with_wanted(&project, files, &options, programs, &names);
+        let Some((read, wanted)) = self.beside(memory, read).await else { return };
         // What is loaded is what the user was asked about, whatever is saved in the meantime. Until the answer, what serves
         // goes on serving.
-        if !self.is_answered(&read.wanted(&self.project, self.programs.clone())).await {
+        if !self.is_answered(&wanted).await {
             return;
         }
         if forced {
@@ -547,47 +548,4 @@ impl Reloader {
         let files = if there.is_empty() { gone } else { there };
         files.into_iter().map(name).filter(|name| !name.is_empty()).collect()
     }
-}
-
-/// Reads a project for the first time and loads it.
-pub(super) fn load_first(
-    project: &Project,
-    (options, trust): (&Arc<Options>, &Trust),
-) -> (files::Memory, Option<Loaded>) {
-    let mut memory = files::Memory::default();
-    let read = read(project, &mut memory, options, &[]);
-    let loaded = read.and_then(|read| load(project, trust, &mut memory, read, &[], None, false));
-    (memory, loaded)
-}
-
-/// Reads every file of the project once; nothing where that goes wrong: a bug in it must cost neither the last good charts
-/// nor the count of sources.
-pub(super) fn read(
-    project: &Project,
-    memory: &mut files::Memory,
-    options: &Arc<Options>,
-    changed: &[String],
-) -> Option<Unasked> {
-    let reading = || files::read(project, memory, options, changed);
-    std::panic::catch_unwind(AssertUnwindSafe(reading)).ok()
-}
-
-/// Loads a set of sources from the files that were read, with what the user has allowed by now. Charts get no more time than
-/// after a save; a bug costs as little as in [`read`].
-pub(super) fn load(
-    project: &Project,
-    trust: &Trust,
-    memory: &mut files::Memory,
-    read: Unasked,
-    changed: &[String],
-    saved_at: Option<Instant>,
-    forced: bool,
-) -> Option<Loaded> {
-    let (limit, _waiting) = deadline::within(deadline::LOAD);
-    memory.loader.limit_to(limit);
-    let loading = || {
-        let files = read.with_granted(project, trust);
-        memory.loader.load(&files, changed, saved_at, forced)
-    };
-    std::panic::catch_unwind(AssertUnwindSafe(loading)).unwrap_or_default()
 }

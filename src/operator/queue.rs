@@ -1,7 +1,7 @@
 //! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per object.
 //! It carries sets of causes, not just keys: what asks for a pass while another one waits or runs is kept for it.
-//! Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds back what is paused,
-//! `timers` says when an object is ready again by itself.
+//! Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds back what is paused, or waits for
+//! a decision; `timers` says when an object is ready again by itself.
 
 mod gate;
 mod timers;

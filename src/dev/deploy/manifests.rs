@@ -5,11 +5,11 @@ use super::image;
 use super::image::Slot;
 use super::input::{DeployInput, is_crd, relative};
 use crate::dev::files;
+use crate::dev::load;
 use crate::dev::manifests as made;
 use crate::dev::private_folder::write_in_project;
 use crate::dev::program::Programs;
 use crate::dev::project::Project;
-use crate::dev::reload;
 use crate::event::Diagnostic;
 use crate::process::kustomization::ProjectFiles;
 use crate::process::{small_text, unreadable};
@@ -174,7 +174,7 @@ pub(super) fn all(
 /// Reads the project once, for its types.
 fn sources(input: &DeployInput, goal: Goal) -> Result<Arc<Sources>> {
     let options = files::options(&input.project, &[], Programs::of(&input.project).reconcile());
-    let (_, loaded) = reload::load_first(&input.project, (&options, &input.trust));
+    let (_, loaded) = load::load_first(&input.project, (&options, &input.trust));
     let loaded = loaded.context("reading the project tripped over a bug in opdev")?;
     let broken = loaded.sources.definitions.iter().filter_map(|definition| definition.broken.as_ref());
     let of_types =

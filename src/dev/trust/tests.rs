@@ -1,7 +1,7 @@
 //! What is asked about, what is remembered, and that nobody else decides.
 
 use super::*;
-use crate::dev::{files, reload};
+use crate::dev::{files, load};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -45,9 +45,9 @@ fn what_a_project_wants_is_what_its_files_say() {
 fn the_user_is_asked_about_the_files_that_were_read() {
     let (folder, project) = project("{}", &format!("{ENTRY}{{token: a}}}}\n"));
     let (options, mut memory) = (files::options(&project, &[], Vec::new()), files::Memory::default());
-    let before = reload::read(&project, &mut memory, &options, &[]).unwrap();
+    let before = load::read(&project, &mut memory, &options, &[]).unwrap();
     fs::write(folder.path().join("watches.yaml"), format!("{ENTRY}{{token: $TOKEN}}}}\n")).unwrap();
-    let after = reload::read(&project, &mut memory, &options, &[]).unwrap();
+    let after = load::read(&project, &mut memory, &options, &[]).unwrap();
     assert_eq!(before.wanted(&project, Vec::new()), []);
     let token = Permission::ReadVariable {
         variable: "TOKEN".to_owned(),

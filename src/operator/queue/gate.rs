@@ -1,5 +1,5 @@
 //! The gate between queue and reconcilers: what is paused stays queued, its causes keep collecting, until it is
-//! resumed or let through once. Pure: nothing waits here, the queue only passes over what the gate holds.
+//! resumed or let through once; and so does a kind of which it is not decided whether its newest version goes on serving. Pure: nothing waits here, the queue only passes over what the gate holds.
 
 use super::{Kind, Queue, State, kind_of};
 use crate::event::{PauseScope, Paused};

@@ -5,18 +5,18 @@ use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tokio::time::Instant;
 
-/// An object's own; it is not set while the object is ready or runs.
+/// The timer of one object. An object that is ready or runs has none.
 #[derive(Debug)]
 pub(super) struct Timer {
     at: Instant,
     sequence: u64,
-    /// The cause that it becomes.
+    /// The cause of the reconcile that it leads to.
     pub(super) why: CauseKind,
     /// Whether it is the pause after a failure.
     pub(super) backoff: bool,
 }
 
-/// Those of all objects.
+/// The timers of all objects.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     by_time: BTreeSet<(Instant, u64)>,
@@ -26,6 +26,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
+    /// Sets the timer of an object that has none. `backoff` is whether it is the pause after a failure.
     pub(super) fn set(&mut self, key: &ObjectKey, at: Instant, why: CauseKind, backoff: bool) -> Timer {
         let sequence = self.sequence;
         self.sequence += 1;
@@ -37,21 +38,21 @@ impl Timers {
         Timer { at, sequence, why, backoff }
     }
 
-    /// It does not count any more.
+    /// Takes a timer back.
     pub(super) fn stop(&mut self, timer: &Timer) {
         self.by_time.remove(&(timer.at, timer.sequence));
         self.owners.remove(&timer.sequence);
         self.backing_off.remove(&timer.sequence);
     }
 
-    /// It goes off now.
+    /// Lets a timer end now.
     pub(super) fn hurry(&mut self, timer: &mut Timer, now: Instant) {
         self.by_time.remove(&(timer.at, timer.sequence));
         timer.at = now;
         self.by_time.insert((now, timer.sequence));
     }
 
-    /// The next object whose time has come.
+    /// The next object whose timer has ended.
     pub(super) fn take(&mut self, now: Instant) -> Option<ObjectKey> {
         let (_, sequence) = *self.by_time.first().filter(|(at, _)| *at <= now)?;
         self.by_time.pop_first();
@@ -59,7 +60,7 @@ impl Timers {
         self.owners.remove(&sequence)
     }
 
-    /// When `take` has something next.
+    /// When the next timer ends.
     pub(super) fn next(&self) -> Option<Instant> {
         self.by_time.first().map(|(at, _)| *at)
     }
