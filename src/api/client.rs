@@ -16,6 +16,10 @@ pub(crate) const OWN_MANAGER: &str = "opdev";
 pub(crate) const JSON: &str = "application/json";
 /// The content type of a merge patch.
 pub(crate) const MERGE: &str = "application/merge-patch+json";
+/// The content type of a JSON patch.
+pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
+/// The content type of a strategic merge patch, which built-in kinds have.
+pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// The content type of a server-side apply.
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 

@@ -11,8 +11,8 @@ pub mod read_only;
 
 #[cfg(test)]
 pub(crate) use client::ApiClient;
-pub(crate) use client::{OWN_MANAGER, escape, object_path, plural_path, resource_of, send};
+pub(crate) use client::{MERGE, OWN_MANAGER, STRATEGIC, escape, object_path, plural_path, resource_of, send};
 pub(crate) use discovery::{Discovery, Resource};
 pub(crate) use echo::mark;
 pub(crate) use error::{ApiError, is_conflict, is_forbidden, is_not_found, without_secrets};
-pub(crate) use objects::{Api, At, Deletion, HELM_MANAGER};
+pub(crate) use objects::{Api, AsManager, At, Deletion, HELM_MANAGER};

@@ -1,7 +1,7 @@
 //! The API server as the reconcilers use it: objects are JSON values, resources come from discovery, writes are
 //! remembered as our own. Never retries and never decides. Read `discovery` for where resources come from.
 
-use super::client::{APPLY, ApiClient, JSON, MERGE, OWN_MANAGER, escape};
+use super::client::{APPLY, ApiClient, JSON, JSON_PATCH, MERGE, OWN_MANAGER, escape};
 use super::discovery::{Discovery, Resource};
 use super::echo::Echo;
 use super::error::ApiError;
@@ -21,6 +21,21 @@ pub(crate) struct Api {
     pub(crate) discovery: Arc<Discovery>,
     pub(crate) echo: Arc<Echo>,
     pub(crate) read_only: ReadOnly,
+}
+
+/// In whose name a write is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AsManager<'a> {
+    pub(crate) manager: &'a str,
+    /// Nothing is written.
+    pub(crate) dry_run: bool,
+}
+
+impl AsManager<'_> {
+    fn query(self) -> String {
+        let dry_run = if self.dry_run { "&dryRun=All" } else { "" };
+        format!("fieldManager={}{dry_run}", escape(self.manager))
+    }
 }
 
 /// What a deletion led to.
@@ -149,6 +164,38 @@ impl Api {
         Ok(self.wrote(at.resource, live.and_then(meta::resource_version), applied))
     }
 
+    /// Creates an object as another manager, or asks in a dry run what that would give.
+    pub(crate) async fn create_as(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        object: &Value,
+        as_manager: AsManager<'_>,
+    ) -> Result<Value, ApiError> {
+        let path = format!("{}?{}", resource.collection(namespace), as_manager.query());
+        if as_manager.dry_run {
+            return Ok(resource.complete(self.send(Method::POST, path, Some(object), JSON).await?));
+        }
+        let created = self.call(Method::POST, path, Some(object), JSON).await?;
+        Ok(self.wrote(resource, None, created))
+    }
+
+    /// Patches an object as another manager, or asks in a dry run what that would give.
+    pub(crate) async fn patch_as(
+        &self,
+        at: &At<'_>,
+        content: &str,
+        patch: &Value,
+        as_manager: AsManager<'_>,
+    ) -> Result<Value, ApiError> {
+        let path = format!("{}?{}", at.path(""), as_manager.query());
+        if as_manager.dry_run {
+            return Ok(at.resource.complete(self.send(Method::PATCH, path, Some(patch), content).await?));
+        }
+        let patched = self.call(Method::PATCH, path, Some(patch), content).await?;
+        Ok(self.wrote(at.resource, None, patched))
+    }
+
     /// What applying would make of an object, or of one of its subresources, in a dry run: nothing is written.
     pub(crate) async fn try_apply(
         &self,
@@ -173,6 +220,13 @@ impl Api {
     pub(crate) async fn merge(&self, at: &At<'_>, patch: &Value) -> Result<Value, ApiError> {
         let path = format!("{}?fieldManager={OWN_MANAGER}", at.path(""));
         let patched = self.call(Method::PATCH, path, Some(patch), MERGE).await?;
+        Ok(self.wrote(at.resource, None, patched))
+    }
+
+    /// Patches an object, step by step.
+    pub(crate) async fn json_patch(&self, at: &At<'_>, patch: &Value) -> Result<Value, ApiError> {
+        let path = format!("{}?fieldManager={OWN_MANAGER}", at.path(""));
+        let patched = self.call(Method::PATCH, path, Some(patch), JSON_PATCH).await?;
         Ok(self.wrote(at.resource, None, patched))
     }
 

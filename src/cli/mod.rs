@@ -14,6 +14,8 @@ mod logging;
 mod operate;
 mod pages;
 mod plan;
+#[cfg(test)]
+mod reference;
 pub mod render;
 mod run;
 mod scaffold;

@@ -7,7 +7,7 @@ use super::options::{ChartSource, CrdSchema, OPERATOR_SDK, fill};
 use super::{names, roles, values_schema};
 use crate::sources::created::CreatedKinds;
 use anyhow::Result;
-use opdev_helm::chart::{Chart, FileSet};
+use opdev_helm::chart::{Chart, Dependency, FileSet};
 use opdev_helm::dependencies;
 use opdev_object::yaml;
 use opdev_types::{crd, emit};
@@ -51,10 +51,18 @@ pub(super) fn add(
     }
     let missing = dependencies::missing(chart);
     if !missing.is_empty() {
-        draft.warn(format!(
-            "{folder}/charts lacks the dependencies {}; `opdev dependency build {folder}` downloads them",
-            missing.join(", ")
-        ));
+        let near = |dependency: &&Dependency| {
+            dependency.repository.starts_with("file://") && missing.contains(&dependency.name)
+        };
+        let cure = match chart.metadata.dependencies.iter().find(near) {
+            // The path begins at the chart that was copied, not at the copy.
+            Some(dependency) => format!(
+                "{} is at {}, beside the chart that was copied: run `opdev dependency build` there, then begin again",
+                dependency.name, dependency.repository
+            ),
+            None => format!("`opdev dependency build {folder}` downloads them"),
+        };
+        draft.warn(format!("{folder}/charts lacks the dependencies {}; {cure}", missing.join(", ")));
     }
     ensure_chart_files(api, draft);
     let entry = format!(

@@ -173,8 +173,17 @@ fn lacks(path: &str, files: &FileSet, chart: &Chart) -> Option<Box<Diagnostic>> 
     let first = missing.first()?;
     let message = format!("found in Chart.yaml, but missing in charts/ directory: {}", missing.join(", "));
     let mut broken = problem(path, message);
-    broken.hint =
-        Some(format!("`opdev dependency build {path}` downloads them, and so does g u on the screen"));
+    let near = chart.metadata.dependencies.iter().find(|dependency| {
+        dependency.repository.starts_with("file://") && missing.contains(&dependency.name)
+    });
+    broken.hint = Some(match near {
+        Some(dependency) => format!(
+            "`opdev dependency build {path}` packs {}, which has to be there; in a copy of a chart, run it where the \
+             chart was copied from, and copy charts/ as well",
+            dependency.repository
+        ),
+        None => format!("`opdev dependency build {path}` downloads them, and so does g u on the screen"),
+    });
     let list = if files.get("requirements.yaml").is_some() { "requirements.yaml" } else { "Chart.yaml" };
     let text = files.get(list).map(|data| String::from_utf8_lossy(data).into_owned()).unwrap_or_default();
     if let Ok(node) = yaml::parse(&text) {

@@ -393,6 +393,51 @@ fn the_lockfile_stays_small() {
     assert!(packages <= LIMIT, "{packages} locked packages, the limit is {LIMIT}");
 }
 
+/// The packages of a build, each with its version and its features.
+fn features(edges: &str) -> BTreeSet<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = std::process::Command::new(cargo)
+        .current_dir(root())
+        .args(["tree", "--workspace", "--locked", "--offline", "--prefix", "none"])
+        .args(["--edges", edges, "--format", "{p} {f}"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
+/// Both commands of the README build the same dependencies: where only the tests want a feature of one, all that stands on
+/// it is compiled twice. Name the feature among the dependencies of the program, too.
+#[test]
+fn the_tests_change_no_feature_of_what_the_program_is_built_of() {
+    let program = features("normal,build");
+    let with_tests = features("normal,build,dev");
+    assert!(program.len() > 300, "{}", program.len());
+    let other: Vec<&String> = program.difference(&with_tests).collect();
+    assert!(other.is_empty(), "with other features in the tests: {other:#?}");
+}
+
+/// The profile that both commands of the README use: what runs in the compiler only is not optimised, and each package
+/// that is named still is one.
+#[test]
+fn the_profile_of_the_tests_optimises_only_what_they_run() {
+    let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let named: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("[profile.dev.package.")?.strip_suffix(']'))
+        .filter(|name| *name != "\"*\"")
+        .collect();
+    assert!(named.len() > 50, "{named:?}");
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let unknown: Vec<_> =
+        named.iter().filter(|name| !lock.contains(&format!("\nname = \"{name}\"\n"))).collect();
+    assert!(unknown.is_empty(), "no such packages: {unknown:?}");
+    let only_in_the_compiler =
+        ["syn", "quote", "proc-macro2", "serde_derive", "darling_core", "cc", "clap_derive"];
+    assert!(only_in_the_compiler.iter().all(|name| !named.contains(name)));
+}
+
 #[test]
 fn the_top_level_holds_only_what_it_should() {
     let allowed = [

@@ -16,6 +16,7 @@ mod planned;
 mod revisions;
 mod scripted;
 mod storage;
+mod taken_over;
 mod typed;
 mod watching;
 mod world;

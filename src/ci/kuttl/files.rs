@@ -2,6 +2,7 @@
 
 use super::expect::Expect;
 use super::expressions::Expressions;
+use super::keys;
 use crate::ci::manifest;
 pub(super) use crate::ci::manifest::Manifest;
 use crate::process::{small_text, unreadable};
@@ -145,10 +146,14 @@ pub(in crate::ci) fn tests(root: &Path, path: &Path) -> Result<Vec<KuttlTest>> {
         let mut below: Vec<PathBuf> = std::fs::read_dir(&folder)
             .with_context(|| format!("{} cannot be read", folder.display()))?
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.is_dir() && has_steps(path))
+            .filter(|path| path.is_dir())
             .collect();
         below.sort();
         for folder in below {
+            if !has_steps(&folder) {
+                refuse_yml(&folder)?;
+                continue;
+            }
             found.push(read(root, &folder, &settings)?);
         }
     }
@@ -158,6 +163,9 @@ pub(in crate::ci) fn tests(root: &Path, path: &Path) -> Result<Vec<KuttlTest>> {
 fn read_suite(path: &Path) -> Result<TestSuite> {
     let text = small_text(path).with_context(|| unreadable(&path.display().to_string()))?;
     let value = yaml::from_str(&text).with_context(|| path.display().to_string())?;
+    if let Some(why) = keys::misspelt("TestSuite", &value) {
+        bail!("{}: {why}", path.display());
+    }
     let suite: TestSuite = serde_json::from_value(value).with_context(|| path.display().to_string())?;
     if suite.start_kind || !suite.kind_containers.is_empty() {
         bail!(
@@ -231,6 +239,20 @@ fn names(folder: &Path) -> Vec<String> {
 
 fn has_steps(folder: &Path) -> bool {
     names(folder).iter().any(|name| parts(name).is_some())
+}
+
+/// A folder whose steps all end in `.yml`, which kuttl does not read, would be left out.
+fn refuse_yml(folder: &Path) -> Result<()> {
+    let step = |name: &String| {
+        name.strip_suffix(".yml").is_some_and(|stem| parts(&format!("{stem}.yaml")).is_some())
+    };
+    match names(folder).iter().find(|name| step(name)) {
+        Some(name) => bail!(
+            "{}: kuttl reads steps from files that end in .yaml only; rename it, or the test is left out",
+            folder.join(name).display()
+        ),
+        None => Ok(()),
+    }
 }
 
 fn read(root: &Path, folder: &Path, suite: &TestSuite) -> Result<KuttlTest> {
@@ -330,6 +352,9 @@ fn applies(step: &mut Step, folder: &Path, path: &Path, shown: &str) -> Result<(
         if let Some(name) = object.pointer("/metadata/name").and_then(Value::as_str) {
             step.name = name.to_owned();
         }
+        if let Some(why) = keys::misspelt("TestStep", &object) {
+            bail!("{place}: {why}");
+        }
         let said: TestStep = serde_json::from_value(object).with_context(|| place.clone())?;
         if !said.kubeconfig.is_empty() {
             bail!("{place}: kubeconfig names another cluster, and a test has one control plane here");
@@ -356,6 +381,9 @@ fn asserts(step: &mut Step, path: &Path, shown: &str) -> Result<()> {
             continue;
         }
         let Manifest { place, object } = manifest;
+        if let Some(why) = keys::misspelt("TestAssert", &object) {
+            bail!("{place}: {why}");
+        }
         let said: TestAssert = serde_json::from_value(object).with_context(|| place.clone())?;
         let file = place.rsplit_once(':').map_or(place.as_str(), |(file, _)| file);
         step.expressions.extend(Expressions::read(&node, file)?);
@@ -392,6 +420,22 @@ mod tests {
         assert_eq!(said("02-assert-scale-up.yaml").as_deref(), Some("2 assert scale-up"));
         assert_eq!(said("03-a.opdev.yaml"), None);
         assert_eq!((said("README.md"), said("values.yaml")), (None, None));
+    }
+
+    #[test]
+    fn a_test_that_would_check_nothing_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let test = folder.path().join("tests/one");
+        std::fs::create_dir_all(&test).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(test.join(name), text).unwrap();
+        let fails = || tests(folder.path(), Path::new("tests")).unwrap_err().to_string();
+        write("00-install.yml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n");
+        assert!(fails().contains("one/00-install.yml: kuttl reads"), "{}", fails());
+        write(
+            "00-install.yaml",
+            "apiVersion: kuttl.dev/v1beta1\nkind: TestStep\nCommands: [{script: 'false'}]\n",
+        );
+        assert!(fails().contains("00-install.yaml:1: TestStep has no key \"Commands\""), "{}", fails());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod cluster;
 mod expect;
 mod expressions;
 mod files;
+mod keys;
 mod subset;
 
 use super::report::{Case, Outcome, Suite};

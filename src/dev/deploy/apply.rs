@@ -8,7 +8,7 @@ use crate::dev::requests::told;
 use anyhow::{Result, anyhow};
 use http::Method;
 use kube::Client;
-use opdev_object::apply::LAST_APPLIED;
+use opdev_object::apply::{HandOver, LAST_APPLIED};
 use opdev_object::fieldset::FieldSet;
 use opdev_object::meta;
 use serde_json::{Value, json};
@@ -188,49 +188,26 @@ async fn hand_over_fields(client: &Client, path: &str, live: &Value) -> Result<(
 
 /// The JSON patch that gives fields of kubectl to opdev, and the managers that had them. `None` where it has none.
 fn hand_over(live: &Value) -> Option<(Value, Vec<String>)> {
-    let entries = live["metadata"]["managedFields"].as_array()?;
     let is_kubectls = |entry: &Value| {
-        let is = |(manager, operation): &(&str, &str)| {
-            entry["manager"] == *manager && entry["operation"] == *operation
-        };
-        entry["subresource"].as_str().unwrap_or_default().is_empty() && KUBECTL.iter().any(is)
+        KUBECTL
+            .iter()
+            .any(|(manager, operation)| entry["manager"] == *manager && entry["operation"] == *operation)
     };
-    let (old, mut kept): (Vec<&Value>, Vec<&Value>) = entries.iter().partition(|entry| is_kubectls(entry));
-    let is_own = |entry: &&Value| {
-        let is_of_subresource = !entry["subresource"].as_str().unwrap_or_default().is_empty();
-        entry["manager"] == OWN_MANAGER && entry["operation"] == "Apply" && !is_of_subresource
-    };
-    let last = *old.last()?;
-    // A manager that applies has one entry, whatever its version.
-    let own = kept.iter().position(is_own).map(|at| kept.remove(at));
-    let version = &own.unwrap_or(last)["apiVersion"];
-    let mut fields = FieldSet::new();
-    for entry in old.iter().copied().chain(own).filter(|entry| entry["apiVersion"] == *version) {
-        fields = fields.union(&FieldSet::from_fields_v1(&entry["fieldsV1"]).ok()?);
-    }
-    let fields = fields.difference(&FieldSet::of_fields(&[&["metadata", "annotations", LAST_APPLIED]]));
-    let mut all: Vec<Value> = kept.into_iter().cloned().collect();
-    all.push(json!({
-        "manager": OWN_MANAGER,
-        "operation": "Apply",
-        "apiVersion": version,
-        "time": last["time"],
-        "fieldsType": "FieldsV1",
-        "fieldsV1": fields.to_fields_v1(),
-    }));
-    let mut patch = vec![
-        json!({ "op": "replace", "path": "/metadata/managedFields", "value": all }),
-        json!({ "op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"] }),
-    ];
+    let given =
+        HandOver::plan(
+            live,
+            OWN_MANAGER,
+            |entry, fields| {
+                if is_kubectls(entry) { fields.clone() } else { FieldSet::new() }
+            },
+        )?;
+    let given = given.forgetting(&FieldSet::of_fields(&[&["metadata", "annotations", LAST_APPLIED]]));
+    let mut patch = given.json_patch(live);
     if meta::annotation(live, LAST_APPLIED).is_some() {
         let key = LAST_APPLIED.replace('~', "~0").replace('/', "~1");
         patch.push(json!({ "op": "remove", "path": format!("/metadata/annotations/{key}") }));
     }
-    let mut managers: Vec<String> =
-        old.iter().filter_map(|entry| entry["manager"].as_str()).map(str::to_owned).collect();
-    managers.sort();
-    managers.dedup();
-    Some((Value::Array(patch), managers))
+    Some((Value::Array(patch), given.managers))
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Server-side apply and the tracking of who owns which field, as the API server does it.
 //! The caller gives schema, time and live object; defaulting and storing are the caller's too.
 //! Read `merge` for the merge, `managed` for `metadata.managedFields`, `typed` for what is refused,
-//! `compact` for its short form in a tree, `overlay` for a merge without owners, `prune` for what an apply takes away, `versions` for managers that wrote at
-//! other versions.
+//! `compact` for its short form in a tree, `hand_over` for fields that pass to another manager, `overlay` for a merge
+//! without owners, `prune` for what an apply takes away, `versions` for managers that wrote at other versions.
 
 pub mod compact;
 mod error;
+mod hand_over;
 mod managed;
 mod merge;
 mod overlay;
@@ -26,6 +27,7 @@ pub use error::{
     ApplyError, Conflict, ManagedFieldsError, MergeError, Mismatch, MismatchKind, Mismatches, OverlayError,
     RequestError, TypedError, VersionError,
 };
+pub use hand_over::{HandOver, dropped};
 pub use overlay::overlay;
 pub use versions::Versions;
 

@@ -4,14 +4,17 @@
 use super::at_object::AtObject;
 use super::compare::{changes, covers};
 use super::foretell::{Ask, Foretold, Intent, foretell, removal};
+use super::hand_over;
 use super::inject::{ReleaseNames, is_kept, ownership_conflict};
 use super::objects::{PARALLEL, Wanted, live};
+use super::plain;
 use crate::api::{Api, ApiError, Deletion, HELM_MANAGER};
 use crate::event::{Action, ObjectChange, mask};
+use crate::operator::settings::HelmCompat;
 use crate::tap::change::managers_of;
 use anyhow::{Context, anyhow};
 use futures::stream::{self, StreamExt};
-use opdev_object::meta::{self, ObjectKey};
+use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,6 +29,8 @@ pub(super) struct Effects {
     pub(super) changes: Vec<ObjectChange>,
     /// States of objects as the API server returned them, and whether our write led to them.
     pub(super) known: Vec<(Arc<Value>, bool)>,
+    /// Objects that were written as Helm 3 writes them, and why server-side apply refuses each.
+    pub(super) plain: Vec<(ObjectRef, String)>,
 }
 
 /// How objects are written.
@@ -39,9 +44,19 @@ pub(super) enum Force {
     Fallback,
 }
 
+/// How the objects of a release are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mode {
+    pub(super) force: Force,
+    /// Whose result a write has: with Helm 3, what server-side apply refuses is written plainly.
+    pub(super) compat: HelmCompat,
+}
+
 /// One object and its live state.
 struct Planned {
     wanted: Wanted,
+    /// What the manifest before said of it.
+    old: Option<Value>,
     live: Option<Value>,
 }
 
@@ -66,8 +81,7 @@ impl Plan {
         before: &[Wanted],
         guard: Option<(&str, ReleaseNames<'_>)>,
     ) -> anyhow::Result<Plan> {
-        let known: HashMap<ObjectKey, &Value> =
-            before.iter().map(|wanted| (wanted.key(), &wanted.object)).collect();
+        let known: HashMap<ObjectKey, &Wanted> = before.iter().map(|wanted| (wanted.key(), wanted)).collect();
         let kept: HashSet<ObjectKey> = wanted.iter().map(Wanted::key).collect();
         let gone: Vec<Wanted> = before
             .iter()
@@ -80,7 +94,10 @@ impl Plan {
             let old = known.get(&wanted.key()).copied();
             match live {
                 // A field that left the manifest must leave the object, too: only the same text needs no write.
-                Some(live) if old == Some(&wanted.object) && covers(&live, &wanted.object) => {
+                Some(live)
+                    if old.is_some_and(|old| old.object == wanted.object)
+                        && covers(&live, &wanted.object) =>
+                {
                     plan.unchanged.push(live);
                 }
                 Some(live) => {
@@ -90,29 +107,31 @@ impl Plan {
                     {
                         return Err(anyhow!("Unable to continue with {what}: {conflict}"));
                     }
-                    plan.write.push(Planned { wanted, live: Some(live) });
+                    let old = old.map(|old| old.sent().clone());
+                    plan.write.push(Planned { wanted, old, live: Some(live) });
                 }
-                None => plan.write.push(Planned { wanted, live: None }),
+                None => plan.write.push(Planned { wanted, old: None, live: None }),
             }
         }
         for (wanted, live) in gone.into_iter().zip(leaving) {
             if let Some(live) = live.filter(|live| !is_kept(live)) {
-                plan.remove.push(Planned { wanted, live: Some(live) });
+                plan.remove.push(Planned { wanted, old: None, live: Some(live) });
             }
         }
         Ok(plan)
     }
 
     /// What the writes would do.
-    pub(super) async fn foretell(&self, api: &Api, force: Force, ask: Ask) -> Foretold {
+    pub(super) async fn foretell(&self, api: &Api, mode: Mode, ask: Ask) -> Foretold {
         let intents: Vec<Intent<'_>> = self
             .write
             .iter()
-            .map(|Planned { wanted, live }| Intent {
+            .map(|Planned { wanted, old, live }| Intent {
                 wanted,
+                old: old.as_ref(),
                 live: live.as_ref(),
                 manager: HELM_MANAGER,
-                force,
+                mode,
             })
             .collect();
         let mut found = foretell(api, &intents, ask).await;
@@ -125,22 +144,17 @@ impl Plan {
     }
 
     /// Carries the plan out. What was done before an error stays in `effects`.
-    pub(super) async fn carry_out(
-        self,
-        api: &Api,
-        force: Force,
-        effects: &mut Effects,
-    ) -> anyhow::Result<()> {
+    pub(super) async fn carry_out(self, api: &Api, mode: Mode, effects: &mut Effects) -> anyhow::Result<()> {
         effects.known.extend(self.unchanged.into_iter().map(|live| (Arc::new(live), false)));
         let mut rest = self.write.as_slice();
         while let Some(first) = rest.first() {
             let kind = &first.wanted.resource.gvk;
             let same = rest.iter().take_while(|planned| planned.wanted.resource.gvk == *kind).count();
             let (batch, after) = rest.split_at(same);
-            write_batch(api, batch, force, effects).await?;
+            write_batch(api, batch, mode, effects).await?;
             rest = after;
         }
-        for Planned { wanted, live } in &self.remove {
+        for Planned { wanted, live, .. } in &self.remove {
             let Some(live) = live else { continue };
             remove(api, wanted, live, effects).await?;
         }
@@ -149,21 +163,20 @@ impl Plan {
 }
 
 /// Objects of one kind are written at the same time.
-async fn write_batch(
-    api: &Api,
-    batch: &[Planned],
-    force: Force,
-    effects: &mut Effects,
-) -> anyhow::Result<()> {
+async fn write_batch(api: &Api, batch: &[Planned], mode: Mode, effects: &mut Effects) -> anyhow::Result<()> {
     let mut calls = Vec::with_capacity(batch.len());
     for planned in batch {
-        calls.push(write(api, planned, force));
+        calls.push(write(api, planned, mode));
     }
-    let written: Vec<anyhow::Result<Value>> = stream::iter(calls).buffered(PARALLEL).collect().await;
+    let written: Vec<anyhow::Result<(Value, Option<String>)>> =
+        stream::iter(calls).buffered(PARALLEL).collect().await;
     let mut first_error = None;
     for (planned, written) in batch.iter().zip(written) {
         match written {
-            Ok(object) => note_write(planned, object, effects),
+            Ok((object, plainly)) => {
+                effects.plain.extend(plainly.map(|why| (planned.wanted.reference(), why)));
+                note_write(planned, object, effects);
+            }
             Err(error) => {
                 first_error.get_or_insert(error);
             }
@@ -172,30 +185,54 @@ async fn write_batch(
     first_error.map_or(Ok(()), Err)
 }
 
-async fn write(api: &Api, planned: &Planned, force: Force) -> anyhow::Result<Value> {
-    let Planned { wanted, live } = planned;
+/// Writes one object. Also gives the reason why it was written as Helm 3 writes, where it was.
+async fn write(api: &Api, planned: &Planned, mode: Mode) -> anyhow::Result<(Value, Option<String>)> {
+    let Planned { wanted, old, live } = planned;
     let name = wanted.at().name.to_owned();
     let kind = &wanted.resource.gvk.kind;
     let failed = |words: String| AtObject::new(words, wanted.reference());
     let not_replaced = || failed(format!("failed to replace object: {kind} {name:?}"));
+    let not_patched = || failed(format!("cannot patch {name:?} with kind {kind}"));
     let Some(live) = live else {
-        let created = api.apply(&wanted.at(), "", &wanted.object, None, HELM_MANAGER).await;
+        let created = apply_or_write(api, planned, None, mode).await;
         return created.with_context(|| failed(format!("failed to create resource: {kind} {name:?}")));
     };
-    if force == Force::Replace {
-        return replace(api, wanted, live).await.with_context(not_replaced);
+    if mode.force == Force::Replace {
+        return Ok((replace(api, wanted, live).await.with_context(not_replaced)?, None));
     }
-    match api.apply(&wanted.at(), "", &wanted.object, Some(live), HELM_MANAGER).await {
-        Err(ApiError::Refused { code: 422, .. }) if force == Force::Fallback => {
-            replace(api, wanted, live).await.with_context(not_replaced)
+    let given = match old {
+        Some(old) => hand_over::carry_out(api, old, wanted, live, mode.compat).await,
+        None => Ok(None),
+    };
+    let given = given.with_context(not_patched)?;
+    match apply_or_write(api, planned, Some(given.as_ref().unwrap_or(live)), mode).await {
+        Err(ApiError::Refused { code: 422, .. }) if mode.force == Force::Fallback => {
+            Ok((replace(api, wanted, live).await.with_context(not_replaced)?, None))
         }
-        patched => patched.with_context(|| failed(format!("cannot patch {name:?} with kind {kind}"))),
+        patched => patched.with_context(not_patched),
+    }
+}
+
+/// Applies an object. With Helm 3, what apply itself refuses is written as Helm 3 writes it.
+async fn apply_or_write(
+    api: &Api,
+    Planned { wanted, old, .. }: &Planned,
+    live: Option<&Value>,
+    mode: Mode,
+) -> Result<(Value, Option<String>), ApiError> {
+    let refused = match api.apply(&wanted.at(), "", wanted.sent(), live, HELM_MANAGER).await {
+        Ok(applied) => return Ok((applied, None)),
+        Err(refused) => refused,
+    };
+    match plain::reason(&refused).filter(|_| mode.compat == HelmCompat::V3) {
+        Some(why) => Ok((plain::write(api, wanted, old.as_ref(), live, false).await?, Some(why))),
+        None => Err(refused),
     }
 }
 
 /// Replaces whatever is there, as Helm does: also what a controller has changed since it was looked at.
 async fn replace(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, ApiError> {
-    let mut object = wanted.object.clone();
+    let mut object = wanted.sent().clone();
     let (mut newest, mut left) = (None, REPLACEMENTS);
     loop {
         if let Some(version) = meta::resource_version(newest.as_ref().unwrap_or(live)) {

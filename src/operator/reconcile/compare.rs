@@ -33,8 +33,9 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// An object of a manifest as the API server would store it: without nulls (which mean nothing outside custom
-/// resources) and with the text of a Secret as data.
+/// Brings an object to the form in which the API server would store it: without nulls (which mean nothing outside custom
+/// resources) and with the text of a Secret as data. Only for comparing with what is stored. What the API server would
+/// refuse stays as it is, so that it is sent and refused.
 pub(super) fn normalize(object: &mut Value) {
     let group = object
         .get("apiVersion")
@@ -44,17 +45,45 @@ pub(super) fn normalize(object: &mut Value) {
     if !group.contains('.') || group.ends_with(".k8s.io") {
         drop_nulls(object);
     }
-    let Some(fields) = object.as_object_mut() else { return };
-    if fields.get("kind").and_then(Value::as_str) == Some("Secret")
-        && let Some(Value::Object(texts)) = fields.remove("stringData")
-    {
-        let data = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
-        for (key, text) in texts {
-            if let Some(text) = text.as_str() {
-                data[key] = Value::from(STANDARD.encode(text));
-            }
+    text_to_data(object);
+}
+
+/// Whether `normalize` would leave an object as it is.
+pub(super) fn is_normal(object: &Value) -> bool {
+    fn has_null(value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Object(fields) => fields.values().any(has_null),
+            Value::Array(items) => items.iter().any(has_null),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
         }
     }
+    object.get("stringData").is_none() && !has_null(object)
+}
+
+/// Puts the text of a Secret into its data, as the API server does. A Secret that it would refuse stays as it is.
+pub(super) fn text_to_data(object: &mut Value) {
+    let Some(fields) = object.as_object_mut() else { return };
+    let is_secret = fields.get("kind").and_then(Value::as_str) == Some("Secret")
+        && fields.get("apiVersion").and_then(Value::as_str) == Some("v1");
+    let fits = |field: &str| match fields.get(field) {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(map)) => map.values().all(|value| value.is_string() || value.is_null()),
+        Some(_) => false,
+    };
+    if !is_secret || !fits("stringData") || !fits("data") {
+        return;
+    }
+    let Some(Value::Object(texts)) = fields.remove("stringData") else { return };
+    let data = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
+    if data.is_null() {
+        *data = Value::Object(Map::new());
+    }
+    let Some(data) = data.as_object_mut() else { return };
+    data.extend(texts.into_iter().map(|(key, text)| {
+        let text = text.as_str().unwrap_or_default();
+        (key, Value::from(STANDARD.encode(text)))
+    }));
 }
 
 fn drop_nulls(value: &mut Value) {
@@ -125,6 +154,21 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "hello"}, "x": {"y": null}});
         normalize(&mut secret);
         assert_eq!(secret, json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "aGVsbG8="}, "x": {}}));
+        for refused in [
+            json!({"stringData": {"a": "x", "port": 5432}}),
+            json!({"stringData": "text"}),
+            json!({"stringData": ["a"], "data": {"a": "aGVsbG8="}}),
+            json!({"stringData": {"a": "x"}, "data": "oops"}),
+            json!({"stringData": {"a": "x"}, "data": []}),
+            json!({"stringData": {"a": "x"}, "data": 3}),
+            json!({"stringData": {"a": "x"}, "data": {"b": 3}}),
+        ] {
+            let mut object = json!({"apiVersion": "v1", "kind": "Secret"});
+            object.as_object_mut().unwrap().extend(refused.as_object().unwrap().clone());
+            let before = object.clone();
+            normalize(&mut object);
+            assert_eq!(object, before, "what the API server refuses is sent as it is");
+        }
         let mut custom = json!({"apiVersion": "my.domain/v1", "spec": {"y": null}});
         let before = custom.clone();
         normalize(&mut custom);

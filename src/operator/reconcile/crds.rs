@@ -1,5 +1,6 @@
 //! The `crds/` of a chart: created once, before the first revision, and waited for. Never upgraded, never deleted.
 
+use super::desired_release::DesiredRelease;
 use super::engine::Engine;
 use super::inject::ReleaseNames;
 use super::objects;
@@ -7,6 +8,7 @@ use super::wait::{self, Limits};
 use crate::event::{Action, ObjectChange};
 use anyhow::Context;
 use opdev_helm::chart::Chart;
+use opdev_helm::dependencies;
 use opdev_object::meta;
 use serde_json::Value;
 use std::time::Duration;
@@ -14,9 +16,16 @@ use std::time::Duration;
 /// How long a new CRD may take until it is served.
 const ESTABLISH: Duration = Duration::from_secs(60);
 
+/// The chart with the subcharts that its values switch on: the CRDs of the others are not installed.
+pub(super) fn enabled(desired: &DesiredRelease) -> anyhow::Result<Chart> {
+    let (chart, _) = dependencies::process(&desired.chart, &desired.values)?;
+    Ok(chart)
+}
+
 impl Engine {
     /// Creates the chart's CRDs that do not exist yet and waits until they are served.
-    pub(super) async fn install_crds(&mut self, chart: &Chart) -> anyhow::Result<()> {
+    pub(super) async fn install_crds(&mut self, desired: &DesiredRelease) -> anyhow::Result<()> {
+        let chart = enabled(desired)?;
         let namespace = self.namespace.clone();
         let names = ReleaseNames { name: &self.name, namespace: &namespace, chart: chart.name() };
         let mut created = Vec::new();
@@ -25,7 +34,7 @@ impl Engine {
                 .with_context(|| format!("failed to install CRD {}", file.name))?;
             for object in objects {
                 let wanted = objects::want(&self.api, object, &self.owner, names).await?;
-                match self.api.create(&wanted.resource, meta::namespace(&wanted.object), &wanted.object).await
+                match self.api.create(&wanted.resource, meta::namespace(&wanted.object), wanted.sent()).await
                 {
                     Ok(object) => {
                         self.effects.changes.push(ObjectChange {

@@ -2,7 +2,7 @@
 //! the releases of programs share it; who installs a release sees to its end. Read `upgrade` and `uninstall`.
 
 use super::annotations;
-use super::apply::{Effects, Force, Plan};
+use super::apply::{Effects, Force, Mode, Plan};
 use super::chart_script::ChartScript;
 use super::hook_calls::Doing;
 use super::inject::{Owner, ReleaseNames};
@@ -103,13 +103,35 @@ impl Engine {
         let plan = Plan::make(&self.api, wanted.clone(), &wanted, None).await?;
         self.note("plan");
         let written = !plan.is_empty();
-        plan.carry_out(&self.api, Force::No, &mut self.effects).await?;
+        self.write(plan, Force::No).await?;
         if written {
             self.note("apply");
         }
         let repaired = !self.effects.changes.is_empty();
         let outcome = if repaired { Outcome::Repaired } else { Outcome::Unchanged };
         Ok((outcome, objects::kinds_of(&wanted)))
+    }
+
+    /// How objects are written.
+    pub(super) fn mode(&self, force: Force) -> Mode {
+        Mode { force, compat: self.settings.helm_compat }
+    }
+
+    /// Carries a plan out, and says which objects server-side apply refuses.
+    pub(super) async fn write(&mut self, plan: Plan, force: Force) -> anyhow::Result<()> {
+        let written = plan.carry_out(&self.api, self.mode(force), &mut self.effects).await;
+        for (object, why) in std::mem::take(&mut self.effects.plain) {
+            let place =
+                self.place_in_template(&object, &why).map(|place| format!("{place}: ")).unwrap_or_default();
+            self.say(
+                format!(
+                    "{place}{object} is written as Helm 3 writes it, with a plain create or patch: server-side apply \
+                     refuses it, {why}"
+                ),
+                Some("correct the template: Helm 4, and opdev with `--helm-compat 4`, refuse this object"),
+            );
+        }
+        written
     }
 
     /// Tells what became of the release.

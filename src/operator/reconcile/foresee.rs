@@ -2,6 +2,7 @@
 //! Read `upgrade` for what then happens.
 
 use super::apply::{Force, Plan};
+use super::crds::enabled;
 use super::decide::Decision;
 use super::desired_release::DesiredRelease;
 use super::engine::Engine;
@@ -21,7 +22,6 @@ use crate::event::{
     Action, Diagnostic, HookAhead, ObjectChange, Outcome, Place, ReleaseAhead, ReleaseStep, Severity,
     ShadowObject, StepAhead, mask,
 };
-use opdev_helm::chart::Chart;
 use opdev_helm::manifest::{Hook, HookEvent};
 use opdev_helm::release::StoredHook;
 use opdev_object::meta::{self, Gvk, ObjectRef};
@@ -193,7 +193,7 @@ impl Engine {
     }
 
     async fn install_ahead(&mut self, desired: &DesiredRelease, ask: Ask) -> anyhow::Result<Ahead> {
-        let (mut created, coming) = self.crds_ahead(&desired.chart).await?;
+        let (mut created, coming) = self.crds_ahead(desired).await?;
         let identity = Identity { revision: 1, install: true };
         let rendered = self.render(desired, identity, Lookups::Live).await?;
         self.note("render");
@@ -203,7 +203,7 @@ impl Engine {
         let names = self.names(&namespace, desired.chart.name());
         let plan = Plan::make(&self.api, wanted, &[], Some(("install", names))).await?;
         self.note("plan");
-        let mut foretold = plan.foretell(&self.api, Force::No, ask).await;
+        let mut foretold = plan.foretell(&self.api, self.mode(Force::No), ask).await;
         created.append(&mut foretold.changes);
         created.extend(later.into_iter().map(creation));
         foretold.changes = created;
@@ -244,7 +244,7 @@ impl Engine {
         let names = self.names(&namespace, desired.chart.name());
         let plan = Plan::make(&self.api, wanted, &before, Some(("update", names))).await?;
         self.note("plan");
-        let foretold = plan.foretell(&self.api, self.upgrade_force(), ask).await;
+        let foretold = plan.foretell(&self.api, self.mode(self.upgrade_force()), ask).await;
         let version = deployed.release.version;
         let (step, to, hooks) = match decision.step {
             ReleaseStep::Rewritten => (StepAhead::Rewrite, version, Vec::new()),
@@ -264,7 +264,7 @@ impl Engine {
         let wanted = self.wanted(&manifest, &self.chart_label()).await?;
         let plan = Plan::make(&self.api, wanted.clone(), &wanted, None).await?;
         self.note("plan");
-        let foretold = plan.foretell(&self.api, Force::No, ask).await;
+        let foretold = plan.foretell(&self.api, self.mode(Force::No), ask).await;
         Ok(self.found(foretold, Vec::new(), None, manifest))
     }
 
@@ -304,9 +304,10 @@ impl Engine {
     }
 
     /// The chart's CRDs that do not exist yet, and the kinds that they will serve.
-    async fn crds_ahead(&self, chart: &Chart) -> anyhow::Result<(Vec<ObjectChange>, Vec<Coming>)> {
+    async fn crds_ahead(&self, desired: &DesiredRelease) -> anyhow::Result<(Vec<ObjectChange>, Vec<Coming>)> {
         let namespace = self.namespace.clone();
         let (mut created, mut coming) = (Vec::new(), Vec::new());
+        let chart = enabled(desired)?;
         for file in chart.crds() {
             for object in objects::parse(&file.content)? {
                 let text = |pointer: &str| {

@@ -1,13 +1,16 @@
 //! What writes would make of objects: asked of the API server as dry runs, and computed where it may not be asked.
 //! Writes nothing.
 
-use super::apply::Force;
+use super::apply::{Force, Mode};
 use super::compare::changes;
+use super::hand_over;
 use super::objects::{PARALLEL, Wanted};
 use super::overlay::overlay;
+use super::plain;
 use crate::api::read_only::REFUSAL;
 use crate::api::{Api, ApiError, At};
 use crate::event::{Action, ObjectChange, mask};
+use crate::operator::settings::HelmCompat;
 use crate::tap::change::managers_of;
 use futures::stream::{self, StreamExt};
 use opdev_object::meta::{self, ObjectRef};
@@ -25,9 +28,11 @@ pub(in crate::operator) enum Ask {
 /// One write that may be made.
 pub(super) struct Intent<'a> {
     pub(super) wanted: &'a Wanted,
+    /// What the manifest before said of it, where it is an object of a chart.
+    pub(super) old: Option<&'a Value>,
     pub(super) live: Option<&'a Value>,
     pub(super) manager: &'a str,
-    pub(super) force: Force,
+    pub(super) mode: Mode,
 }
 
 /// What writes would do.
@@ -90,17 +95,33 @@ async fn try_out(api: &Api, intent: &Intent<'_>, ask: Ask) -> Option<Answer> {
     if ask == Ask::Nobody {
         return None;
     }
-    let Intent { wanted, live, manager, force } = intent;
-    let applied = match (live, force) {
+    let Intent { wanted, live, mode, .. } = intent;
+    let applied = match (live, mode.force) {
         (Some(live), Force::Replace) => replaced(api, wanted, live).await,
-        (Some(live), Force::Fallback) => match api.try_apply(&wanted.at(), "", &wanted.object, manager).await
-        {
+        (Some(live), Force::Fallback) => match applied(api, intent).await {
             Err(ApiError::Refused { code: 422, .. }) => replaced(api, wanted, live).await,
             other => other,
         },
-        (Some(_), Force::No) | (None, _) => api.try_apply(&wanted.at(), "", &wanted.object, manager).await,
+        (Some(_), Force::No) | (None, _) => applied(api, intent).await,
     };
     Some(answer(applied))
+}
+
+/// What an apply would make of the object, with what passes to Helm's manager before, or the plain write in its place.
+async fn applied(api: &Api, intent: &Intent<'_>) -> Result<Value, ApiError> {
+    let Intent { wanted, old, live, manager, mode } = intent;
+    let after = match api.try_apply(&wanted.at(), "", wanted.sent(), manager).await {
+        Err(error) if mode.compat == HelmCompat::V3 && plain::reason(&error).is_some() => {
+            return plain::write(api, wanted, *old, *live, true).await;
+        }
+        other => other?,
+    };
+    let given = old.zip(*live).and_then(|(old, live)| hand_over::plan(old, wanted, live, mode.compat));
+    match given {
+        // Defaults of what goes come back.
+        Some(given) => api.try_update(&wanted.at(), &given.without(&after)).await,
+        None => Ok(after),
+    }
 }
 
 fn answer(applied: Result<Value, ApiError>) -> Answer {
@@ -128,7 +149,7 @@ pub(super) async fn foretell_status(
 pub(super) fn is_unfit(error: &ApiError) -> bool {
     match error {
         ApiError::Refused { code: 400 | 422, .. } => matches!(judge(error), Answer::Refused(_)),
-        ApiError::Refused { message, .. } => UNFIT.iter().any(|begin| message.starts_with(begin)),
+        ApiError::Refused { message, .. } => is_untyped(message),
         ApiError::Unreachable(_) | ApiError::NotServed(_) | ApiError::NoMatch(_) | ApiError::ReadOnly => {
             false
         }
@@ -136,7 +157,7 @@ pub(super) fn is_unfit(error: &ApiError) -> bool {
 }
 
 async fn replaced(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, ApiError> {
-    let mut object = wanted.object.clone();
+    let mut object = wanted.sent().clone();
     if let Some(version) = meta::resource_version(live) {
         object["metadata"]["resourceVersion"] = Value::from(version);
     }
@@ -145,6 +166,11 @@ async fn replaced(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, Api
 
 /// How the API server begins where an applied object does not fit its kind.
 const UNFIT: [&str; 2] = ["failed to convert new object", "failed to create typed patch object"];
+
+/// Whether a refusal says that an applied object does not fit its kind, in the words of server-side apply alone.
+pub(super) fn is_untyped(message: &str) -> bool {
+    UNFIT.iter().any(|begin| message.starts_with(begin))
+}
 
 /// Whether the write itself would be refused, or only the question was.
 fn judge(error: &ApiError) -> Answer {
@@ -163,9 +189,7 @@ fn judge(error: &ApiError) -> Answer {
         }
         ApiError::Refused { code: 400 | 403 | 404 | 409 | 413 | 415 | 422, .. } => Answer::Refused(text),
         // What an apply has merged does not fit its kind: the API server answers with 500, and will again.
-        ApiError::Refused { message, .. } if UNFIT.iter().any(|begin| message.starts_with(begin)) => {
-            Answer::Refused(text)
-        }
+        ApiError::Refused { message, .. } if is_untyped(message) => Answer::Refused(text),
         ApiError::Refused { .. }
         | ApiError::Unreachable(_)
         | ApiError::NotServed(_)
@@ -178,6 +202,11 @@ fn judge(error: &ApiError) -> Answer {
 fn computed(intent: &Intent<'_>) -> Value {
     let mut after = intent.live.cloned().unwrap_or(Value::Null);
     overlay(&mut after, &intent.wanted.object);
+    let given = intent.old.zip(intent.live);
+    let given = given.and_then(|(old, live)| hand_over::plan(old, intent.wanted, live, intent.mode.compat));
+    if let Some(given) = given {
+        after = given.without(&after);
+    }
     after
 }
 

@@ -13,24 +13,41 @@ impl Engine {
     /// The place in the project of the object at which a pass failed, with the error's last cause.
     pub(super) fn place_of(&self, fault: &Fault) -> Option<Diagnostic> {
         let at = fault.error.downcast_ref::<AtObject>()?;
-        let template = self.manifests.iter().rev().find_map(|manifest| template_of(manifest, at.object()))?;
-        let chart = self.reconciler.chart.as_deref();
-        let text = chart.and_then(|chart| broken::template_text(chart, &template)).unwrap_or_default();
         let message = fault.error.root_cause().to_string();
-        let line = match line_of_kind(&text, &at.object().gvk.kind) {
-            0 => 0,
-            kind => fields_of(&message).find_map(|field| line_of_field(&text, kind, field)).unwrap_or(kind),
-        };
-        let file = format!("{}/{template}", self.reconciler.path.trim_end_matches('/'));
+        let InTemplate { place, text } = self.in_template(at.object(), &message)?;
         Some(Diagnostic {
             severity: Severity::Error,
             message,
-            place: Some(Place { file, line, column: 0 }),
-            excerpt: broken::excerpt(&text, line, 0),
+            excerpt: broken::excerpt(&text, place.line, 0),
+            place: Some(place),
             hint: None,
             kind: Some(self.owner.gvk.clone()),
         })
     }
+
+    /// The place, as `file:line`, of what an API server says of an object.
+    pub(super) fn place_in_template(&self, object: &ObjectRef, message: &str) -> Option<String> {
+        let place = self.in_template(object, message)?.place;
+        Some(if place.line == 0 { place.file } else { format!("{}:{}", place.file, place.line) })
+    }
+
+    fn in_template(&self, object: &ObjectRef, message: &str) -> Option<InTemplate> {
+        let template = self.manifests.iter().rev().find_map(|manifest| template_of(manifest, object))?;
+        let chart = self.reconciler.chart.as_deref();
+        let text = chart.and_then(|chart| broken::template_text(chart, &template)).unwrap_or_default();
+        let line = match line_of_kind(&text, &object.gvk.kind) {
+            0 => 0,
+            kind => fields_of(message).find_map(|field| line_of_field(&text, kind, field)).unwrap_or(kind),
+        };
+        let file = format!("{}/{template}", self.reconciler.path.trim_end_matches('/'));
+        Some(InTemplate { place: Place { file, line, column: 0 }, text })
+    }
+}
+
+/// A place in a template, with the template's text.
+struct InTemplate {
+    place: Place,
+    text: String,
 }
 
 /// The template, below its chart's folder, whose output holds an object.
@@ -67,23 +84,75 @@ fn line_of_kind(text: &str, kind: &str) -> u32 {
     }
 }
 
+/// How the path of a field begins.
+const FIELDS: [&str; 8] =
+    ["spec.", "metadata.", "data.", "status.", "imagePullSecrets", "secrets", "webhooks", "subjects"];
+
 /// The paths of the fields that an API server complains about: `Deployment.apps "web" is invalid: spec.replicas: Invalid value …`,
-/// `….spec.replica: field not declared in schema`.
+/// `….spec.replica: field not declared in schema`, `.spec.containers[name="a"].ports: duplicate entries …`.
 fn fields_of(message: &str) -> impl Iterator<Item = &str> {
-    let is_path = |word: &&str| {
-        let word = word.trim_start_matches(['.', '[']);
-        ["spec.", "metadata.", "data.", "status."].iter().any(|start| word.starts_with(start))
-    };
-    let words = message.split([' ', '\n', '"']).filter_map(|word| word.strip_suffix(':'));
-    words.filter(is_path).map(|path| path.trim_start_matches('['))
+    let begins = message.char_indices().filter(|(at, _)| {
+        let before = message[..*at].chars().next_back();
+        before.is_none_or(|before| matches!(before, ' ' | '\n' | '[' | '.' | '"'))
+            && FIELDS.iter().any(|field| message[*at..].starts_with(field))
+    });
+    // A path is told at its beginning only: `spec.` inside of one follows a dot that belongs to it.
+    let mut end = 0;
+    begins.filter_map(move |(at, _)| {
+        if at < end {
+            return None;
+        }
+        let path = &message[at..at + path_length(&message[at..])];
+        end = at + path.len();
+        message[end..].starts_with(':').then_some(path)
+    })
+}
+
+/// How long the path at the beginning of a text is. A key in brackets may have any character.
+fn path_length(text: &str) -> usize {
+    let (mut brackets, mut quoted) = (0_u32, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' if brackets > 0 => quoted = !quoted,
+            _ if quoted => {}
+            '[' => brackets += 1,
+            ']' if brackets > 0 => brackets -= 1,
+            ' ' | '\n' | ':' | '"' | ']' if brackets == 0 => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// How long the bracketed key at the beginning of a text is, with both brackets.
+fn key_length(text: &str) -> usize {
+    let mut quoted = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            ']' if !quoted => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 /// The line below that of the kind on which a template names this field, or else the nearest one around it; `None` where that is
 /// not one line for sure.
 fn line_of_field(text: &str, kind: u32, path: &str) -> Option<u32> {
-    let keys = path.split('.').map(|step| step.split('[').next().unwrap_or_default());
-    let keys: Vec<&str> = keys.filter(|key| !key.is_empty()).collect();
-    keys.iter().skip(1).rev().find_map(|key| {
+    let mut keys = Vec::new();
+    let mut rest = path;
+    while let Some(at) = rest.find(['.', '[']) {
+        keys.push(&rest[..at]);
+        rest = match rest[at..].starts_with('[') {
+            true => &rest[at + key_length(&rest[at..])..],
+            false => &rest[at + 1..],
+        };
+    }
+    keys.push(rest);
+    keys.retain(|key| !key.is_empty());
+    let first = usize::from(keys.len() > 1);
+    keys.iter().skip(first).rev().find_map(|key| {
         let names = |line: &str| {
             let line = line.trim_start().trim_start_matches("- ");
             line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'))
@@ -119,6 +188,19 @@ mod tests {
         );
         let several = "Deployment.apps \"a\" is invalid: [metadata.name: Invalid value: \"A\", spec.replica: Invalid value: -1]";
         assert_eq!(line(several), Some(7), "the first that is named on one line");
+        let twice = "failed to create typed patch object (default/a; apps/v1, Kind=Deployment): \
+                     .spec.template.spec.containers[name=\"a.b: c\"].ports: duplicate entries for key \
+                     [containerPort=80,protocol=\"TCP\"]";
+        assert_eq!(
+            fields_of(twice).collect::<Vec<_>>(),
+            ["spec.template.spec.containers[name=\"a.b: c\"].ports"]
+        );
+        assert_eq!(line(twice), Some(10), "no line names the ports; what they are in is named");
+        let secrets = ".imagePullSecrets: duplicate entries for key [name=\"a\"]";
+        assert_eq!(
+            line_of_field("kind: A\nimagePullSecrets:\n", 1, fields_of(secrets).next().unwrap()),
+            Some(2)
+        );
         assert_eq!(line("the server is busy: try again"), None);
         assert_eq!(line("Internal error: spec.x: no"), None, "no line names it");
     }

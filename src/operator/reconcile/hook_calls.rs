@@ -123,7 +123,7 @@ impl Engine {
         let name = meta::name(&object).context("a patch has no metadata.name")?.to_owned();
         let namespace = meta::namespace(&object).map(str::to_owned);
         script.note_read(Read { gvk: gvk.clone(), namespace, name: Some(name), selector: String::new() });
-        let wanted = Wanted { object, resource };
+        let wanted = Wanted::exactly(object, resource);
         let live = self.api.get(&wanted.at()).await?;
         if live.is_none() && !patch.create {
             return Err(anyhow!(

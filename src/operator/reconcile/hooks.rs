@@ -111,8 +111,7 @@ impl Hooks {
         let what = format!("{} hook {}", word(event), wanted.key());
         hook.last_run.started_at = Some(jiff::Timestamp::now());
         "Running".clone_into(&mut hook.last_run.phase);
-        let created =
-            self.api.create(&wanted.resource, meta::namespace(&wanted.object), &wanted.object).await;
+        let created = self.api.create(&wanted.resource, meta::namespace(&wanted.object), wanted.sent()).await;
         let ended = match created {
             Ok(object) => {
                 let mut reference = wanted.reference();

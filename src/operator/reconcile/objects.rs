@@ -18,11 +18,34 @@ pub(super) const PARALLEL: usize = 16;
 /// An object of a release as it should be.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
+    /// In the form in which the API server stores it, for comparing.
     pub(super) object: Value,
+    /// As its author wrote it, where that is another form: `object` is never sent then.
+    written: Option<Box<Value>>,
     pub(super) resource: Arc<Resource>,
 }
 
 impl Wanted {
+    /// An object as its author wrote it.
+    pub(super) fn new(written: Value, resource: Arc<Resource>) -> Wanted {
+        if compare::is_normal(&written) {
+            return Wanted::exactly(written, resource);
+        }
+        let mut object = written.clone();
+        compare::normalize(&mut object);
+        Wanted { object, written: Some(Box::new(written)), resource }
+    }
+
+    /// An object that is compared as it is sent.
+    pub(super) fn exactly(object: Value, resource: Arc<Resource>) -> Wanted {
+        Wanted { object, written: None, resource }
+    }
+
+    /// What is sent to the API server: nothing is corrected on the way.
+    pub(super) fn sent(&self) -> &Value {
+        self.written.as_deref().unwrap_or(&self.object)
+    }
+
     /// Its place in the API.
     pub(super) fn at(&self) -> At<'_> {
         At {
@@ -127,20 +150,18 @@ pub(super) async fn want(
         let words = format!("error when creating: {gvk}: resource name may not be empty");
         return Err(anyhow::Error::new(AtObject::rendered(words, &object)));
     }
-    compare::normalize(&mut object);
     inject(&mut object, owner, release, resource.namespaced);
-    Ok(Wanted { object, resource })
+    Ok(Wanted::new(object, resource))
 }
 
 /// One rendered object in its namespace, with nothing that leads to its owner.
 pub(super) async fn want_plain(api: &Api, mut object: Value, namespace: &str) -> anyhow::Result<Wanted> {
     let gvk = Gvk::of(&object).ok_or_else(|| anyhow!("Object 'Kind' is missing"))?;
     let resource = api.resource(&gvk).await?;
-    compare::normalize(&mut object);
     if resource.namespaced && meta::namespace(&object).is_none() {
         object["metadata"]["namespace"] = Value::from(namespace);
     }
-    Ok(Wanted { object, resource })
+    Ok(Wanted::new(object, resource))
 }
 
 /// Completes all objects of a manifest.

@@ -148,7 +148,7 @@ impl Engine {
     async fn apply_before(&mut self, before: Vec<Wanted>, failed: &[Wanted]) -> anyhow::Result<()> {
         let force = if self.options.force.rollback { Force::Fallback } else { Force::No };
         let plan = Plan::make(&self.api, before, failed, None).await?;
-        plan.carry_out(&self.api, force, &mut self.effects).await
+        self.write(plan, force).await
     }
 }
 

@@ -11,6 +11,7 @@ use super::pass::{FINALIZER, LEGACY_FINALIZER, Pass};
 use super::release::History;
 use super::status::{DEPLOYED, RELEASE_FAILED};
 use super::verdict::{Fault, Verdict};
+use crate::api::Deletion;
 use crate::event::{Outcome, Requeue};
 use anyhow::Context;
 use opdev_helm::engine::Compat;
@@ -105,11 +106,28 @@ impl Engine {
             if meta::deletion_timestamp(&live).is_some() {
                 continue;
             }
-            if let Err(error) = remove(&self.api, wanted, &live, &mut self.effects).await {
-                first_error.get_or_insert(error);
+            match remove(&self.api, wanted, &live, &mut self.effects).await {
+                Ok(Deletion::Gone) => {}
+                Ok(Deletion::Pending) => self.say_held(wanted, &live),
+                Err(error) => _ = first_error.get_or_insert(error),
             }
         }
         first_error.map_or(Ok(()), Err)
+    }
+
+    /// Names an object that outlives its release because of a finalizer.
+    fn say_held(&mut self, wanted: &Wanted, live: &Value) {
+        let finalizers = meta::finalizers(live);
+        if !finalizers.is_empty() {
+            self.say(
+                format!(
+                    "{} stays until its finalizer {} is taken off",
+                    wanted.reference(),
+                    finalizers.join(" and ")
+                ),
+                Some("the program that put the finalizer takes it off; where that is gone, remove it with e"),
+            );
+        }
     }
 
     /// The objects of some manifests in uninstall order, each once, without those that stay.

@@ -19,7 +19,7 @@ use crate::event::{Action, Outcome, ReleaseStep, mask};
 use anyhow::Context;
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::ReleaseRead;
-use opdev_helm::manifest::{self, HookEvent};
+use opdev_helm::manifest::HookEvent;
 use opdev_helm::release::Status;
 use opdev_object::meta::Gvk;
 use serde_json::Value;
@@ -385,7 +385,7 @@ impl Engine {
     ) -> Result<i64, Fault> {
         let Change { before, wanted, plan, rendered } = change;
         let force = self.upgrade_force();
-        if let Err(error) = plan.carry_out(&self.api, force, &mut self.effects).await {
+        if let Err(error) = self.write(plan, force).await {
             if !self.options.failure_rollbacks {
                 return Err(Fault::release_failed("UpgradeError", error));
             }
@@ -433,7 +433,7 @@ impl Engine {
                 .run(HookEvent::PreUpgrade, run, &mut self.effects)
                 .await
                 .context("pre-upgrade hooks failed")?;
-            plan.carry_out(&self.api, force, &mut self.effects).await?;
+            self.write(plan, force).await?;
             self.until_ready(&wanted, &action).await?;
             hooks
                 .run(HookEvent::PostUpgrade, run, &mut self.effects)
@@ -470,11 +470,14 @@ impl Engine {
         history.purge(&self.api).await.map_err(failed)?;
         let installed = async {
             if action.crds {
-                self.install_crds(&desired.chart).await?;
+                self.install_crds(&desired).await?;
             }
             let identity = Identity { revision: 1, install: true };
             let candidate = self.render(&desired, identity, Lookups::Live).await?;
-            self.compare_renders(&desired, identity, Lookups::Live, &candidate).await?;
+            // What the chart looks up is there once it is installed: the next reconcile compares it.
+            if !candidate.looked_up || self.reconciler.dry_run_option != "server" {
+                self.compare_renders(&desired, identity, Lookups::Live, &candidate).await?;
+            }
             self.note("render");
             let wanted = self.wanted(&candidate.manifest, desired.chart.name()).await?;
             self.refuse_twins(&wanted, &candidate.manifest)?;
@@ -486,8 +489,8 @@ impl Engine {
         };
         let (candidate, wanted, plan) =
             installed.await.map_err(|error| failed(error.context("failed to install release")))?;
-        // Notes alone do not make another revision.
-        let facts = candidate.release_reads.iter().find(|read| !manifest::is_notes(&read.template));
+        // Notes alone do not make another revision, but they can fail in it: then the next reconcile comes at once, too.
+        let facts = candidate.release_reads.first();
         let facts = facts.map(|read| format!("{read} may not be the same in the next revision"));
         let release = history.next(&self.name, &self.namespace, &desired, candidate);
         let mut first = history
@@ -499,7 +502,7 @@ impl Engine {
         let work = async {
             let run = &mut first.release.hooks;
             hooks.run(HookEvent::PreInstall, run, &mut self.effects).await.context("failed pre-install")?;
-            plan.carry_out(&self.api, Force::No, &mut self.effects).await?;
+            self.write(plan, Force::No).await?;
             self.until_ready(&wanted, &action).await?;
             hooks.run(HookEvent::PostInstall, run, &mut self.effects).await.context("failed post-install")
         };

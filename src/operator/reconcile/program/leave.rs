@@ -28,7 +28,7 @@ impl Pass {
             }
             let Some(gvk) = meta::Gvk::of(&child) else { continue };
             let resource = self.api.resource(&gvk).await.map_err(|error| Fault::plain(error.into()))?;
-            strays.push((Wanted { object: (*child).clone(), resource }, child));
+            strays.push((Wanted::exactly((*child).clone(), resource), child));
         }
         self.prune(&strays).await.map_err(Fault::plain)?;
         self.parent.drop_finalizers(&self.api, &[FINALIZER]).await.map_err(Fault::plain)?;

@@ -98,7 +98,7 @@ impl Pass {
         let namespace = meta::namespace(&object).map(str::to_owned);
         // A change of what was patched leads to a pass that puts it back.
         self.done.reads.push(Read { gvk: gvk.clone(), namespace, name: Some(name), selector: String::new() });
-        let wanted = Wanted { object, resource };
+        let wanted = Wanted::exactly(object, resource);
         let live = self.live(&wanted).await?;
         let wanted = self.with_owner(wanted, live.as_deref().unwrap_or(&Value::Null), patch.own);
         Ok(Ready { wanted, live, gvk })
@@ -185,7 +185,7 @@ impl Pass {
             metadata["namespace"] = Value::from(namespace.as_str());
         }
         let object = json!({"apiVersion": gvk.api_version(), "kind": gvk.kind, "metadata": metadata});
-        let wanted = Wanted { object, resource };
+        let wanted = Wanted::exactly(object, resource);
         let Some(live) = self.live(&wanted).await? else { return Ok(()) };
         let manager = self.patch_manager();
         let after = self.api.apply(&wanted.at(), "", &wanted.object, Some(&live), &manager).await;

@@ -108,7 +108,7 @@ impl Pass {
                 }
                 let resource =
                     self.api.resource(&reference.gvk).await.map_err(|error| Fault::plain(error.into()))?;
-                plan.remove.push((Wanted { object: (**child).clone(), resource }, Arc::clone(child)));
+                plan.remove.push((Wanted::exactly((**child).clone(), resource), Arc::clone(child)));
             }
         }
         Ok(plan)
@@ -155,7 +155,7 @@ impl Pass {
             metadata.remove("generateName");
         }
         plan.has_strays |= !self.own_child(&mut object, resource.namespaced);
-        Ok((Wanted { object, resource }, generated))
+        Ok((Wanted::exactly(object, resource), generated))
     }
 
     /// The resource of a kind that a program names.

@@ -7,7 +7,7 @@ use super::pass::{Done, Pass};
 use super::plan::Plan;
 use super::status::{merged, same};
 use crate::event::{Action, ObjectChange, ShadowObject, mask};
-use crate::operator::reconcile::apply::Force;
+use crate::operator::reconcile::apply::{Force, Mode};
 use crate::operator::reconcile::engine::Clock;
 use crate::operator::reconcile::foresee;
 use crate::operator::reconcile::foretell::{
@@ -20,6 +20,7 @@ use crate::operator::reconcile::parent::Parent;
 use crate::operator::reconcile::trial::Tried;
 use crate::operator::reconcile::verdict::status_changes;
 use crate::operator::reconcile::writes::manager_of;
+use crate::operator::settings::HelmCompat;
 use crate::sources::{TypeReconciler, broken};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_types::contract::{Desired, Observed, Program, ReleaseState};
@@ -28,6 +29,9 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Children and patches of a program are applied, and what an apply refuses stays refused.
+const APPLIED: Mode = Mode { force: Force::No, compat: HelmCompat::V4 };
 
 /// How much longer than its limit a call is waited for.
 const GRACE: Duration = Duration::from_secs(2);
@@ -225,14 +229,16 @@ impl Pass {
         let children = plan.write.iter().map(|write| Intent {
             wanted: &write.wanted,
             live: write.live.as_deref(),
+            old: None,
             manager: &manager,
-            force: Force::No,
+            mode: APPLIED,
         });
         let patched = patches.iter().map(|(wanted, live)| Intent {
             wanted,
             live: live.as_deref(),
+            old: None,
             manager: &patch_manager,
-            force: Force::No,
+            mode: APPLIED,
         });
         let intents: Vec<Intent<'_>> = children.chain(patched).collect();
         let mut found = foretell(&self.api, &intents, ask).await;
