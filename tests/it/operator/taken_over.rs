@@ -246,19 +246,19 @@ async fn the_crds_of_a_subchart_that_is_off_are_not_installed() {
              served: true, storage: true, schema: {{openAPIV3Schema: {{type: object}}}}}}]}}\n"
         )
     };
-    let (on, off) = (crd("Ant"), crd("Bee"));
-    let about = "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: on, version: 0.1.0, repository: '', condition: on.enabled}\n\
-                 - {name: off, version: 0.1.0, repository: '', condition: off.enabled}\n";
+    let (ant, bee) = (crd("Ant"), crd("Bee"));
+    let about = "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: ant, version: 0.1.0, repository: '', condition: ant.enabled}\n\
+                 - {name: bee, version: 0.1.0, repository: '', condition: bee.enabled}\n";
     let chart = chart(
         "web",
         &[
             ("Chart.yaml", about),
-            ("values.yaml", "on: {enabled: true}\noff: {enabled: false}\n"),
+            ("values.yaml", "ant: {enabled: true}\nbee: {enabled: false}\n"),
             ("templates/all.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site-map}\n"),
-            ("charts/on/Chart.yaml", "apiVersion: v2\nname: on\nversion: 0.1.0\n"),
-            ("charts/on/crds/ant.yaml", &on),
-            ("charts/off/Chart.yaml", "apiVersion: v2\nname: off\nversion: 0.1.0\n"),
-            ("charts/off/crds/bee.yaml", &off),
+            ("charts/ant/Chart.yaml", "apiVersion: v2\nname: ant\nversion: 0.1.0\n"),
+            ("charts/ant/crds/ant.yaml", &ant),
+            ("charts/bee/Chart.yaml", "apiVersion: v2\nname: bee\nversion: 0.1.0\n"),
+            ("charts/bee/crds/bee.yaml", &bee),
         ],
     );
     let mut world = World::start(vec![web(chart)]).await;
