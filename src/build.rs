@@ -6,7 +6,6 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=src/build.rs");
     if links_with_glibc() {
-        link_at_a_fixed_address();
         link_libgcc_in();
     }
     tell_of_oracles();
@@ -18,15 +17,6 @@ fn target(what: &str) -> String {
 
 fn links_with_glibc() -> bool {
     target("OS") == "linux" && target("ENV") == "gnu" && !target("FEATURE").contains("crt-static")
-}
-
-/// On Linux the program is linked to run at a fixed address. Else the loader would adjust 50,000 pointers at each
-/// start, for which it copies 200 pages: more than half of what `opdev render` takes for a small chart. It stands here
-/// and not in a configuration of Cargo's, so that `cargo install` does it, too.
-fn link_at_a_fixed_address() {
-    if matches!(target("ARCH").as_str(), "x86_64" | "aarch64") {
-        println!("cargo::rustc-link-arg-bins=-no-pie");
-    }
 }
 
 /// The unwinder is linked in where the compiler has it: as a library of its own it is found, mapped and bound at each
