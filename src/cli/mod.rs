@@ -25,7 +25,9 @@ mod tail;
 mod trust;
 mod webhooks;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
+use opdev_object::spelling;
 use std::process::ExitCode;
 
 /// What to do next, below the list of commands.
@@ -84,7 +86,26 @@ fn parse() -> Result<Command, clap::Error> {
     if std::env::args_os().nth(1).is_some_and(|name| name == "render") {
         return Quick::try_parse().map(|Quick::Render(args)| Command::Render(args));
     }
-    Cli::try_parse().map(|cli| cli.command)
+    Cli::try_parse().map(|cli| cli.command).map_err(suggest)
+}
+
+/// Names the command that was meant, also where clap finds none that is near: it compares short words by their letters in place,
+/// so that `rnu` is like nothing.
+fn suggest(mut error: clap::Error) -> clap::Error {
+    let is_wrong_command = error.kind() == ErrorKind::InvalidSubcommand;
+    if !is_wrong_command || error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return error;
+    }
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
+        return error;
+    };
+    let command = Cli::command();
+    let known = command.get_subcommands().map(clap::Command::get_name);
+    if let Some(meant) = spelling::nearest(&typed, known) {
+        let meant = ContextValue::Strings(vec![meant.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, meant);
+    }
+    error
 }
 
 /// Runs the command line.
@@ -170,6 +191,16 @@ fn say(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mistyped_command_leads_to_the_one_that_was_meant() {
+        for (typed, meant) in [("rnu", "run"), ("sevre", "serve"), ("paln", "plan"), ("instal", "install")] {
+            let error = Cli::try_parse_from(["opdev", typed]).map_err(suggest).unwrap_err().to_string();
+            assert!(error.contains(&format!("'{meant}'")), "{error}");
+        }
+        let error = Cli::try_parse_from(["opdev", "xyzzy"]).map_err(suggest).unwrap_err().to_string();
+        assert!(!error.contains("similar"), "{error}");
+    }
 
     #[test]
     fn a_render_is_described_alike_in_both_command_lines() {
