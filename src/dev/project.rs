@@ -76,7 +76,7 @@ impl Project {
             }
             return match Self::at(&root)? {
                 Some(project) => Ok(project),
-                None => bail!("{} is no operator project: {}", root.display(), begin(&root)),
+                None => bail!("{} is no operator project{}", root.display(), begin(&root)),
             };
         }
         let start = from.canonicalize().context("the working directory cannot be read")?;
@@ -88,7 +88,7 @@ impl Project {
                 break;
             }
         }
-        let message = format!("no operator project in {} or above it: {}", start.display(), begin(&start));
+        let message = format!("no operator project in {} or above it{}", start.display(), begin(&start));
         Err(NoProject(message).into())
     }
 
@@ -191,16 +191,16 @@ impl Project {
 }
 
 /// What would make a folder a project, and the command that does it.
+/// What was looked for, and what to do, a line each.
 fn begin(folder: &Path) -> String {
-    let command = if folder.join("Chart.yaml").is_file() {
-        "This folder is a chart: `opdev init --helm-chart .` makes an operator of it"
+    let begin = if folder.join("Chart.yaml").is_file() {
+        "opdev init --helm-chart .         makes an operator of the chart in this folder"
     } else {
-        "`opdev init --helm-chart CHART` makes an operator of a chart here, `opdev init --types --group cache --version \
-         v1alpha1 --kind Memcached` one with types and a script"
+        "opdev init --helm-chart CHART     begins with a chart; --go with a Go operator, --types with a script"
     };
     format!(
-        "expected opdev.yaml, watches.yaml (an Operator SDK Helm project), PROJECT with api/ (a kubebuilder project), \
-         a go.mod that requires controller-runtime, config/watches.yaml, config/types or config/reconcilers. {command}. --project DIR names another folder"
+        "\n  looked for: opdev.yaml, watches.yaml, PROJECT with api/, a go.mod with controller-runtime, config/types\n  \
+         to do:\n    opdev run --project DIR           where DIR has one of them\n    {begin}"
     )
 }
 
@@ -277,7 +277,7 @@ mod tests {
     fn a_folder_that_is_no_project_is_named_with_what_was_expected() {
         let folder = tempfile::tempdir().unwrap();
         let error = Project::discover(Some(folder.path()), folder.path()).unwrap_err().to_string();
-        assert!(error.contains("is no operator project") && error.contains("config/watches.yaml"), "{error}");
+        assert!(error.contains("is no operator project") && error.lines().count() == 5, "{error}");
         let missing = Project::discover(Some(Path::new("/no/such/folder")), folder.path()).unwrap_err();
         assert!(missing.to_string().contains("/no/such/folder cannot be opened"), "{missing}");
     }
