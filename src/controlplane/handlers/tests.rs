@@ -27,8 +27,10 @@ impl Tables for UpstreamDefault {
 
 mod binary;
 mod changes;
+mod clients;
 mod definitions;
 mod disk;
+mod evictions;
 mod jobs;
 mod kinds;
 mod lists;

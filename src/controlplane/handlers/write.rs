@@ -115,12 +115,8 @@ impl Call<'_> {
     /// Namespace and name of the body are those of the path, whether or not the object is there.
     pub(crate) fn check_identity(&self, object: &Value) -> Result<(), Status> {
         let key = self.key();
-        let (namespace, name) = (metadata::text(object, "namespace"), metadata::text(object, "name"));
-        if !namespace.is_empty() && namespace != &*key.namespace {
-            return Err(Status::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
+        metadata::check_namespace(self.resource(), object, &key.namespace)?;
+        let name = metadata::text(object, "name");
         if !name.is_empty() && name != &*key.name {
             return Err(Status::bad_request(format!(
                 "the name of the object ({name}) does not match the name on the URL ({})",
@@ -286,7 +282,7 @@ impl Call<'_> {
         let kind = Gvk::new("", "v1", "Binding");
         self.asked_below(&mut ctx, &key, kind, &mut binding)?;
         self.shape.registry.bind(&mut ctx, &pods, &key, &binding)?;
-        Ok((respond::document(StatusCode::CREATED, &success(None), self.shape.agreed.encoding), ctx.warnings))
+        Ok((respond::document(StatusCode::CREATED, &created(), self.shape.agreed.encoding), ctx.warnings))
     }
 
     /// POST of an eviction.
@@ -302,8 +298,15 @@ impl Call<'_> {
         // The Eviction was admitted already, so admission is not called for the delete.
         ctx.skip_admission = true;
         self.shape.registry.evict(&mut ctx, self.resource(), &self.key(), &options)?;
-        Ok((respond::document(StatusCode::CREATED, &success(None), self.shape.agreed.encoding), ctx.warnings))
+        Ok((respond::document(StatusCode::CREATED, &created(), self.shape.agreed.encoding), ctx.warnings))
     }
+}
+
+/// The `Status` of a POST that makes no object: only here it says its code.
+fn created() -> Value {
+    let mut status = success(None);
+    status["code"] = Value::from(StatusCode::CREATED.as_u16());
+    status
 }
 
 /// A `Status` of something that went well.

@@ -50,6 +50,7 @@ pub(super) static ALL: &[Strategy] = &[
         warn: warnings::pod,
         pods: Pods::Itself,
         quota: Evaluator { counted: true, uses, used, is_over, in_scope, unsaid },
+        update_uses_quota: true,
         grace_period,
         marked_before_removal: true,
         ..Strategy::COMMON
