@@ -36,6 +36,8 @@ pub enum PodField {
     Cpu,
     /// `resources.requests.memory` of each container, separated by commas.
     Memory,
+    /// Something where the pod keeps others away: by required anti-affinity, or by ports of its node.
+    Wary,
 }
 
 /// A field of services that is known without reading them; the services' strategy writes them in this order.

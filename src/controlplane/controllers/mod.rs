@@ -4,6 +4,7 @@
 
 mod addresses;
 mod aggregation;
+mod apart;
 mod autoscaler;
 mod conditions;
 mod cronjob;
@@ -16,6 +17,7 @@ mod expiry;
 mod fields;
 mod gc;
 mod job;
+mod job_policies;
 mod kubelet;
 mod lanes;
 mod namespace;
