@@ -31,6 +31,7 @@ mod clients;
 mod definitions;
 mod disk;
 mod evictions;
+mod foreign;
 mod jobs;
 mod kinds;
 mod lists;

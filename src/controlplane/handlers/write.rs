@@ -146,17 +146,24 @@ impl Call<'_> {
     /// PUT of a scale.
     pub(crate) fn update_scale(&self) -> Answer {
         let mut ctx = self.context("UpdateOptions", false)?;
-        let scale = body::object(self.headers, self.body)?;
+        let scale = self.body_of("Scale")?;
         let key = self.key();
         let registry = &self.shape.registry;
         let stored = registry.update_scale(&mut ctx, self.resource(), &key, &mut |_| Ok(scale.clone()))?;
         Ok((self.scale_answer(&stored)?, ctx.warnings))
     }
 
+    /// The body of a subresource, which is an object.
+    pub(crate) fn body_of(&self, kind: &str) -> Result<Value, Status> {
+        let object = body::object(self.headers, self.body)?;
+        super::kind::readable(kind, &object, self.body)?;
+        Ok(object)
+    }
+
     fn delete_options(&self) -> Result<(crate::registry::DeleteOptions, Context), Status> {
         let body = match self.body.is_empty() {
             true => None,
-            false => Some(body::object(self.headers, self.body)?),
+            false => Some(self.body_of("DeleteOptions")?),
         };
         let (options, dry) = options::delete(self.query, body.as_ref())?;
         let mut ctx = Context::new(self.user, "");
@@ -272,7 +279,7 @@ impl Call<'_> {
     /// POST of a binding.
     pub(crate) fn bind(&self) -> Answer {
         let mut ctx = self.context("CreateOptions", false)?;
-        let binding = body::object(self.headers, self.body)?;
+        let binding = self.body_of("Binding")?;
         let mut key = self.key();
         if key.name.is_empty() {
             key = Key::new(&key.namespace, metadata::text(&binding, "name"));
@@ -287,7 +294,7 @@ impl Call<'_> {
 
     /// POST of an eviction.
     pub(crate) fn evict(&self) -> Answer {
-        let mut eviction = body::object(self.headers, self.body)?;
+        let mut eviction = self.body_of("Eviction")?;
         let said = |eviction: &Value| eviction.get("deleteOptions").filter(|said| said.is_object()).cloned();
         let (_, dry) = options::delete(self.query, said(&eviction).as_ref())?;
         let mut ctx = Context::new(self.user, "");
