@@ -36,6 +36,8 @@ pub enum PodField {
     Cpu,
     /// `resources.requests.memory` of each container, separated by commas.
     Memory,
+    /// Something where the pod keeps others away: by required anti-affinity, or by ports of its node.
+    Wary,
 }
 
 /// A field of services that is known without reading them; the services' strategy writes them in this order.
@@ -55,6 +57,9 @@ pub enum RecordField {
     /// When it was written last, in seconds since 1970: the latest of the times that the API server stamps.
     Written,
 }
+
+/// The type of Secrets that hold the token of an account. It is known without reading them, as of no other.
+pub(crate) const ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-token";
 
 /// Which objects of a resource are looked for, as far as they are found without looking at each.
 #[derive(Clone, Debug)]
@@ -224,6 +229,11 @@ impl Attributes {
         self.fields.split(END).nth(field as usize).unwrap_or_default()
     }
 
+    /// Whether it is a Secret that holds the token of an account.
+    pub fn is_account_token(&self) -> bool {
+        self.fields.strip_suffix(END) == Some(ACCOUNT_TOKEN)
+    }
+
     /// A field of a service, empty where it is missing.
     pub fn service(&self, field: ServiceField) -> &str {
         self.fields.split(END).nth(field as usize).unwrap_or_default()
@@ -273,6 +283,11 @@ pub(crate) fn partial_record(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice::<Partial<RecordMetadata, Unread, Unread>>(text).and_then(serde_json::to_value)
 }
 
+/// The same of an object that names its type beside spec and status.
+pub(crate) fn partial_typed(text: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice::<Typed>(text).and_then(serde_json::to_value)
+}
+
 /// A part of an object that is not read.
 pub(crate) struct Unread;
 
@@ -296,6 +311,14 @@ struct PartialMetadata {
     owner_references: Option<Value>,
     finalizers: Option<Value>,
     deletion_timestamp: Option<Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Typed {
+    api_version: Option<Value>,
+    metadata: Option<PartialMetadata>,
+    r#type: Option<Value>,
 }
 
 #[derive(Serialize, Deserialize)]

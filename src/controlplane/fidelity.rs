@@ -16,7 +16,7 @@ const fn gap(about: &'static str, instead: &'static str) -> Gap {
     Gap { about, instead }
 }
 
-const GAPS: [Gap; 13] = [
+const GAPS: [Gap; 20] = [
     gap(
         "containers",
         "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
@@ -26,6 +26,22 @@ const GAPS: [Gap; 13] = [
         "ready at once; with restartPolicy Never or OnFailure they succeed, a Job's at once, others after a second, whatever their image; an Event, Simulated, says so; what they name need not be there (with --strict-pods, or strictPods in opdev.yaml, they wait for their ConfigMaps and Secrets)",
     ),
     gap("controllers", "autoscalers keep their bounds and have no metrics; load balancers stay pending"),
+    gap(
+        "scheduling",
+        "preferences, pod-level resources, matchLabelKeys and NoExecute taints of pods that run do not count; nobody is preempted",
+    ),
+    gap(
+        "network",
+        "nothing is routed: NetworkPolicies, Ingresses, address ranges and what Services say of traffic are kept, and nobody acts on them",
+    ),
+    gap(
+        "volumes",
+        "no driver runs: a claim of the default class gets an empty volume at once, whatever its data source; sources, drivers and attachments are kept",
+    ),
+    gap("devices", "resource claims, device classes and slices are kept; nothing is allocated"),
+    gap("flow control", "FlowSchemas and priority levels are kept; each request is served at once"),
+    gap("aggregation", "an APIService with a server of its own is kept, and nothing is forwarded to it"),
+    gap("certificates", "signing requests are kept and can be approved; nobody signs them"),
     gap(
         "CEL",
         "rules of custom resources are checked, and refused where they cost too much; time zones have to be offsets, and after a failure that another part of a rule makes up for, a few steps are not counted",
@@ -44,7 +60,7 @@ const GAPS: [Gap; 13] = [
     ),
     gap(
         "validation",
-        "as on a real server for pods and their templates, workloads, Jobs, CronJobs, Services, Ingresses, ConfigMaps, Secrets, claims, RBAC, autoscalers, budgets and Leases, but for the insides of rare volume sources, node affinity and pod failure policies; other built-in kinds are checked against their schema only",
+        "as on a real server for pods and their templates, workloads, Jobs, CronJobs, Services, Ingresses, ConfigMaps, Secrets, claims, RBAC, autoscalers, budgets and Leases, but for the insides of rare volume sources and node affinity; other built-in kinds are checked against their schema only",
     ),
     gap(
         "admission",
@@ -75,4 +91,106 @@ pub(crate) fn document(rbac: bool) -> Value {
     let gaps: Vec<Value> =
         gaps(rbac).map(|gap| json!({"about": gap.about, "instead": gap.instead})).collect();
     json!({"version": crate::version::git_version(), "gaps": gaps})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GAPS;
+    use opdev_object::facts::facts;
+    use serde_json::Value;
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
+
+    const LIST: &str = include_str!("assets/spec-fields.txt");
+    /// Of these groups what a spec consists of is listed, too.
+    const WHOLE: [&str; 4] = ["apps", "autoscaling", "batch", "policy"];
+
+    /// `io.k8s.api.batch.v1.JobSpec` as the list has it: `batch/v1/JobSpec`.
+    fn short(definition: &str) -> String {
+        let mut parts = definition.rsplit('.').take(3).collect::<Vec<_>>();
+        parts.reverse();
+        parts.join("/")
+    }
+
+    /// The definitions that a field may hold.
+    fn references(field: &Value) -> impl Iterator<Item = &str> {
+        let places = [&field["$ref"], &field["items"]["$ref"], &field["additionalProperties"]["$ref"]];
+        places.into_iter().filter_map(|place| place.as_str()?.rsplit('/').next())
+    }
+
+    fn fields<'a>(schemas: &BTreeMap<&'a str, &'a Value>, definition: &str) -> Vec<(&'a String, &'a Value)> {
+        let fields = schemas.get(definition).and_then(|schema| schema["properties"].as_object());
+        fields.into_iter().flatten().collect()
+    }
+
+    /// The specs of all kinds, and what those of some groups consist of.
+    fn specs(schemas: &BTreeMap<&str, &Value>) -> BTreeSet<String> {
+        let kinds = schemas.values().filter(|schema| schema["x-kubernetes-group-version-kind"].is_array());
+        let specs = kinds.flat_map(|kind| references(&kind["properties"]["spec"]));
+        let mut found: BTreeSet<String> = specs.map(str::to_owned).collect();
+        let mut todo: Vec<String> = found.iter().cloned().collect();
+        while let Some(next) = todo.pop() {
+            for (_, field) in fields(schemas, &next) {
+                for inner in references(field) {
+                    let whole = WHOLE.iter().any(|group| inner.starts_with(&format!("io.k8s.api.{group}.")));
+                    if whole && found.insert(inner.to_owned()) {
+                        todo.push(inner.to_owned());
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether the source of a module names a field.
+    fn names(module: &str, field: &str) -> bool {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("{module}.rs"));
+        let source = std::fs::read_to_string(file).unwrap_or_default();
+        let source = source.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        source.match_indices(field).any(|(at, _)| {
+            let before = source[..at].chars().next_back();
+            let after = source[at + field.len()..].chars().next();
+            before.is_some_and(|c| "\"/.".contains(c)) && after.is_some_and(|c| "\"/'.]".contains(c))
+        })
+    }
+
+    #[test]
+    fn each_field_of_a_spec_is_read_or_told() {
+        let schemas = facts().raw_definitions();
+        let by_name: BTreeMap<String, &str> = schemas.keys().map(|name| (short(name), *name)).collect();
+        let mut listed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut wrong = Vec::new();
+        for line in LIST.lines().filter(|line| !line.starts_with('#')) {
+            let mut words = line.split(' ');
+            let (Some(definition), Some(place)) = (words.next(), words.next()) else { panic!("{line}") };
+            if let Some(gap) = place.strip_prefix('~')
+                && !GAPS.iter().any(|known| known.about.replace(' ', "-") == gap)
+            {
+                wrong.push(format!("{definition}: --fidelity has nothing about {gap}"));
+            }
+            for field in words {
+                if !place.starts_with(['~', '=']) && !names(place, field) {
+                    wrong.push(format!("{definition}.{field}: {place} does not name it"));
+                }
+                if !listed.entry(definition).or_default().insert(field) {
+                    wrong.push(format!("{definition}.{field} is listed twice"));
+                }
+            }
+        }
+        let specs = specs(&schemas);
+        let all = specs.iter().map(|name| short(name)).chain(listed.keys().map(ToString::to_string));
+        for definition in all.collect::<BTreeSet<_>>() {
+            let Some(name) = by_name.get(&definition) else {
+                wrong.push(format!("{definition} is in no schema"));
+                continue;
+            };
+            let known: BTreeSet<&str> =
+                fields(&schemas, name).iter().map(|(field, _)| field.as_str()).collect();
+            let told = listed.get(definition.as_str()).cloned().unwrap_or_default();
+            let missing = known.difference(&told).map(|field| format!("{definition}.{field} is not listed"));
+            let gone = told.difference(&known).map(|field| format!("{definition}.{field} is in no schema"));
+            wrong.extend(missing.chain(gone));
+        }
+        assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+    }
 }

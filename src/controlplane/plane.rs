@@ -119,10 +119,13 @@ impl ControlPlane {
         let registry = Arc::new(registry.with_webhooks(webhooks).with_strict_pods(config.strict_pods));
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
-        let chosen = config.controllers.make(&settings);
+        let tokens = Arc::new(Tokens::kept_by(&registry.store).map_err(Error)?);
+        let mut chosen = config.controllers.make(&settings);
+        if config.controllers != Controllers::None {
+            chosen.push(controllers::token_secrets(authority.certificate(), tokens.clone()));
+        }
         let (tell_rest, at_rest) = watch::channel(false);
         tasks.spawn(controllers::runner::run(registry.clone(), chosen, tell_rest, stop.clone()));
-        let tokens = Arc::new(Tokens::kept_by(&registry.store).map_err(Error)?);
         let api = Arc::new(Api::new(registry, Arc::new(Printers), tokens));
         let front = Arc::new(Front::new(api.clone(), stop.clone()));
         let watchdog = Watchdog::start(tokio::runtime::Handle::current());

@@ -3,17 +3,22 @@
 
 use crate::contract::View;
 use crate::identity::{CREDENTIAL, User, service_account_name};
+use crate::resource::metadata;
 use crate::storage::Store;
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use rcgen::{KeyPair, PublicKeyData, SigningKey};
 use rustls::pki_types::{SignatureVerificationAlgorithm, alg_id};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::sync::OnceLock;
 
 /// Who issues the tokens, and the audience of those that this server takes.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
+/// Who issues the tokens that lie in Secrets, as since Kubernetes 1.0.
+const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
+const LEGACY_CLAIM: &str = "kubernetes.io/serviceaccount";
 const INVALID: &str = "invalid bearer token";
 
 /// Why a token is for nobody. Its text is what a TokenReview says.
@@ -62,7 +67,11 @@ pub(crate) struct Tokens {
     key: KeyPair,
     id: String,
     algorithm: &'static dyn SignatureVerificationAlgorithm,
+    known: OnceLock<KnownTokens>,
 }
+
+/// Says whose a token is that is of no ServiceAccount.
+pub(crate) type KnownTokens = Box<dyn Fn(&str) -> Option<User> + Send + Sync>;
 
 impl std::fmt::Debug for Tokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -108,7 +117,12 @@ impl Tokens {
                 && algorithm.signature_alg_id() == alg_id::ECDSA_SHA256
         };
         let algorithm = known.iter().copied().find(fits).ok_or("no algorithm checks ES256 signatures")?;
-        Ok(Tokens { key, id, algorithm })
+        Ok(Tokens { key, id, algorithm, known: OnceLock::new() })
+    }
+
+    /// Tells of the tokens that the server takes beside those of ServiceAccounts. Said once.
+    pub(crate) fn also_known(&self, known: KnownTokens) {
+        let _ = self.known.set(known);
     }
 
     /// Signs a token.
@@ -125,9 +139,29 @@ impl Tokens {
             "iss": ISSUER, "jti": crate::random::uuid(), "kubernetes.io": own,
             "nbf": now.as_second(), "sub": service_account_name(namespace, name),
         });
+        self.signed(&claims)
+    }
+
+    /// Signs the token of a Secret, which has no end: it is good for as long as the Secret and its account are there.
+    pub(crate) fn issue_legacy(&self, account: &Value, secret: &Value) -> Result<String, Failure> {
+        let text = |object: &Value, field: &str| metadata::text(object, field).to_owned();
+        let (namespace, name) = (text(account, "namespace"), text(account, "name"));
+        let mut claims = json!({"iss": LEGACY_ISSUER, "sub": service_account_name(&namespace, &name)});
+        for (claim, value) in [
+            ("namespace", namespace),
+            ("secret.name", text(secret, "name")),
+            ("service-account.name", name),
+            ("service-account.uid", text(account, "uid")),
+        ] {
+            claims[format!("{LEGACY_CLAIM}/{claim}")] = Value::from(value);
+        }
+        self.signed(&claims)
+    }
+
+    fn signed(&self, claims: &Value) -> Result<String, Failure> {
         let head = json!({"alg": "ES256", "kid": self.id});
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", part(&head), part(&claims));
+        let signed = format!("{}.{}", part(&head), part(claims));
         let signature = self.key.sign(signed.as_bytes())?;
         let signature = plain(&signature).ok_or("the signature could not be read")?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
@@ -141,7 +175,17 @@ impl Tokens {
         token: &str,
         audiences: &[String],
     ) -> Result<(User, Vec<String>), TokenError> {
+        let own = [ISSUER.to_owned()];
+        let targets = if audiences.is_empty() { &own } else { audiences };
+        if let Some(user) = self.known.get().and_then(|known| known(token)) {
+            // Such a token says nothing of audiences: it is for this server.
+            let common: Vec<String> = targets.iter().filter(|target| *target == ISSUER).cloned().collect();
+            return if common.is_empty() { Err(TokenError::Unreadable) } else { Ok((user, common)) };
+        }
         let claims = self.claims(token).ok_or(TokenError::Unreadable)?;
+        if claims["iss"] == LEGACY_ISSUER {
+            return legacy_owner(view, &claims, token).map(|user| (user, targets.to_vec()));
+        }
         let second = |field: &str| claims[field].as_i64().unwrap_or_default();
         if second("exp") + LEEWAY < now.as_second() {
             return Err(TokenError::Expired);
@@ -149,8 +193,6 @@ impl Tokens {
         if second("nbf") - LEEWAY > now.as_second() {
             return Err(TokenError::NotValidYet);
         }
-        let own = [ISSUER.to_owned()];
-        let targets = if audiences.is_empty() { &own } else { audiences };
         let held: Vec<&str> =
             claims["aud"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let common: Vec<String> =
@@ -176,7 +218,9 @@ impl Tokens {
         }
         let signature = der(&decode(signature)?)?;
         self.algorithm.verify_signature(self.key.der_bytes(), signed.as_bytes(), &signature).ok()?;
-        serde_json::from_slice(&decode(claims)?).ok().filter(|claims: &Value| claims["iss"] == ISSUER)
+        serde_json::from_slice(&decode(claims)?)
+            .ok()
+            .filter(|claims: &Value| claims["iss"] == ISSUER || claims["iss"] == LEGACY_ISSUER)
     }
 
     /// The public key as a JSON Web Key Set, for who checks tokens himself.
@@ -228,6 +272,25 @@ fn owner(view: &dyn View, claims: &Value) -> Result<User, TokenError> {
             }
         }
     }
+    Ok(user)
+}
+
+/// The user of a token that lies in a Secret, while both are there and the Secret holds it.
+fn legacy_owner(view: &dyn View, claims: &Value, token: &str) -> Result<User, TokenError> {
+    let claim = |name: &str| claims[format!("{LEGACY_CLAIM}/{name}")].as_str().unwrap_or_default();
+    let (namespace, name) = (claim("namespace"), claim("service-account.name"));
+    let secret = view.get("secrets", Some(namespace), claim("secret.name"));
+    let held = secret.filter(|secret| secret["metadata"].get("deletionTimestamp").is_none());
+    let held = held.and_then(|secret| STANDARD.decode(secret["data"]["token"].as_str()?).ok());
+    let account = view.get("serviceaccounts", Some(namespace), name);
+    let uid = claim("service-account.uid");
+    if held.as_deref() != Some(token.as_bytes())
+        || account.is_none_or(|account| metadata::text(&account, "uid") != uid)
+    {
+        return Err(TokenError::Invalidated);
+    }
+    let mut user = User::service_account(namespace, name);
+    uid.clone_into(&mut user.uid);
     Ok(user)
 }
 

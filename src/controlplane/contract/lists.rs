@@ -2,7 +2,7 @@
 
 use super::{ResourceInfo, View};
 use crate::attributes::{Attributes, Lookup};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Reads of objects that no index is kept of: every object is looked at each time.
@@ -52,5 +52,11 @@ impl<T: Lists> View for T {
 
     fn resources(&self) -> Vec<ResourceInfo> {
         self.served()
+    }
+
+    fn scale(&self, _: &str, object: &Value) -> Option<Value> {
+        let replicas = object.pointer("/spec/replicas")?;
+        let is = object.pointer("/status/replicas").cloned().unwrap_or_default();
+        Some(json!({"spec": {"replicas": replicas}, "status": {"replicas": is, "selector": "app=any"}}))
     }
 }

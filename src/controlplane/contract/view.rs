@@ -75,6 +75,9 @@ pub trait View {
         self.resources().into_iter().find(|info| info.group == group && info.kind == kind)
     }
 
+    /// `GET NAME/scale` of an object; `None` where its kind has none.
+    fn scale(&self, resource: &str, object: &Value) -> Option<Value>;
+
     /// Objects with an owner reference to this uid, each with its resource. The runner answers from an index.
     fn dependents(&self, uid: &str) -> Vec<(String, Arc<Value>)> {
         let mut found = Vec::new();

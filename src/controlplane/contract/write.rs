@@ -76,6 +76,17 @@ pub enum Write {
         /// Name of the node.
         node: String,
     },
+    /// `PUT NAME/scale`: how many replicas there are to be.
+    Scale {
+        /// Resource.
+        resource: String,
+        /// Namespace, if any.
+        namespace: Option<String>,
+        /// Name.
+        name: String,
+        /// How many.
+        replicas: i64,
+    },
     /// `PUT namespaces/NAME/finalize` with an empty list of `spec.finalizers`.
     Finalize {
         /// Name of the namespace.

@@ -7,7 +7,7 @@ use super::pods;
 use crate::contract::{Actor, Change, Controller, Key, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta::{self, Gvk};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// See the module.
@@ -66,16 +66,18 @@ impl AutoscalerSync<'_> {
         let found = resource
             .as_ref()
             .and_then(|info| view.get(&info.resource, meta::namespace(self.scaler), text(&target, "/name")));
-        match (resource, found) {
-            (Some(info), Some(object)) => self.bound(&info.resource, &object),
-            (info, _) => {
-                let plural = info.map_or_else(|| gvk.kind.to_lowercase(), |info| plural(&info.resource));
+        match (&resource, &found) {
+            (Some(info), Some(object)) => match view.scale(&info.resource, object) {
+                Some(scale) => self.bound(&info.resource, object, &scale),
+                None => self.without_scale("the server could not find the requested resource"),
+            },
+            (Some(info), None) => {
                 let group = if gvk.group.is_empty() { String::new() } else { format!(".{}", gvk.group) };
-                let why = format!("{plural}/scale{group} {:?} not found", text(&target, "/name"));
-                let told = format!("the HPA controller was unable to get the target's current scale: {why}");
-                if self.say("AbleToScale", "False", "FailedGetScale", &told) {
-                    self.tell(NoteKind::Warning, "FailedGetScale", &why);
-                }
+                let plural = plural(&info.resource);
+                self.without_scale(&format!("{plural}/scale{group} {:?} not found", text(&target, "/name")));
+            }
+            (None, _) => {
+                self.without_scale(&format!("no matches for kind {:?} in group {:?}", gvk.kind, gvk.group));
             }
         }
         if let Some(generation) = int(self.scaler, "/metadata/generation") {
@@ -99,12 +101,20 @@ impl AutoscalerSync<'_> {
         self.writes.push(pods::note(self.scaler, kind, reason, message));
     }
 
+    /// Says that the target's scale cannot be had.
+    fn without_scale(&mut self, why: &str) {
+        let told = format!("the HPA controller was unable to get the target's current scale: {why}");
+        if self.say("AbleToScale", "False", "FailedGetScale", &told) {
+            self.tell(NoteKind::Warning, "FailedGetScale", why);
+        }
+    }
+
     /// Keeps the number within its bounds.
-    fn bound(&mut self, resource: &str, object: &Value) {
-        let wanted = int(object, "/spec/replicas").unwrap_or(1);
+    fn bound(&mut self, resource: &str, object: &Value, scale: &Value) {
+        let wanted = int(scale, "/spec/replicas").unwrap_or(0);
         let (least, most) =
             (int(self.scaler, "/spec/minReplicas").unwrap_or(1), count(self.scaler, "/spec/maxReplicas"));
-        self.status.insert("currentReplicas".into(), count(object, "/status/replicas").into());
+        self.status.insert("currentReplicas".into(), count(scale, "/status/replicas").into());
         self.say(
             "AbleToScale",
             "True",
@@ -120,13 +130,13 @@ impl AutoscalerSync<'_> {
             }
             above if above > most => (most, "Current number of replicas above Spec.MaxReplicas"),
             below if below < least => (least, "Current number of replicas below Spec.MinReplicas"),
-            _ => return self.measure(),
+            _ => return self.measure(scale),
         };
-        self.writes.push(Write::Patch {
+        self.writes.push(Write::Scale {
             resource: resource.to_owned(),
             namespace: meta::namespace(object).map(str::to_owned),
             name: name(object).to_owned(),
-            patch: json!({"spec": {"replicas": number}}),
+            replicas: number,
         });
         self.tell(NoteKind::Normal, "SuccessfulRescale", &format!("New size: {number}; reason: {why}"));
         let told = format!("the HPA controller was able to update the target scale to {number}");
@@ -136,7 +146,14 @@ impl AutoscalerSync<'_> {
     }
 
     /// Nobody measures anything here.
-    fn measure(&mut self) {
+    fn measure(&mut self, scale: &Value) {
+        if text(scale, "/status/selector").is_empty() {
+            let told = "the HPA target's scale is missing a selector";
+            if self.say("ScalingActive", "False", "InvalidSelector", told) {
+                self.tell(NoteKind::Warning, "SelectorRequired", "selector is required");
+            }
+            return;
+        }
         let metrics = list(self.scaler, "/spec/metrics").to_vec();
         let Some(first) = metrics.first() else { return };
         let resource = text(first, "/resource/name");

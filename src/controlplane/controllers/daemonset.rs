@@ -169,10 +169,18 @@ fn wants(set: &Value, node: &Value) -> (bool, bool) {
     (selected && tolerated(&["NoSchedule", "NoExecute"]), selected && tolerated(&["NoExecute"]))
 }
 
+/// Whether a pod has to go from a node where a new and an old one may be: it is a further one, or an old one that does not
+/// work beside a new one.
+fn is_one_too_many(here: &[Arc<Value>], pod: &Arc<Value>, hash: &str) -> bool {
+    let [new, old] = new_and_old(here, hash);
+    let is = |of: Option<&Arc<Value>>| of.is_some_and(|of| Arc::ptr_eq(of, pod));
+    !is(new) && (!is(old) || (new.is_some() && !pods::ready(pod)))
+}
+
 /// Makes missing pods and removes wrong ones; true when there was something to do.
 fn manage(set: &Value, nodes: &[Arc<Value>], by_node: &ByNode, hash: &str, writes: &mut Vec<Write>) -> bool {
     let before = writes.len();
-    let none = Vec::new();
+    let (none, surges) = (Vec::new(), surges(set));
     for node in nodes {
         let (run, stay) = wants(set, node);
         let here = by_node.get(name(node)).unwrap_or(&none);
@@ -195,7 +203,7 @@ fn manage(set: &Value, nodes: &[Arc<Value>], by_node: &ByNode, hash: &str, write
                 writes.push(pods::note(set, NoteKind::Warning, "FailedDaemonPod", &message));
                 writes.extend(pods::delete(set, pod));
                 kept += 1;
-            } else if kept > 0 {
+            } else if if surges { is_one_too_many(here, pod, hash) } else { kept > 0 } {
                 writes.extend(pods::delete(set, pod));
             } else {
                 kept += 1;
@@ -214,7 +222,22 @@ fn manage(set: &Value, nodes: &[Arc<Value>], by_node: &ByNode, hash: &str, write
     writes.len() > before
 }
 
-/// Removes pods of older templates, as many at a time as may be unavailable.
+/// How many pods may be there twice, and how many may be unavailable, while the template changes on so many nodes.
+fn limits(set: &Value, nodes: usize) -> (i64, i64) {
+    let limit = |field: &str| {
+        let value = set.pointer(&format!("/spec/updateStrategy/rollingUpdate/{field}"));
+        scaled(value, nodes as i64, true)
+    };
+    let (surge, unavailable) = (limit("maxSurge").unwrap_or(0), limit("maxUnavailable").unwrap_or(1));
+    (surge, if surge == 0 { unavailable.max(1) } else { unavailable })
+}
+
+fn surges(set: &Value) -> bool {
+    let value = set.pointer("/spec/updateStrategy/rollingUpdate/maxSurge");
+    scaled(value, 100, true).is_some_and(|surge| surge > 0)
+}
+
+/// Brings pods of older templates up to date, as many at a time as the strategy allows.
 fn roll(
     set: &Value,
     nodes: &[Arc<Value>],
@@ -224,9 +247,10 @@ fn roll(
     writes: &mut Vec<Write>,
 ) {
     let wanted: Vec<_> = nodes.iter().filter(|node| wants(set, node).0).collect();
-    let most =
-        scaled(set.pointer("/spec/updateStrategy/rollingUpdate/maxUnavailable"), wanted.len() as i64, true);
-    let most = most.unwrap_or(1).max(1);
+    let (surge, most) = limits(set, wanted.len());
+    if surge > 0 {
+        return roll_by_surge(set, &wanted, by_node, (hash, surge), now, writes);
+    }
     let min_ready = count(set, "/spec/minReadySeconds");
     let mut unavailable = 0;
     let (mut broken, mut working) = (Vec::new(), Vec::new());
@@ -245,6 +269,45 @@ fn roll(
     let room = (most - unavailable).max(0) as usize;
     for pod in broken.into_iter().chain(working.into_iter().take(room)) {
         writes.extend(pods::delete(set, pod));
+    }
+}
+
+/// The oldest pod of the template as it is, and the oldest of an older one, of those that stay on a node.
+fn new_and_old<'a>(here: &'a [Arc<Value>], hash: &str) -> [Option<&'a Arc<Value>>; 2] {
+    let staying = || here.iter().filter(|pod| !deleting(pod));
+    let is_new = |pod: &&Arc<Value>| meta::label(pod, HASH) == Some(hash);
+    [staying().find(is_new), staying().find(|pod| !is_new(pod))]
+}
+
+/// The new pod of a node comes first; the old one goes once that is available.
+fn roll_by_surge(
+    set: &Value,
+    nodes: &[&Arc<Value>],
+    by_node: &ByNode,
+    (hash, most): (&str, i64),
+    now: Timestamp,
+    writes: &mut Vec<Write>,
+) {
+    let available = |pod: &Value| pods::available(pod, count(set, "/spec/minReadySeconds"), now);
+    let mut surging = 0;
+    let (mut broken, mut working) = (Vec::new(), Vec::new());
+    for node in nodes {
+        match by_node.get(name(node)).map(|here| new_and_old(here, hash)) {
+            Some([None, Some(old)]) => {
+                if available(old) {
+                    working.push(node)
+                } else {
+                    broken.push(node)
+                }
+            }
+            Some([Some(new), Some(old)]) if available(new) => writes.extend(pods::delete(set, old)),
+            Some([Some(_), Some(_)]) => surging += 1,
+            Some([_, None]) | None => {}
+        }
+    }
+    let room = (most - surging).max(0) as usize;
+    for node in broken.into_iter().chain(working.into_iter().take(room)) {
+        writes.extend(pods::create(set, new_pod(set, name(node), hash)));
     }
 }
 

@@ -11,11 +11,15 @@ use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// See the module.
 pub(crate) struct Disruptions;
 
 const RESOURCE: &str = "policy/poddisruptionbudgets";
+
+/// After this a pod whose eviction was allowed, and that is still there, counts again.
+const EVICTION_LIMIT: Duration = Duration::from_secs(120);
 
 /// Where the wanted number of replicas of a pod's controller stands.
 const SCALES: [(&str, &str); 3] = [
@@ -64,13 +68,15 @@ impl Controller for Disruptions {
         let covered = view.select("pods", key.namespace.as_deref(), &labelled, &|pod| {
             selector.as_ref().is_some_and(|selector| selector.selects(pod)) && !pod.pod_finished()
         });
-        let status = status(view, &budget, &covered, now);
+        let evicted = evicted(&budget, &covered, now);
+        let again = (!evicted.is_empty()).then_some(EVICTION_LIMIT);
+        let status = status(view, &budget, &covered, evicted, now);
         if status == fields::status(&budget) {
-            return Sync::done();
+            return Sync { requeue_after: again, ..Sync::default() };
         }
         let object = with_status(&budget, status);
         let write = Write::UpdateStatus { resource: RESOURCE.into(), object };
-        Sync { writes: vec![write], ..Sync::default() }
+        Sync { writes: vec![write], requeue_after: again, ..Sync::default() }
     }
 }
 
@@ -90,7 +96,24 @@ fn expected(view: &dyn View, covered: &[Arc<Value>]) -> i64 {
     sum
 }
 
-fn status(view: &dyn View, budget: &Value, covered: &[Arc<Value>], now: Timestamp) -> Map<String, Value> {
+/// The pods whose eviction was allowed and that are not going yet, with the time of it.
+fn evicted(budget: &Value, covered: &[Arc<Value>], now: Timestamp) -> Map<String, Value> {
+    let mut evicted = fields::map_copy(budget, "/status/disruptedPods");
+    evicted.retain(|pod, at| {
+        let there = covered.iter().any(|covered| fields::name(covered) == pod && !deleting(covered));
+        let at = at.as_str().and_then(|at| at.parse::<Timestamp>().ok());
+        there && at.is_some_and(|at| fields::seconds_between(at, now) < EVICTION_LIMIT.as_secs() as i64)
+    });
+    evicted
+}
+
+fn status(
+    view: &dyn View,
+    budget: &Value,
+    covered: &[Arc<Value>],
+    evicted: Map<String, Value>,
+    now: Timestamp,
+) -> Map<String, Value> {
     let pods_there = covered.len() as i64;
     let (expected, desired) =
         match (budget.pointer("/spec/maxUnavailable"), budget.pointer("/spec/minAvailable")) {
@@ -104,7 +127,8 @@ fn status(view: &dyn View, budget: &Value, covered: &[Arc<Value>], now: Timestam
             }
             (_, least) => (pods_there, scaled(least, pods_there, true).unwrap_or(0)),
         };
-    let healthy = covered.iter().filter(|pod| pods::ready(pod) && !deleting(pod)).count() as i64;
+    let stays = |pod: &&Arc<Value>| !deleting(pod) && !evicted.contains_key(fields::name(pod));
+    let healthy = covered.iter().filter(stays).filter(|pod| pods::ready(pod)).count() as i64;
     let allowed = if expected <= 0 { 0 } else { (healthy - desired).max(0) };
     let mut status = fields::status(budget);
     for (field, number) in [
@@ -114,6 +138,11 @@ fn status(view: &dyn View, budget: &Value, covered: &[Arc<Value>], now: Timestam
         ("expectedPods", expected),
     ] {
         status.insert(field.into(), number.into());
+    }
+    if evicted.is_empty() {
+        status.remove("disruptedPods");
+    } else {
+        status.insert("disruptedPods".into(), evicted.into());
     }
     put_count(&mut status, "observedGeneration", meta::generation(budget));
     let (value, reason) =

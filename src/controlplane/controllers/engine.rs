@@ -146,6 +146,10 @@ impl View for Indexed<'_> {
         self.plane.resource_of(group, kind)
     }
 
+    fn scale(&self, resource: &str, object: &Value) -> Option<Value> {
+        self.plane.scale(resource, object)
+    }
+
     fn dependents(&self, uid: &str) -> Vec<(String, Arc<Value>)> {
         let keys = self.dependent_keys(uid);
         keys.into_iter().filter_map(|key| key.read(self.plane).map(|object| (key.resource, object))).collect()

@@ -6,6 +6,7 @@ use super::fields::{
     self, deleting, flag, int, list, map_copy, name, put, put_count, seconds_between, stamp, text, time, uid,
     with_status,
 };
+use super::job_policies::{self, Failure};
 use super::owners::owner_keys;
 use super::pods;
 use crate::attributes::Lookup;
@@ -64,6 +65,9 @@ impl Controller for Jobs {
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let job = if key.resource == RESOURCE { key.read(view) } else { None };
         let Some(job) = job else { return release_orphans(view, key) };
+        if job_policies::of_others(&job) {
+            return Sync::done();
+        }
         let own = Lookup::ControlledBy(uid(&job));
         let pods = view.select("pods", key.namespace.as_deref(), &own, &|pod| {
             pod.controller().is_some_and(|controller| controller.uid == uid(&job))
@@ -148,7 +152,7 @@ fn ranges(indexes: &BTreeSet<i64>) -> String {
     parts.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-fn parse_ranges(source: &str) -> BTreeSet<i64> {
+pub(super) fn parse_ranges(source: &str) -> BTreeSet<i64> {
     let mut indexes = BTreeSet::new();
     for part in source.split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -172,7 +176,10 @@ impl JobSync<'_> {
         let newly = self.count_ended();
         let active: Vec<_> = self.pods.iter().filter(|pod| pods::active(pod)).cloned().collect();
         if let Some((reason, message)) = self.failure(&active) {
-            self.end(&active, "Failed", reason, message);
+            self.end(&active, "Failed", reason, &message);
+        } else if let Some(rule) = job_policies::success(self.job, &self.completed_indexes()) {
+            let message = format!("Matched rules at index {rule}");
+            self.end(&active, "Complete", "SuccessPolicy", &message);
         } else if self.complete(&active) {
             self.end(&active, "Complete", "CompletionsReached", "Reached expected number of succeeded pods");
         } else if flag(self.job, "/spec/suspend") {
@@ -202,9 +209,11 @@ impl JobSync<'_> {
             self.pods.iter().filter(|pod| pods::finished(pod) && tracked(pod)).cloned().collect();
         let (mut succeeded, mut failed) = (self.number("succeeded"), self.number("failed"));
         let mut indexes = self.completed_indexes();
+        let mut lost = self.failed_indexes();
         for pod in &ended {
             if pods::phase(pod) == "Failed" {
-                failed += 1;
+                failed += i64::from(job_policies::failure(self.job, pod) != Failure::Ignored);
+                lost.extend(index_of(pod).filter(|_| job_policies::fails_index(self.job, pod)));
             } else if !self.indexed() {
                 succeeded += 1;
             } else if let Some(index) = index_of(pod) {
@@ -220,6 +229,9 @@ impl JobSync<'_> {
                 self.status.insert("completedIndexes".into(), text.into());
             }
         }
+        if job_policies::per_index(self.job).is_some() {
+            self.status.insert("failedIndexes".into(), ranges(&lost).into());
+        }
         put_count(&mut self.status, "succeeded", succeeded);
         put_count(&mut self.status, "failed", failed);
         ended
@@ -229,20 +241,39 @@ impl JobSync<'_> {
         self.status.get("completedIndexes").and_then(Value::as_str).map(parse_ranges).unwrap_or_default()
     }
 
-    fn failure(&mut self, active: &[Arc<Value>]) -> Option<(&'static str, &'static str)> {
+    /// The indexes that are not tried again.
+    fn failed_indexes(&self) -> BTreeSet<i64> {
+        self.status.get("failedIndexes").and_then(Value::as_str).map(parse_ranges).unwrap_or_default()
+    }
+
+    fn failure(&mut self, active: &[Arc<Value>]) -> Option<(&'static str, String)> {
+        if let Some(why) = job_policies::fatal(self.job, self.pods.iter().map(|pod| &**pod)) {
+            return Some(("PodFailurePolicy", why));
+        }
+        let lost = self.failed_indexes();
+        if job_policies::too_many_failed(self.job, lost.len()) {
+            let why = "Job has exceeded the specified maximal number of failed indexes";
+            return Some(("MaxFailedIndexesExceeded", why.to_owned()));
+        }
+        let tried = lost.len() + self.completed_indexes().len();
+        if !lost.is_empty() && tried as i64 >= int(self.job, "/spec/completions").unwrap_or(0) {
+            return Some(("FailedIndexes", "Job has failed indexes".to_owned()));
+        }
         let limit = int(self.job, "/spec/backoffLimit").unwrap_or(6);
         let restarts: i64 = match text(self.job, "/spec/template/spec/restartPolicy") {
             "OnFailure" => active.iter().map(|pod| pods::restarts(pod)).sum(),
             _ => 0,
         };
         if self.number("failed") > limit || (restarts > 0 && restarts >= limit.max(1)) {
-            return Some(("BackoffLimitExceeded", "Job has reached the specified backoff limit"));
+            let why = "Job has reached the specified backoff limit";
+            return Some(("BackoffLimitExceeded", why.to_owned()));
         }
         let deadline = int(self.job, "/spec/activeDeadlineSeconds")?;
         let started = self.status.get("startTime")?.as_str()?.parse::<Timestamp>().ok()?;
         let left = deadline - seconds_between(started, self.now);
         if left <= 0 && !flag(self.job, "/spec/suspend") {
-            return Some(("DeadlineExceeded", "Job was active longer than specified deadline"));
+            let why = "Job was active longer than specified deadline";
+            return Some(("DeadlineExceeded", why.to_owned()));
         }
         self.sync.again(Duration::from_secs(left.max(1) as u64));
         None
@@ -323,11 +354,16 @@ impl JobSync<'_> {
     fn manage(&mut self, active: &[Arc<Value>]) {
         let parallelism = int(self.job, "/spec/parallelism").unwrap_or(1).max(0);
         let wanted = match int(self.job, "/spec/completions") {
-            Some(completions) => (completions - self.number("succeeded")).min(parallelism),
+            Some(completions) => {
+                let lost = self.failed_indexes().len() as i64;
+                (completions - self.number("succeeded") - lost).min(parallelism)
+            }
             None if self.number("succeeded") > 0 => active.len() as i64,
             None => parallelism,
         };
+        let ending = self.ending().count() as i64;
         let missing = wanted - active.len() as i64;
+        let missing = if missing > 0 { (missing - ending).max(0) } else { missing };
         if missing < 0 {
             for pod in active.iter().rev().take(missing.unsigned_abs() as usize) {
                 self.drop_pod(pod);
@@ -351,9 +387,17 @@ impl JobSync<'_> {
         }
     }
 
+    /// The pods that are still there and are replaced only once they have ended.
+    fn ending(&self) -> impl Iterator<Item = &Arc<Value>> {
+        let waits = job_policies::replaces_ended_only(self.job);
+        self.pods.iter().filter(move |pod| waits && deleting(pod) && !pods::finished(pod))
+    }
+
     fn free_indexes(&self, active: &[Arc<Value>]) -> Vec<i64> {
-        let done = self.completed_indexes();
-        let running: BTreeSet<_> = active.iter().filter_map(|pod| index_of(pod)).collect();
+        let mut done = self.completed_indexes();
+        done.append(&mut self.failed_indexes());
+        let mut running: BTreeSet<_> = active.iter().filter_map(|pod| index_of(pod)).collect();
+        running.extend(self.ending().filter_map(|pod| index_of(pod)));
         let all = 0..int(self.job, "/spec/completions").unwrap_or(0);
         all.filter(|index| !done.contains(index) && !running.contains(index)).collect()
     }
@@ -398,6 +442,15 @@ impl JobSync<'_> {
                 &format!("/metadata/annotations/{}", fields::step(INDEX)),
                 index.to_string().into(),
             );
+            if job_policies::per_index(self.job).is_some() {
+                let failed = self
+                    .pods
+                    .iter()
+                    .filter(|pod| pods::phase(pod) == "Failed" && index_of(pod) == Some(index));
+                let failures = failed.map(|pod| job_policies::failures_of(self.job, pod)).max().unwrap_or(0);
+                let at = format!("/metadata/annotations/{}", fields::step(job_policies::FAILURES));
+                put(&mut pod, &at, failures.to_string().into());
+            }
             let host = format!("{}-{index}", name(self.job));
             put(&mut pod, "/metadata/generateName", format!("{host}-").into());
             put(&mut pod, "/spec/hostname", host.into());

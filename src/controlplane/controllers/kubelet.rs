@@ -16,6 +16,7 @@ use opdev_object::meta;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// See the module.
 pub(crate) struct Kubelet {
@@ -65,11 +66,17 @@ impl Controller for Kubelet {
         if pods::phase(&pod) == "Running" && !deleting(&pod) && changed_containers(&pod).next().is_some() {
             return Sync { writes: self.next(view, &pod, &restarted(), now), ..Sync::default() };
         }
+        let left = time_left(&pod, now).filter(|_| !deleting(&pod) && !pods::finished(&pod));
+        if left == Some(0) {
+            return Sync { writes: self.next(view, &pod, &out_of_time(), now), ..Sync::default() };
+        }
+        let again = left.map(Duration::from_secs);
         let Some(stage) = stage::due(self.stages.as_deref().unwrap_or_else(|| stage::built_in()), &pod)
         else {
-            return Sync::done();
+            return Sync { requeue_after: again, ..Sync::default() };
         };
-        let mut sync = Sync { writes: self.next(view, &pod, &stage.next, now), ..Sync::default() };
+        let writes = self.next(view, &pod, &stage.next, now);
+        let mut sync = Sync { writes, requeue_after: again, ..Sync::default() };
         if !sync.writes.is_empty() && !stage.delay().is_zero() {
             sync.hold = Some(Hold { what: stage.name.clone(), delay: stage.delay() });
         }
@@ -256,6 +263,28 @@ fn changed_containers(pod: &Value) -> impl Iterator<Item = &Value> {
     list(pod, "/spec/containers").iter().filter(|container| {
         status_of(statuses, container)
             .is_some_and(|status| is_running(status) && text(status, "/image") != text(container, "/image"))
+    })
+}
+
+/// Seconds that a pod may go on for, where it says how many.
+fn time_left(pod: &Value, now: Timestamp) -> Option<u64> {
+    let most = fields::int(pod, "/spec/activeDeadlineSeconds")?;
+    let since = fields::time(pod, "/status/startTime")?;
+    Some(u64::try_from(most - fields::seconds_between(since, now)).unwrap_or(0))
+}
+
+/// What becomes of a pod whose time is over.
+fn out_of_time() -> Value {
+    const REASON: &str = "DeadlineExceeded";
+    const MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
+    let failed = |kind: &str| json!({"type": kind, "status": "False", "reason": "PodFailed"});
+    json!({
+        "events": [{"of": "pod", "reason": REASON, "message": MESSAGE}],
+        "status": {
+            "phase": "Failed", "reason": REASON, "message": MESSAGE,
+            "conditions": [failed("Ready"), failed("ContainersReady")],
+            "containers": {"terminated": {"exitCode": 137, "reason": "Error"}, "ready": false, "started": false},
+        },
     })
 }
 

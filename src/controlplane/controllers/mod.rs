@@ -4,6 +4,7 @@
 
 mod addresses;
 mod aggregation;
+mod apart;
 mod autoscaler;
 mod conditions;
 mod cronjob;
@@ -16,6 +17,7 @@ mod expiry;
 mod fields;
 mod gc;
 mod job;
+mod job_policies;
 mod kubelet;
 mod lanes;
 mod namespace;
@@ -39,6 +41,7 @@ mod serviceaccount;
 mod simulation;
 pub mod stage;
 mod statefulset;
+mod token_secrets;
 mod volumes;
 mod workload;
 
@@ -46,6 +49,7 @@ pub use crate::contract::{
     Actor, Change, Controller, Hold, Key, Note, NoteKind, Propagation, Refusal, ResourceInfo, Sync, View,
     Write,
 };
+use crate::tokens::Tokens;
 pub use stage::Stage;
 use std::sync::Arc;
 
@@ -121,6 +125,11 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
         }),
     ]);
     controllers
+}
+
+/// The one that writes tokens into the Secrets that are there for them.
+pub(crate) fn token_secrets(certificate: String, tokens: Arc<Tokens>) -> Box<dyn Controller> {
+    Box::new(token_secrets::TokenSecrets { certificate, tokens })
 }
 
 /// Only what keeps the API itself in order: garbage collection, namespaces and what each of them has.

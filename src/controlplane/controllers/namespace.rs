@@ -3,7 +3,7 @@
 
 use super::conditions::{self, NewCondition};
 use super::fields::{self, deleting, list, uid, with_status};
-use crate::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
+use crate::contract::{Actor, Change, Controller, Key, Propagation, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value};
@@ -62,6 +62,27 @@ impl Controller for Namespaces {
             }
         }
         Sync { writes, ..Sync::default() }
+    }
+
+    fn refused(
+        &self,
+        view: &dyn View,
+        key: &Key,
+        write: &Write,
+        refusal: &Refusal,
+        now: Timestamp,
+    ) -> Vec<Write> {
+        let Some(namespace) = key.read(view).filter(|_| matches!(write, Write::Delete { .. })) else {
+            return Vec::new();
+        };
+        let mut status = fields::status(&namespace);
+        let message = format!("Failed to delete all resource types, 1 remaining: {}", refusal.message);
+        let (kind, reason) = ("NamespaceDeletionContentFailure", "ContentDeletionFailed");
+        conditions::set(&mut status, NewCondition { kind, status: "True", reason, message: &message }, now);
+        if status == fields::status(&namespace) {
+            return Vec::new();
+        }
+        vec![Write::UpdateStatus { resource: RESOURCE.into(), object: with_status(&namespace, status) }]
     }
 }
 

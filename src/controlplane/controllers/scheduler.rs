@@ -1,6 +1,7 @@
 //! The scheduler: puts each pending pod on a ready node that fits, or says why none does.
 //! Never preempts and knows no scores but the number of pods.
 
+use super::apart::{Apart, Neighbours};
 use super::conditions::{self, NewCondition};
 use super::fields::{self, flag, list, map, name, text, uid, with_status};
 use super::pods;
@@ -13,11 +14,14 @@ use opdev_object::meta;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 /// See the module.
 pub(crate) struct Scheduler;
 
 const NAME: &str = "default-scheduler";
+/// After this a pod that waits for others is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Controller for Scheduler {
     fn name(&self) -> &'static str {
@@ -63,7 +67,13 @@ impl Controller for Scheduler {
                 let note = note(&pod, NoteKind::Normal, "Scheduled", message);
                 Sync { writes: vec![bind, note], ..Sync::default() }
             }
-            Err(why) => unschedulable(&pod, &why.to_string(), now),
+            Err(why) => {
+                let mut sync = unschedulable(&pod, &why.to_string(), now);
+                if why.may_end_by_others() {
+                    sync.again(LOOK_AGAIN);
+                }
+                sync
+            }
         }
     }
 }
@@ -101,18 +111,23 @@ fn place(view: &dyn View, pod: &Value) -> Result<String, Unschedulable> {
     claims_bound(view, pod).map_err(|claim| Unschedulable::Claim { nodes: all, claim })?;
     let mut taken: BTreeMap<&str, NodeUsage> =
         nodes.iter().map(|node| (name(node), NodeUsage::default())).collect();
+    let mut wary = false;
     view.each("pods", None, &Lookup::All, &mut |other| {
+        wary |= !other.pod(PodField::Wary).is_empty();
         if !other.pod_finished()
             && let Some(taken) = taken.get_mut(other.pod(PodField::Node))
         {
             taken.add(other);
         }
     });
+    let neighbours = Neighbours::new(view, pod, &nodes, wary);
     let mut reasons: BTreeMap<Unfit, usize> = BTreeMap::new();
     let mut best: Option<(i64, String)> = None;
     for node in &nodes {
         let taken = taken.get(name(node)).copied().unwrap_or_default();
-        match fits(pod, node, taken) {
+        match fits(pod, node, taken)
+            .and_then(|()| neighbours.refusal(node).map_or(Ok(()), |why| Err(why.into())))
+        {
             Ok(()) => {
                 if best.as_ref().is_none_or(|(pods, _)| taken.pods < *pods) {
                     best = Some((taken.pods, name(node).to_owned()));
@@ -148,6 +163,14 @@ enum Unschedulable {
     },
 }
 
+impl Unschedulable {
+    /// Whether a pod that comes may be what it waits for.
+    fn may_end_by_others(&self) -> bool {
+        matches!(self, Unschedulable::NoneFits { reasons, .. }
+            if reasons.contains_key(&Unfit::Apart(Apart::Affinity)) || reasons.contains_key(&Unfit::Apart(Apart::Spread)))
+    }
+}
+
 /// Why a node does not fit a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unfit {
@@ -157,12 +180,23 @@ enum Unfit {
     Affinity,
     TooManyPods,
     Insufficient(&'static str),
+    Apart(Apart),
+}
+
+impl From<Apart> for Unfit {
+    fn from(why: Apart) -> Self {
+        Unfit::Apart(why)
+    }
 }
 
 impl Unfit {
     /// Whether the node would fit if pods went away.
     fn is_full(self) -> bool {
-        matches!(self, Unfit::TooManyPods | Unfit::Insufficient(_))
+        match self {
+            Unfit::TooManyPods | Unfit::Insufficient(_) => true,
+            Unfit::Apart(why) => why.is_others_fault(),
+            Unfit::Unschedulable | Unfit::Tainted | Unfit::NotReady | Unfit::Affinity => false,
+        }
     }
 }
 
@@ -209,6 +243,7 @@ impl fmt::Display for Unfit {
             Unfit::Affinity => f.write_str("node(s) didn't match Pod's node affinity/selector"),
             Unfit::TooManyPods => f.write_str("Too many pods"),
             Unfit::Insufficient(resource) => write!(f, "Insufficient {resource}"),
+            Unfit::Apart(why) => why.fmt(f),
         }
     }
 }

@@ -287,6 +287,13 @@ impl Memory {
                 put(&mut pod, "/status/conditions", bound);
                 Ok(self.store(&key, pod))
             }
+            Write::Scale { resource, namespace, name, replicas } => {
+                let key = Key::new(resource, namespace.as_deref(), name);
+                let before = self.existing(&key, None)?;
+                let mut after = before.clone();
+                put(&mut after, "/spec/replicas", (*replicas).into());
+                Ok(self.finish(&key, &before, after))
+            }
             Write::Finalize { name } => {
                 let key = Key::new("namespaces", None, name);
                 let mut namespace = self.existing(&key, None)?;

@@ -85,6 +85,7 @@ fn standard_class() -> Write {
             "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
             "metadata": {"name": STANDARD, "annotations": {(DEFAULT_STORAGE_CLASS[0]): "true"}},
             "provisioner": PROVISIONER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate",
+            "allowVolumeExpansion": true,
         }),
     }
 }

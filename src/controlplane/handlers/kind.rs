@@ -143,6 +143,15 @@ fn is_of(resource: &Resource, object: &Value) -> bool {
     object["kind"] == resource.kind.as_str() && object["apiVersion"] == resource.api_version()
 }
 
+/// Refuses a body that is no object of any kind, where one of this kind belongs.
+pub(crate) fn readable(kind: &str, object: &Value, body: &[u8]) -> Result<(), Status> {
+    let Some(why) = unreadable(object) else { return Ok(()) };
+    Err(Status::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({})",
+        shown(body)
+    )))
+}
+
 /// Refuses a body that is of another kind or version than the path's.
 pub(crate) fn of_body(resource: &Resource, object: &Value, body: &[u8]) -> Result<(), Status> {
     if is_of(resource, object) {

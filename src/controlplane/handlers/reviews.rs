@@ -180,7 +180,7 @@ impl Call<'_> {
         let Some(account) = registry.store.get(&accounts.table, &key) else {
             return Err(Status::not_found("", "serviceaccounts", &key.name));
         };
-        let mut object = body::object(self.headers, self.body)?;
+        let mut object = self.body_of("TokenRequest")?;
         let mut ctx = self.context("CreateOptions", false)?;
         let kind = Gvk::new(AUTHENTICATION, "v1", "TokenRequest");
         self.asked_below(&mut ctx, &key, kind, &mut object)?;

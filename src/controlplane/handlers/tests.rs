@@ -27,8 +27,11 @@ impl Tables for UpstreamDefault {
 
 mod binary;
 mod changes;
+mod clients;
 mod definitions;
 mod disk;
+mod evictions;
+mod foreign;
 mod jobs;
 mod kinds;
 mod lists;

@@ -115,12 +115,8 @@ impl Call<'_> {
     /// Namespace and name of the body are those of the path, whether or not the object is there.
     pub(crate) fn check_identity(&self, object: &Value) -> Result<(), Status> {
         let key = self.key();
-        let (namespace, name) = (metadata::text(object, "namespace"), metadata::text(object, "name"));
-        if !namespace.is_empty() && namespace != &*key.namespace {
-            return Err(Status::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
+        metadata::check_namespace(self.resource(), object, &key.namespace)?;
+        let name = metadata::text(object, "name");
         if !name.is_empty() && name != &*key.name {
             return Err(Status::bad_request(format!(
                 "the name of the object ({name}) does not match the name on the URL ({})",
@@ -150,17 +146,24 @@ impl Call<'_> {
     /// PUT of a scale.
     pub(crate) fn update_scale(&self) -> Answer {
         let mut ctx = self.context("UpdateOptions", false)?;
-        let scale = body::object(self.headers, self.body)?;
+        let scale = self.body_of("Scale")?;
         let key = self.key();
         let registry = &self.shape.registry;
         let stored = registry.update_scale(&mut ctx, self.resource(), &key, &mut |_| Ok(scale.clone()))?;
         Ok((self.scale_answer(&stored)?, ctx.warnings))
     }
 
+    /// The body of a subresource, which is an object.
+    pub(crate) fn body_of(&self, kind: &str) -> Result<Value, Status> {
+        let object = body::object(self.headers, self.body)?;
+        super::kind::readable(kind, &object, self.body)?;
+        Ok(object)
+    }
+
     fn delete_options(&self) -> Result<(crate::registry::DeleteOptions, Context), Status> {
         let body = match self.body.is_empty() {
             true => None,
-            false => Some(body::object(self.headers, self.body)?),
+            false => Some(self.body_of("DeleteOptions")?),
         };
         let (options, dry) = options::delete(self.query, body.as_ref())?;
         let mut ctx = Context::new(self.user, "");
@@ -276,7 +279,7 @@ impl Call<'_> {
     /// POST of a binding.
     pub(crate) fn bind(&self) -> Answer {
         let mut ctx = self.context("CreateOptions", false)?;
-        let binding = body::object(self.headers, self.body)?;
+        let binding = self.body_of("Binding")?;
         let mut key = self.key();
         if key.name.is_empty() {
             key = Key::new(&key.namespace, metadata::text(&binding, "name"));
@@ -286,12 +289,12 @@ impl Call<'_> {
         let kind = Gvk::new("", "v1", "Binding");
         self.asked_below(&mut ctx, &key, kind, &mut binding)?;
         self.shape.registry.bind(&mut ctx, &pods, &key, &binding)?;
-        Ok((respond::document(StatusCode::CREATED, &success(None), self.shape.agreed.encoding), ctx.warnings))
+        Ok((respond::document(StatusCode::CREATED, &created(), self.shape.agreed.encoding), ctx.warnings))
     }
 
     /// POST of an eviction.
     pub(crate) fn evict(&self) -> Answer {
-        let mut eviction = body::object(self.headers, self.body)?;
+        let mut eviction = self.body_of("Eviction")?;
         let said = |eviction: &Value| eviction.get("deleteOptions").filter(|said| said.is_object()).cloned();
         let (_, dry) = options::delete(self.query, said(&eviction).as_ref())?;
         let mut ctx = Context::new(self.user, "");
@@ -302,8 +305,15 @@ impl Call<'_> {
         // The Eviction was admitted already, so admission is not called for the delete.
         ctx.skip_admission = true;
         self.shape.registry.evict(&mut ctx, self.resource(), &self.key(), &options)?;
-        Ok((respond::document(StatusCode::CREATED, &success(None), self.shape.agreed.encoding), ctx.warnings))
+        Ok((respond::document(StatusCode::CREATED, &created(), self.shape.agreed.encoding), ctx.warnings))
     }
+}
+
+/// The `Status` of a POST that makes no object: only here it says its code.
+fn created() -> Value {
+    let mut status = success(None);
+    status["code"] = Value::from(StatusCode::CREATED.as_u16());
+    status
 }
 
 /// A `Status` of something that went well.

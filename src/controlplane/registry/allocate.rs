@@ -204,8 +204,9 @@ pub(super) fn from_registry(
     service(object, current, taken)
 }
 
-/// Refuses a new service that has no name to note its address under.
+/// Refuses a new service of families that the cluster has not, or one that has no name to note its address under.
 pub(super) fn check_new(service: &Value, dry_run: bool) -> Result<(), Status> {
+    families(service)?;
     let named = !service["metadata"]["name"].as_str().unwrap_or_default().is_empty();
     if dry_run || named || !needs_address(service) {
         return Ok(());
@@ -220,7 +221,7 @@ fn needs_address(service: &Value) -> bool {
     spec["type"] != "ExternalName" && spec["clusterIP"] != "None"
 }
 
-/// What is wrong with the families of a service that is changed. Only one without a selector may ask for two.
+/// What is wrong with the families of a service, new or changed. Only one without a selector may ask for two.
 pub(super) fn families(service: &Value) -> Result<(), Status> {
     let spec = &service["spec"];
     let open =

@@ -4,7 +4,7 @@
 
 use super::accept::accept;
 use super::context::Context;
-use super::{Catalog, Clock, Registry, builtin, definitions, indexing, policy};
+use super::{Catalog, Clock, Registry, api_services, builtin, definitions, indexing, policy};
 use crate::error::Status;
 use crate::identity::User;
 use crate::resource::metadata;
@@ -43,7 +43,7 @@ impl Registry {
             )?;
         }
         registry.make_priorities()?;
-        registry.make_roles()?;
+        registry.make_fixed()?;
         registry.rbac = rbac;
         Ok(registry)
     }
@@ -74,9 +74,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Makes the roles and bindings of a new cluster. They are worked out once for all planes of a process: they differ
+    /// Makes the roles, bindings and APIServices of a new cluster. They are worked out once for all planes of a process: they differ
     /// in nothing but ids and times.
-    fn make_roles(&self) -> Result<(), Status> {
+    fn make_fixed(&self) -> Result<(), Status> {
         static MADE: OnceLock<Vec<(Arc<str>, Value)>> = OnceLock::new();
         if let Some(known) = MADE.get() {
             for (table, object) in known {
@@ -88,12 +88,15 @@ impl Registry {
             }
             return Ok(());
         }
-        let (mut made, wanted) = (Vec::new(), policy::bootstrap());
-        let count = wanted.len();
-        for object in wanted {
+        let roles = policy::bootstrap().into_iter().map(|object| {
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+            (format!("{}/{kind}s", crate::authorization::GROUP), object)
+        });
+        let services = api_services::built_in().map(|(id, object)| (id.to_owned(), object));
+        let wanted: Vec<(String, Value)> = roles.chain(services).collect();
+        let (mut made, count) = (Vec::new(), wanted.len());
+        for (id, object) in wanted {
             let namespace = metadata::text(&object, "namespace").to_owned();
-            let id = format!("{}/{kind}s", crate::authorization::GROUP);
             if let Some(new) = self.make(&id, &namespace, object)? {
                 made.push((self.resource(&id)?.table.clone(), Value::clone(&new.value())));
             }
@@ -111,17 +114,26 @@ impl Registry {
         metadata::stamp(&mut object, self.now());
         let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
         entries.for_each(|entry| entry["time"] = Value::from(now.as_str()));
+        let conditions = object["status"]["conditions"].as_array_mut().into_iter().flatten();
+        conditions.for_each(|condition| condition["lastTransitionTime"] = Value::from(now.as_str()));
         object
     }
 
     /// Makes an object that is not there yet.
-    fn make(&self, resource: &str, namespace: &str, object: Value) -> Result<Option<Arc<Stored>>, Status> {
+    pub(super) fn make(
+        &self,
+        resource: &str,
+        namespace: &str,
+        object: Value,
+    ) -> Result<Option<Arc<Stored>>, Status> {
         let resource = self.resource(resource)?;
         let key = Key::new(namespace, metadata::text(&object, "name"));
         if self.store.get(&resource.table, &key).is_some() {
             return Ok(None);
         }
         let mut ctx = Context::new(&User::controller("kube-apiserver"), "kube-apiserver");
+        // Nobody has asked for it.
+        ctx.skip_admission = true;
         let object = accept(&mut ctx, &resource, object).map_err(|e| e.bad_request(&resource))?;
         self.create(&mut ctx, &resource, namespace, object).map(Some)
     }

@@ -26,6 +26,10 @@ impl Registry {
             let Some(current) = self.store.get(&resource.table, key) else {
                 return Err(Status::not_found(&resource.group, &resource.plural, &key.name));
             };
+            if resource.converts() && !options.as_kept {
+                // What cannot be read at the version that is asked for cannot be deleted either, as on a real server.
+                self.one_at(resource, &current)?;
+            }
             preconditions(resource, key, options, &current)?;
             if let Some(admit) = strategy_of(resource).admit_delete {
                 admit(key, &current.value())?;

@@ -5,6 +5,7 @@
 mod accept;
 mod admit;
 mod allocate;
+mod api_services;
 mod boot;
 mod builtin;
 mod catalog;
@@ -16,6 +17,7 @@ mod decode_error;
 mod defaults;
 mod definitions;
 mod delete;
+mod evict;
 pub(crate) mod fields;
 mod gotype;
 mod kinds;

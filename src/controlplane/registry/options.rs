@@ -17,6 +17,8 @@ pub struct DeleteOptions {
     pub propagation: Option<Propagation>,
     /// The old way to say it.
     pub orphan_dependents: Option<bool>,
+    /// It goes even where it cannot be converted to the version that is asked for.
+    pub as_kept: bool,
     /// One of many that are selected: nobody has named it.
     pub selected: bool,
 }

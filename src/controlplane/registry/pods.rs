@@ -1,16 +1,13 @@
-//! Subresources of pods that are no part of the object: binding to a node, and eviction.
+//! Binding a pod to a node: a subresource that is no part of the object.
 
 use super::context::Context;
 use super::part::Part;
 use super::update::{Change, UpdateMethod};
 use super::{Registry, defaults};
-use crate::attributes::PodField;
 use crate::error::{Cause, Status};
-use crate::registry::options::DeleteOptions;
 use crate::resource::{Resource, metadata};
 use crate::storage::{Key, Stored};
-use opdev_object::selector::LabelSelector;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 impl Registry {
@@ -62,50 +59,5 @@ impl Registry {
             }
             Ok(object)
         })
-    }
-
-    /// Deletes a pod unless a disruption budget forbids it.
-    pub fn evict(
-        &self,
-        ctx: &mut Context,
-        resource: &Resource,
-        key: &Key,
-        options: &DeleteOptions,
-    ) -> Result<(), Status> {
-        let Some(pod) = self.store.get(&resource.table, key) else {
-            return Err(Status::not_found("", "pods", &key.name));
-        };
-        let over = pod.attributes().pod_finished() || pod.attributes().pod(PodField::Phase) == "Pending";
-        let going = pod.attributes().deleting();
-        if !over && !going {
-            self.check_budgets(&pod.value())?;
-        }
-        self.delete(ctx, resource, key, options).map(|_| ())
-    }
-
-    fn check_budgets(&self, pod: &Value) -> Result<(), Status> {
-        let none = Map::new();
-        let labels = pod["metadata"]["labels"].as_object().unwrap_or(&none);
-        let namespace = metadata::text(pod, "namespace");
-        for budget in self.store.list("policy/poddisruptionbudgets", Some(namespace)).items {
-            let budget = budget.value();
-            let budget = &*budget;
-            let selects =
-                LabelSelector::from_json(&budget["spec"]["selector"]).is_ok_and(|s| s.matches(labels));
-            if !selects || budget["status"]["disruptionsAllowed"].as_i64().is_none_or(|n| n > 0) {
-                continue;
-            }
-            let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-            let mut status = Status::too_many_requests(message, 0);
-            let text = format!(
-                "The disruption budget {} needs {} healthy pods and has {} currently",
-                metadata::text(budget, "name"),
-                budget["status"]["desiredHealthy"].as_i64().unwrap_or(0),
-                budget["status"]["currentHealthy"].as_i64().unwrap_or(0)
-            );
-            status.causes.push(Cause::text("DisruptionBudget", "", text));
-            return Err(status);
-        }
-        Ok(())
     }
 }

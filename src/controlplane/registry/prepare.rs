@@ -6,11 +6,13 @@ use super::defaults;
 use super::part::Part;
 use super::strategy::strategy_of;
 use crate::resource::{Resource, metadata};
+use opdev_object::schema;
 use serde_json::Value;
 
 /// Before a create, with metadata stamped.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     reset_status(resource, object);
+    default_status(resource, object);
     if resource.rules.generation || resource.custom.is_some() {
         metadata::map_mut(object).insert("generation".to_owned(), Value::from(1));
     }
@@ -32,6 +34,15 @@ fn reset_status(resource: &Resource, object: &mut Value) {
     }
 }
 
+/// A custom resource without a status has the one that its schema says, as it would have when it is read back.
+fn default_status(resource: &Resource, object: &mut Value) {
+    let Some(_) = resource.custom.as_ref().filter(|_| object.get("status").is_none()) else { return };
+    let schema = resource.schema();
+    if schema.properties.get("status").is_some_and(|status| status.default_value().is_some()) {
+        schema::default(object, schema);
+    }
+}
+
 /// Before an update: `object` becomes what the request may make of `current`.
 pub(crate) fn prepare_update(resource: &Resource, part: Part, object: &mut Value, current: &Value) {
     let strategy = strategy_of(resource);
@@ -49,6 +60,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, object: &mut Value
         Part::Approval => only(object, current, resource, &["/status/conditions"]),
     }
     (strategy.prepare_update)(resource, part, object, current);
+    default_status(resource, object);
     let counts = (resource.rules.generation || resource.custom.is_some())
         && !matches!(part, Part::Status | Part::Binding | Part::Approval);
     if counts && desired_state_differs(resource, object, current) {

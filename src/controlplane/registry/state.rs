@@ -1,7 +1,7 @@
 //! The registry itself: the store, the catalog of what is served, the clock, and what has to follow a write.
 
-use super::Catalog;
 use super::strategy::strategy_of;
+use super::{Catalog, scale};
 use crate::admission::Admission;
 use crate::attributes::{Attributes, Lookup};
 use crate::contract::{self, ResourceInfo, View};
@@ -163,5 +163,12 @@ impl View for Registry {
 
     fn resource_of(&self, group: &str, kind: &str) -> Option<ResourceInfo> {
         self.catalog.served().by_kind(group, None, kind).map(|r| r.info())
+    }
+
+    fn scale(&self, resource: &str, object: &Value) -> Option<Value> {
+        let served = self.catalog.served();
+        let found = served.by_id(resource)?;
+        found.subresource("scale")?;
+        scale::read(found, object).ok()
     }
 }

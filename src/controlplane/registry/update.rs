@@ -78,7 +78,7 @@ impl Registry {
         let same = Arc::ptr_eq(&at_version, current);
         let served = convert::served(resource, &if same { before.clone() } else { at_version.value() });
         let mut object = make(ctx, &served)?;
-        self.check_identity(ctx, change, &object, &served)?;
+        self.check_identity(ctx, change, &mut object, &served)?;
         // Who owns what is settled before webhooks or the server change what the request says.
         if way != UpdateMethod::Apply && part != Part::Scale {
             fields::updated(self, ctx, resource, Some(&served), &mut object, part);
@@ -121,7 +121,7 @@ impl Registry {
         if !over {
             (strategy.complete)(&mut object);
         }
-        let grows = strategy.update_uses_quota && part == Part::Main;
+        let grows = strategy.update_uses_quota && matches!(part, Part::Main | Part::Resize);
         let _quotas = if grows { self.within_quotas(resource, &object, Some(&served))? } else { None };
         let object = self.stored_form(resource, object)?;
         if fields::same(&object, &before) && !over {
@@ -154,7 +154,7 @@ impl Registry {
         &self,
         ctx: &Context,
         change: Change<'_>,
-        object: &Value,
+        object: &mut Value,
         current: &Value,
     ) -> Result<(), Status> {
         let Change { resource, key, way, .. } = change;
@@ -165,12 +165,7 @@ impl Registry {
                 key.name
             )));
         }
-        let namespace = metadata::text(object, "namespace");
-        if !namespace.is_empty() && namespace != &*key.namespace {
-            return Err(Status::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
+        metadata::set_namespace(resource, object, &key.namespace)?;
         let (uid, own) = (metadata::text(object, "uid"), metadata::text(current, "uid"));
         if way == UpdateMethod::Replace && !uid.is_empty() && uid != own {
             let why = format!(

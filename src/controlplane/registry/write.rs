@@ -1,10 +1,10 @@
 //! Writes of controllers, carried out under the same rules as requests over HTTP.
 
-use super::Registry;
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
 use super::part::Part;
 use super::update::{Change, UpdateMethod};
+use super::{Registry, defaults};
 use crate::contract::Write;
 use crate::error::Status;
 use crate::identity::User;
@@ -55,6 +55,15 @@ impl Registry {
                 let resource = self.resource("pods")?;
                 let binding = json!({"metadata": {"uid": uid}, "target": {"kind": "Node", "name": node}});
                 self.bind(ctx, &resource, &Key::new(namespace, name), &binding)
+            }
+            Write::Scale { resource, namespace, name, replicas } => {
+                let resource = self.resource(resource)?;
+                let key = key(&resource, namespace.as_deref(), name);
+                self.update_scale(ctx, &resource, &key, &mut |current| {
+                    let mut scale = current.clone();
+                    defaults::sub(&mut scale, "spec")["replicas"] = Value::from(*replicas);
+                    Ok(scale)
+                })
             }
             Write::Finalize { name } => {
                 let resource = self.resource("namespaces")?;

@@ -47,23 +47,27 @@ pub(crate) fn generate_name(base: &str) -> String {
     name
 }
 
-/// Makes the object's namespace that of the request; refuses another one.
+/// Makes the object's namespace that of the request; refuses another one. The one rule for every verb.
 pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: &str) -> Result<(), Status> {
+    check_namespace(resource, object, namespace)?;
     let meta = map_mut(object);
     if !resource.namespaced {
         meta.remove("namespace");
+    } else if meta.get("namespace").and_then(Value::as_str).unwrap_or_default().is_empty() {
+        meta.insert("namespace".to_owned(), Value::from(namespace));
+    }
+    Ok(())
+}
+
+/// Refuses an object of another namespace. What a cluster-scoped object says of one does not count: it is taken away.
+pub(crate) fn check_namespace(resource: &Resource, object: &Value, namespace: &str) -> Result<(), Status> {
+    let said = text(object, "namespace");
+    if !resource.namespaced || said.is_empty() || said == namespace {
         return Ok(());
     }
-    match meta.get("namespace").and_then(Value::as_str).unwrap_or_default() {
-        "" => {
-            meta.insert("namespace".to_owned(), Value::from(namespace));
-            Ok(())
-        }
-        same if same == namespace => Ok(()),
-        _ => Err(Status::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        )),
-    }
+    Err(Status::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    ))
 }
 
 /// Takes away what only the server says of an object that is to be created.

@@ -3,6 +3,7 @@
 //! Never writes a key anywhere but there; `kubeconfig` puts the admin's into its text.
 
 use super::listener::{Listen, Serving};
+use super::sec1;
 use super::x509::{Subject, subject};
 use crate::identity::{CREDENTIAL, User};
 use crate::storage::Store;
@@ -97,7 +98,7 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(ClientCertificate { certificate: certificate.pem(), key: key.serialize_pem() })
+        Ok(ClientCertificate { certificate: certificate.pem(), key: sec1::pem(&key)? })
     }
 
     /// TLS for a server at this address: the certificate it was given or one of this authority, clients'
@@ -137,7 +138,7 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?.pem();
-        Ok(Serving { certificate, key: key.serialize_pem() })
+        Ok(Serving { certificate, key: sec1::pem(&key)? })
     }
 
     /// A serving certificate for this address and for the names of the API server inside a cluster.

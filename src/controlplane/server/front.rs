@@ -6,7 +6,7 @@ use super::metrics::{Answered, Metrics};
 use super::observer::Clients;
 use super::{attributes, health, impersonation};
 use crate::answer::{plain, status};
-use crate::body::{Body, full};
+use crate::body::{Body, empty, full};
 use crate::discovery::Discovery;
 use crate::error::Status;
 use crate::handlers::Api;
@@ -15,11 +15,11 @@ use crate::identity::User;
 use crate::openapi::OpenApi;
 use crate::random;
 use crate::storage::Store;
-use crate::tokens;
+use crate::tokens::{self, KnownTokens};
 use crate::watchdog::watched;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::{BodyExt, BodyStream, Full, LengthLimitError, Limited, StreamBody};
@@ -72,6 +72,11 @@ impl Front {
         self.api.tokens().user(&**registry, registry.now(), token, &[]).ok().map(|(user, _)| user)
     }
 
+    /// Tells reviews of tokens whose the others are that are taken.
+    pub(super) fn also_known(&self, known: KnownTokens) {
+        self.api.tokens().also_known(known);
+    }
+
     /// The store behind it all.
     pub(super) fn store(&self) -> &Arc<Store> {
         &self.api.registry().store
@@ -91,7 +96,7 @@ impl Front {
         let began = Instant::now();
         let what = format!("{method} {path} of {}, audit id {audit_id}", user.name).into();
         let work = AssertUnwindSafe(watched(what, self.dispatch(user, request))).catch_unwind();
-        let response = match tokio::time::timeout(TIME_LIMIT, work).await {
+        let mut response = match tokio::time::timeout(TIME_LIMIT, work).await {
             Ok(Ok(response)) => response,
             Ok(Err(_)) => {
                 tracing::error!(%method, path, audit_id, "a request made the API server panic");
@@ -110,6 +115,14 @@ impl Front {
         let (query, code) = (uri.query().unwrap_or_default(), response.status().as_u16());
         let answered = Answered { method: &method, path, query, applies, code, took: began.elapsed() };
         self.metrics.count(&answered, &self.api.registry().catalog);
+        if method == Method::HEAD {
+            // Over HTTP/2 nobody else takes the body away.
+            let length = response.body().size_hint().exact();
+            if let Some(length) = length {
+                response.headers_mut().entry(CONTENT_LENGTH).or_insert(HeaderValue::from(length));
+            }
+            *response.body_mut() = empty();
+        }
         let mut response = response.map(|body| until(body, &self.stop));
         if let Ok(value) = HeaderValue::from_str(&audit_id) {
             response.headers_mut().insert(AUDIT_ID, value);
@@ -160,6 +173,13 @@ impl Front {
         if let Some(response) = health::health(&path, &query, state) {
             return response;
         }
+        let of_api = ["/api", "/apis", "/version"]
+            .iter()
+            .any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+        if request.method() == Method::HEAD && of_api {
+            let why = "the server does not allow this method on the requested resource";
+            return status(&Status::new(405, "MethodNotAllowed", why));
+        }
         if path.trim_end_matches('/') == "/version" {
             return plain(request.headers(), &query, &health::version());
         }
@@ -173,7 +193,7 @@ impl Front {
                 Err(error) => status(&error),
             };
         }
-        if request.method() != Method::GET {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return not_found();
         }
         let served = registry.catalog.served();

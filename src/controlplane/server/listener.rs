@@ -7,6 +7,7 @@ use super::kubeconfig::{kubeconfig, kubeconfig_of_token};
 use super::observed::{self, Disconnected};
 use super::observer::{Client, Clients, ObservedToken};
 use super::unauthenticated::{UnauthenticatedConnection, UnauthenticatedConnections};
+use super::websocket::{self, Switch};
 use crate::answer::unauthorized;
 use crate::body::Body;
 use crate::identity::User;
@@ -110,6 +111,8 @@ struct ApiService {
     front: Arc<Front>,
     token: String,
     observed: Arc<Clients>,
+    /// Ends what goes on beside requests.
+    stop: CancellationToken,
 }
 
 /// Binds, has the server's and the admin's certificates signed and starts accepting in the background.
@@ -139,7 +142,12 @@ pub(crate) async fn listen(
     // A client that gets a kubeconfig may rely on it.
     store.settled().await.map_err(|why| why.to_string())?;
     let observed = Arc::clone(front.clients());
-    let service = Arc::new(ApiService { front, token, observed });
+    let (own, others) = (token.clone(), observed.clone());
+    front.also_known(Box::new(move |token| match same(token, &own) {
+        true => Some(User::admin()),
+        false => others.client_of_token(token).map(|client| client.user.clone()),
+    }));
+    let service = Arc::new(ApiService { front, token, observed, stop: stop.clone() });
     let tracker = tasks.clone();
     tasks.spawn(async move { accept(&listener, &acceptor, &service, &stop, &tracker).await });
     Ok(Listening { address, kubeconfig, authority: trusted.clone() })
@@ -315,22 +323,27 @@ impl SocketService for ApiService {
         &self,
         certified: Option<&User>,
         connection: &UnauthenticatedConnection,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
     ) -> Result<Response<Body>, Disconnected> {
         let _under_way = connection.request_started();
-        match self.client(certified, request.headers()) {
-            Some(Visitor::User(user)) => {
+        let Some(visitor) = self.client(certified, request.headers()) else { return Ok(unauthorized()) };
+        let switch = Switch::wanted(&mut request);
+        let response = match visitor {
+            Visitor::User(user) => {
                 if !user.is_anonymous() {
                     connection.mark_authenticated();
                 }
-                Ok(self.front.answer(&user, request).await)
+                websocket::checked(switch.as_ref(), self.front.answer(&user, request).await)
             }
-            Some(Visitor::Observed(client)) => {
+            Visitor::Observed(client) => {
                 connection.mark_authenticated();
-                observed::answer(|request| self.front.answer(&client.user, request), &client, request).await
+                let answer = async |request| {
+                    websocket::checked(switch.as_ref(), self.front.answer(&client.user, request).await)
+                };
+                observed::answer(answer, &client, request).await?
             }
-            None => Ok(unauthorized()),
-        }
+        };
+        Ok(websocket::made(switch, response, &self.stop))
     }
 }
 

@@ -14,7 +14,9 @@ mod metrics;
 mod observed;
 mod observer;
 mod relay;
+mod sec1;
 mod unauthenticated;
+mod websocket;
 mod x509;
 
 pub use endpoint::{

@@ -10,13 +10,14 @@ use super::listener::{Listen, SocketService, accept, bearer, random_token, same}
 use super::observed::{self, Answered, Disconnected, Tee, widened};
 use super::observer::{Client, Observer};
 use super::unauthenticated::UnauthenticatedConnection;
+use super::websocket::{self, Switch};
 use crate::answer::unauthorized;
 use crate::error::Status;
 use crate::identity::User;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::header::{AUTHORIZATION, UPGRADE};
-use http::{Request, StatusCode};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, UPGRADE};
+use http::{HeaderValue, Request, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -155,8 +156,14 @@ impl SocketService for RelayService {
         }
         request.headers_mut().remove(AUTHORIZATION);
         connection.mark_authenticated();
+        // What is compressed cannot be looked at, and servers compress long lists, newer ones watches, too.
+        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        // A watch over WebSocket is asked for over HTTP, so that its events can be looked at.
+        let switch = Switch::wanted(&mut request);
         let switched = request.headers().contains_key(UPGRADE).then(|| hyper::upgrade::on(&mut request));
-        let mut answer = observed::answer(|request| self.relay(request), &self.client, request).await?;
+        let relay = async |request| websocket::checked(switch.as_ref(), self.relay(request).await);
+        let answer = observed::answer(relay, &self.client, request).await?;
+        let mut answer = websocket::made(switch, answer, &self.stop);
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(ours)) = (answer.status(), switched) {
             let theirs = hyper::upgrade::on(&mut answer);
             tokio::spawn(self.stop.clone().run_until_cancelled_owned(join(ours, theirs)));

@@ -304,6 +304,74 @@ async fn custom_resources_own_and_are_collected() {
     cluster.end().await;
 }
 
+/// The scale subresource says where the number of a custom resource stands.
+#[tokio::test]
+async fn an_autoscaler_writes_through_the_scale_of_a_custom_resource() {
+    let cluster = Cluster::start();
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "kits.ex.io"}, "spec": {"group": "ex.io", "scope": "Namespaced",
+            "names": {"plural": "kits", "kind": "Kit"}, "versions": [{"name": "v1", "served": true, "storage": true,
+                "subresources": {"scale": {"specReplicasPath": ".spec.count", "statusReplicasPath": ".status.count"}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": {"count": {"type": "integer"}}},
+                    "status": {"type": "object", "properties": {"count": {"type": "integer"}}}}}}}]}});
+    cluster.create("apiextensions.k8s.io/customresourcedefinitions", definition);
+    let kit = json!({"apiVersion": "ex.io/v1", "kind": "Kit", "metadata": {"name": "h", "namespace": "default"},
+        "spec": {"count": 1}});
+    cluster.create("ex.io/kits", kit);
+    let metric = json!({"type": "Resource", "resource": {"name": "cpu",
+        "target": {"type": "Utilization", "averageUtilization": 50}}});
+    let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "h", "namespace": "default"}, "spec": {"minReplicas": 3, "maxReplicas": 4,
+            "metrics": [metric], "scaleTargetRef": {"apiVersion": "ex.io/v1", "kind": "Kit", "name": "h"}}});
+    cluster.create("autoscaling/horizontalpodautoscalers", scaler);
+    let counted =
+        |cluster: &Cluster| cluster.get("ex.io/kits", "h").is_some_and(|kit| count(&kit, "/spec/count") == 3);
+    cluster.until("three replicas", counted).await;
+    let unselected = |cluster: &Cluster| {
+        let scaler = cluster.get("autoscaling/horizontalpodautoscalers", "h").unwrap();
+        let all = crate::controllers::fields::list(&scaler, "/status/conditions").to_vec();
+        all.iter()
+            .any(|says| text(says, "/type") == "ScalingActive" && text(says, "/reason") == "InvalidSelector")
+    };
+    cluster.until("a scale without a selector is told", unselected).await;
+    cluster.end().await;
+}
+
+#[tokio::test]
+async fn a_secret_of_an_account_gets_its_token_and_goes_with_it() {
+    let tokens = Arc::new(crate::tokens::Tokens::new().unwrap());
+    let cluster = Cluster::with(vec![crate::controllers::token_secrets("PEM".into(), tokens.clone())]);
+    let named = |name: &str| json!({"name": name, "namespace": "default"});
+    cluster.create(
+        "serviceaccounts",
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": named("bot")}),
+    );
+    let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": named("bot-token"),
+        "type": "kubernetes.io/service-account-token"});
+    secret["metadata"]["annotations"] = json!({"kubernetes.io/service-account.name": "bot"});
+    cluster.create("secrets", secret);
+    let whole = |cluster: &Cluster| {
+        let secret = cluster.get("secrets", "bot-token").unwrap();
+        ["token", "ca.crt", "namespace"].iter().all(|key| secret["data"][*key].is_string())
+    };
+    cluster.until("the Secret is whole", whole).await;
+    let (secret, account) =
+        (cluster.get("secrets", "bot-token").unwrap(), cluster.get("serviceaccounts", "bot").unwrap());
+    assert_eq!(meta::annotation(&secret, "kubernetes.io/service-account.uid"), meta::uid(&account));
+    let token = base64::Engine::decode(
+        &base64::engine::general_purpose::STANDARD,
+        secret["data"]["token"].as_str().unwrap(),
+    );
+    let token = String::from_utf8(token.unwrap()).unwrap();
+    let user = |cluster: &Cluster| tokens.user(&*cluster.registry, cluster.registry.now(), &token, &[]);
+    assert_eq!(user(&cluster).unwrap().0.name, "system:serviceaccount:default:bot");
+    cluster.delete("serviceaccounts", Some("default"), "bot", Propagation::Background);
+    cluster.until("the Secret goes", |cluster| cluster.get("secrets", "bot-token").is_none()).await;
+    assert!(user(&cluster).is_err());
+    cluster.end().await;
+}
+
 #[tokio::test]
 async fn the_node_and_its_lease_are_there() {
     let cluster = Cluster::start();

@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "json! at the call reads better without borrows")]
 
 mod init;
+mod policies;
 mod schedules;
 mod sets;
 mod stages;

@@ -6,6 +6,52 @@ const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
+/// In the words of the real server (1.36): the rules of a Job's policies.
+#[tokio::test]
+async fn policies_of_jobs_are_held_to_their_rules() {
+    let api = api();
+    let code = |values: Value| json!({"operator": "In", "values": values});
+    let rules = |rule: Value| json!({"podFailurePolicy": {"rules": [rule]}});
+    let indexed = |rule: Value| json!({"completionMode": "Indexed", "completions": 3, "successPolicy": {"rules": rule}});
+    let at = "podFailurePolicy.rules[0]";
+    for (spec, field) in [
+        (json!({"successPolicy": {"rules": [{"succeededCount": 1}]}}), "successPolicy".to_owned()),
+        (indexed(json!([])), "successPolicy.rules".to_owned()),
+        (indexed(json!([{}])), "successPolicy.rules[0]".to_owned()),
+        (indexed(json!([{"succeededIndexes": "0-9"}])), "successPolicy.rules[0].succeededIndexes".to_owned()),
+        (indexed(json!([{"succeededIndexes": "2-1"}])), "successPolicy.rules[0].succeededIndexes".to_owned()),
+        (indexed(json!([{"succeededCount": 4}])), "successPolicy.rules[0].succeededCount".to_owned()),
+        (
+            rules(json!({"action": "FailJob", "onExitCodes": code(json!([0]))})),
+            format!("{at}.onExitCodes.values[0]"),
+        ),
+        (
+            rules(json!({"action": "FailJob", "onExitCodes": code(json!([2, 1]))})),
+            format!("{at}.onExitCodes.values"),
+        ),
+        (
+            rules(json!({"action": "FailJob", "onExitCodes":
+                {"operator": "In", "values": [1], "containerName": "other"}})),
+            format!("{at}.onExitCodes.containerName"),
+        ),
+        (rules(json!({"action": "FailIndex", "onExitCodes": code(json!([1]))})), format!("{at}.action")),
+        (rules(json!({"action": "Ignore"})), at.to_owned()),
+        (json!({"managedBy": "notadomain"}), "managedBy".to_owned()),
+        (
+            json!({"podFailurePolicy": {"rules": []}, "podReplacementPolicy": "TerminatingOrFailed"}),
+            "podReplacementPolicy".to_owned(),
+        ),
+    ] {
+        let mut job = json!({"metadata": {"name": "a"}, "spec": {"template": {"spec":
+            {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}});
+        job["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        let refused = post(&api, JOBS, job).await;
+        let causes = refused.json["details"]["causes"].as_array().cloned().unwrap_or_default();
+        let fields: Vec<&str> = causes.iter().filter_map(|cause| cause["field"].as_str()).collect();
+        assert_eq!((refused.code, fields), (422, vec![format!("spec.{field}").as_str()]), "{spec}");
+    }
+}
+
 #[tokio::test]
 async fn jobs_are_tied_to_their_pods_by_uid_and_name() {
     let api = api();

@@ -46,6 +46,24 @@ async fn a_quota_refuses_what_would_be_too_much() {
     assert_eq!(elsewhere.code, 201, "{}", elsewhere.message());
 }
 
+/// A pod may come into the scope of a quota by a change.
+#[tokio::test]
+async fn a_changed_pod_is_held_against_quotas() {
+    let api = api();
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},
+        "spec": {"hard": {"pods": "0"}, "scopes": ["Terminating"]}});
+    post(&api, "/api/v1/namespaces/default/resourcequotas", quota).await.expect(StatusCode::CREATED);
+    post(&api, PODS, pod("a")).await.expect(StatusCode::CREATED);
+    let merge = "application/merge-patch+json";
+    let deadline = json!({"spec": {"activeDeadlineSeconds": 5000}});
+    let refused = ask_as(&api, "PATCH", &format!("{PODS}/a"), merge, deadline).await;
+    let said =
+        "pods \"a\" is forbidden: exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0";
+    assert_eq!((refused.code, refused.message()), (403, said));
+    let label = json!({"metadata": {"labels": {"b": "c"}}});
+    ask_as(&api, "PATCH", &format!("{PODS}/a"), merge, label).await.expect(StatusCode::OK);
+}
+
 /// In the words of the real server (1.36).
 #[tokio::test]
 async fn a_limit_range_fills_in_and_refuses() {

@@ -51,3 +51,59 @@ async fn objects_are_refused_in_the_words_of_a_real_server() {
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), CASES.lines().count(), wrong.join("\n"));
 }
+
+/// What creation refuses of a field and an update lets through, with the reason.
+const ONLY_NEW: [(&str, &str, &str); 1] = [(
+    "StatefulSet",
+    "spec.volumeClaimTemplates",
+    "no update changes them, so a real server looks at them once",
+)];
+
+/// Each rule of creation holds for an update, too: a valid object of the kind is changed to each refused one.
+#[tokio::test]
+async fn what_a_new_object_may_not_say_a_changed_one_may_not_say_either() {
+    let api = api();
+    let valid: Vec<Value> =
+        include_str!("kinds.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for line in CASES.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let kind = &case["object"]["kind"];
+        let version = &case["object"]["apiVersion"];
+        let fitting =
+            |valid: &&Value| valid["object"]["kind"] == *kind && valid["object"]["apiVersion"] == *version;
+        let Some(valid) = valid.iter().find(fitting).filter(|_| case["code"] == 422) else { continue };
+        let path = valid["path"].as_str().unwrap();
+        let one = format!("{path}/{}", valid["object"]["metadata"]["name"].as_str().unwrap());
+        if get(&api, &one).await.code == 404 {
+            post(&api, path, valid["object"].clone()).await.expect(StatusCode::CREATED);
+        }
+        let there = get(&api, &one).await.expect(StatusCode::OK);
+        let mut object = case["object"].clone();
+        for field in ["name", "namespace", "uid", "resourceVersion"] {
+            object["metadata"][field] = there["metadata"][field].clone();
+        }
+        object["metadata"].as_object_mut().unwrap().remove("generateName");
+        let answer = ask(&api, "PUT", &format!("{one}?dryRun=All"), object).await;
+        let told: Vec<&str> = answer.json["details"]["causes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|cause| text(cause, "field"))
+            .collect();
+        for cause in case["causes"].as_array().into_iter().flatten() {
+            let field = text(cause, "field");
+            let new = ONLY_NEW.iter().any(|(of, start, _)| kind == of && field.starts_with(start));
+            if new || field.starts_with("metadata.name") || field.starts_with("metadata.generateName") {
+                continue;
+            }
+            checked += 1;
+            if !told.iter().any(|told| field == *told) {
+                wrong.push(format!("{kind} {field}: {} ({told:?})", text(cause, "message")));
+            }
+        }
+    }
+    assert!(checked > 150, "{checked}");
+    assert!(wrong.is_empty(), "{} of {checked}:\n{}", wrong.len(), wrong.join("\n"));
+}

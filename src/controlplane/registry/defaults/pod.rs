@@ -59,7 +59,13 @@ pub(crate) fn created(object: &mut Value) {
         spec["terminationGracePeriodSeconds"] = Value::from(1);
     }
     tolerations(spec);
+    let gated = spec["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
     object["status"] = json!({"phase": "Pending", "qosClass": class});
+    if gated {
+        object["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "False", "lastProbeTime": null,
+            "lastTransitionTime": null, "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates"}]);
+    }
 }
 
 /// Every pod tolerates a node that is away, for five minutes unless it says otherwise.

@@ -162,6 +162,7 @@ impl Registry {
     pub(super) fn definition_written(&self, object: &Value) {
         let name = metadata::text(object, "name");
         self.definition_announced(object);
+        self.register_group(object["spec"]["group"].as_str().unwrap_or_default());
         if object["metadata"].get("deletionTimestamp").is_some() && holds_resources(object) {
             self.clear_definition(name);
         }
@@ -185,6 +186,7 @@ impl Registry {
     /// After a definition is gone: serve it no more, and let others have its names.
     pub(super) fn definition_removed(&self, object: &Value) {
         self.catalog.set_custom(metadata::text(object, "name"), Vec::new());
+        self.register_group(object["spec"]["group"].as_str().unwrap_or_default());
         for other in self.store.list(ID, None).items {
             let same_group = other.value()["spec"]["group"] == object["spec"]["group"];
             if !same_group || condition_is_true(&other.value(), "NamesAccepted") {
@@ -234,6 +236,7 @@ impl Registry {
             for object in self.store.list(&resource.table, None).items {
                 let options = super::DeleteOptions {
                     propagation: Some(crate::contract::Propagation::Background),
+                    as_kept: true,
                     ..Default::default()
                 };
                 // Somebody else may have been faster. The removal of the last object finishes the definition.

@@ -1,7 +1,7 @@
 //! Jobs and CronJobs.
 
 use crate::attributes::Indexing;
-use crate::registry::defaults::{pod, put, sub};
+use crate::registry::defaults::{each, pod, put, sub};
 use crate::registry::strategy::{Pods, Selectable, Strategy};
 use crate::registry::validate::batch;
 use crate::registry::warnings;
@@ -65,6 +65,11 @@ fn job(object: &mut Value) {
     let backoff = if spec["backoffLimitPerIndex"].is_null() { 6 } else { i64::from(i32::MAX) };
     put(spec, "backoffLimit", backoff);
     put(spec, "manualSelector", false);
+    if let Some(policy) = spec.get_mut("podFailurePolicy").filter(|policy| policy.is_object()) {
+        for pattern in each(policy, "rules").flat_map(|rule| each(rule, "onPodConditions")) {
+            put(pattern, "status", "True");
+        }
+    }
     let replacement = if spec["podFailurePolicy"].is_null() { "TerminatingOrFailed" } else { "Failed" };
     put(spec, "podReplacementPolicy", replacement);
 }

@@ -3,6 +3,7 @@
 use crate::error::Status;
 use crate::limits;
 use crate::quota::Evaluator;
+use crate::registry::api_services;
 use crate::registry::defaults::{put, sub};
 use crate::registry::part::Part;
 use crate::registry::strategy::{Post, Selectable, Strategy};
@@ -78,8 +79,19 @@ pub(super) static ALL: &[Strategy] = &[
     Strategy { id: "bindings", post: Post::Binding, ..Strategy::COMMON },
     Strategy {
         id: "apiregistration.k8s.io/apiservices",
-        rules: ResourceRules { unconditional_update: false, any_finalizer: true, ..ResourceRules::COMMON },
+        rules: ResourceRules {
+            unconditional_update: false,
+            any_finalizer: true,
+            validate_name: names::path_segment,
+            ..ResourceRules::COMMON
+        },
+        validate: |_, object, _, causes| api_services::validate(object, causes),
         printer: Some(Printer::new(cluster::API_SERVICE, cluster::api_service)),
+        set_transition_time: |object, current, now| {
+            if current.is_none() {
+                api_services::say_available(object, now);
+            }
+        },
         ..Strategy::COMMON
     },
     Strategy {

@@ -1,6 +1,6 @@
 //! ConfigMaps, Secrets and ServiceAccounts.
 
-use crate::attributes::Indexing;
+use crate::attributes::{ACCOUNT_TOKEN, END, Indexing, partial_typed};
 use crate::quota::Evaluator;
 use crate::registry::defaults::sub;
 use crate::registry::strategy::{Selectable, Strategy};
@@ -28,7 +28,7 @@ pub(super) static ALL: &[Strategy] = &[
     Strategy {
         id: "secrets",
         // Each pass looks for the records of its release by their labels.
-        indexing: Indexing::LABELS,
+        indexing: Indexing { fields: Some(account_token), partial: partial_typed, ..Indexing::LABELS },
         rules: ResourceRules { metadata_checks: WHOLE_LATER, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::SECRET, cluster::secret)),
         selectable: Selectable::fields(&["type"]),
@@ -52,6 +52,11 @@ pub(super) static ALL: &[Strategy] = &[
         ..Strategy::COMMON
     },
 ];
+
+/// Notes that a Secret holds the token of an account.
+fn account_token(secret: &Value) -> String {
+    if secret["type"] == ACCOUNT_TOKEN { format!("{ACCOUNT_TOKEN}{END}") } else { String::new() }
+}
 
 fn secret(object: &mut Value) {
     if let Some(Value::Object(texts)) = object.as_object_mut().and_then(|map| map.remove("stringData")) {

@@ -50,6 +50,7 @@ pub(super) static ALL: &[Strategy] = &[
         warn: warnings::pod,
         pods: Pods::Itself,
         quota: Evaluator { counted: true, uses, used, is_over, in_scope, unsaid },
+        update_uses_quota: true,
         grace_period,
         marked_before_removal: true,
         ..Strategy::COMMON
@@ -133,6 +134,14 @@ fn fields(pod: &Value) -> String {
         }
         fields.push(END);
     }
+    let anti = "/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution";
+    let apart = spec.pointer(anti).and_then(Value::as_array).is_some_and(|terms| !terms.is_empty());
+    let containers = spec["containers"].as_array().into_iter().flatten();
+    let mut ports = containers.flat_map(|container| items(container, "/ports"));
+    if apart || ports.any(|port| port["hostPort"].as_i64().is_some_and(|port| port > 0)) {
+        fields.push('y');
+    }
+    fields.push(END);
     fields
 }
 
@@ -141,12 +150,14 @@ fn fields(pod: &Value) -> String {
 #[serde(rename_all = "camelCase")]
 struct PartialSpec {
     node_name: Option<Value>,
+    affinity: Option<Value>,
     containers: Option<Vec<PartialContainer>>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct PartialContainer {
     resources: Option<Value>,
+    ports: Option<Value>,
 }
 
 /// What `fields` reads of a status.

@@ -5,8 +5,35 @@ use crate::registry::defaults::put;
 use crate::registry::part::Part;
 use crate::registry::strategy::Strategy;
 use crate::registry::validate::scaling;
-use crate::resource::ResourceRules;
+use crate::resource::{ResourceRules, metadata};
 use crate::table::{Printer, cluster};
+use serde_json::Value;
+
+/// The classes that the cluster itself has, with their values.
+const SYSTEM_CLASSES: [(&str, i64); 2] =
+    [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
+/// The highest value of anybody else's class.
+const HIGHEST: i64 = 1_000_000_000;
+
+/// What is refused of a priority class.
+fn priority_class(object: &Value, causes: &mut Vec<Cause>) {
+    let (name, value) = (metadata::text(object, "name"), object["value"].as_i64().unwrap_or(0));
+    if name.starts_with("system-") {
+        let why = match SYSTEM_CLASSES.iter().find(|(known, _)| *known == name) {
+            None => format!("{name} is not a known system priority class"),
+            Some((_, own)) if *own != value => format!("value of {name} PriorityClass must be {own}"),
+            Some(_) if object["globalDefault"] == true => {
+                format!("globalDefault of {name} PriorityClass must be false")
+            }
+            Some(_) => return,
+        };
+        let reserved = "priority class names with 'system-' prefix are reserved for system use only.";
+        causes.push(Cause::forbidden("metadata.name", &format!("{reserved} error: {why}")));
+    } else if value > HIGHEST {
+        let detail = format!("maximum allowed value of a user defined priority is {HIGHEST}");
+        causes.push(Cause::forbidden("value", &detail));
+    }
+}
 
 pub(super) static ALL: &[Strategy] = &[
     Strategy {
@@ -14,6 +41,7 @@ pub(super) static ALL: &[Strategy] = &[
         rules: ResourceRules { generation: true, ..ResourceRules::COMMON },
         printer: Some(Printer::new(cluster::PRIORITY_CLASS, cluster::priority_class)),
         set_defaults: |_, object| put(object, "preemptionPolicy", "PreemptLowerPriority"),
+        validate: |_, object, _, causes| priority_class(object, causes),
         unchanging: &["preemptionPolicy"],
         validate_change: |object, current, causes| {
             if object["value"] != current["value"] {

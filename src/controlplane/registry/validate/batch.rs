@@ -1,6 +1,7 @@
 //! What is refused of jobs and cron jobs. Read `crate::schedule` for the five fields of cron.
 
 use super::checks::{absent, at_least_zero, immutable, one_of, selector};
+use super::job_policies;
 use super::pod;
 use super::workloads::mismatch;
 use crate::error::Cause;
@@ -25,6 +26,7 @@ fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
         let detail = "when maxFailedIndexes is specified";
         causes.push(Cause::required(format!("{path}.backoffLimitPerIndex"), detail));
     }
+    job_policies::manager(spec, path, causes);
     let mode = &spec["completionMode"];
     if !mode.is_null() {
         // Without a value the field is missing, with an empty one it is wrong.
@@ -45,6 +47,7 @@ fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
             }
         }
     }
+    job_policies::all(spec, path, causes);
     pod::template(&spec["template"], &format!("{path}.template"), causes);
     let field = format!("{path}.template.spec.restartPolicy");
     let policy = &spec["template"]["spec"]["restartPolicy"];

@@ -4,6 +4,7 @@
 pub(super) mod batch;
 mod checks;
 mod container;
+mod job_policies;
 pub(super) mod networking;
 pub(super) mod pod;
 pub(super) mod policies;

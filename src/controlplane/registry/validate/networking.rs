@@ -124,6 +124,10 @@ fn duplicates(kind: &str, ports: &[Value], causes: &mut Vec<Cause>) {
 fn balancer(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
     let detail = "may only be used when `type` is 'LoadBalancer'";
     if kind == "LoadBalancer" {
+        let class = &spec["loadBalancerClass"];
+        if !class.is_null() {
+            named("spec.loadBalancerClass", class, names::qualified_name, causes);
+        }
         return;
     }
     if !items(&spec["loadBalancerSourceRanges"]).is_empty() {
@@ -171,6 +175,13 @@ fn traffic(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
 /// An allocated address stays.
 pub(in crate::registry) fn service_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (&object["spec"], &current["spec"]);
+    if new["type"] == "LoadBalancer"
+        && old["type"] == "LoadBalancer"
+        && new["loadBalancerClass"] != old["loadBalancerClass"]
+    {
+        let detail = "may not change once set";
+        causes.push(Cause::invalid("spec.loadBalancerClass", &new["loadBalancerClass"], detail));
+    }
     if new["type"] == "ExternalName" || old["type"] == "ExternalName" {
         return;
     }
