@@ -138,7 +138,7 @@ pub(super) async fn want_plain(api: &Api, mut object: Value, namespace: &str) ->
     let resource = api.resource(&gvk).await?;
     compare::normalize(&mut object);
     if resource.namespaced && meta::namespace(&object).is_none() {
-        object["metadata"]["namespace"] = Value::from(namespace);
+        meta::put(&mut object, &["metadata", "namespace"], namespace);
     }
     Ok(Wanted { object, resource })
 }
