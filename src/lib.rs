@@ -5,6 +5,7 @@ pub mod api;
 pub mod ci;
 pub mod cli;
 pub mod dev;
+pub mod disk;
 pub mod envtest;
 pub mod event;
 pub mod image;

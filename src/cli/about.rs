@@ -71,7 +71,7 @@ pub(super) fn man(args: &ManArgs, command: Command) -> Result<()> {
 }
 
 fn print(text: &[u8]) -> Result<()> {
-    match std::io::stdout().lock().write_all(text) {
+    match super::visible::machine().write_all(text) {
         // Whoever reads it has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("standard output cannot be written to"),

@@ -1,6 +1,7 @@
 //! What `opdev run` offers in a folder without a project: the `opdev init` that makes one, at one key.
 
 use super::{Cli, Command, scaffold};
+use crate::disk;
 use crate::event::words::visible;
 use crate::scaffold::camel_case;
 use anyhow::{Context as _, Result};
@@ -21,8 +22,8 @@ pub(super) fn offer(folder: &Path) -> Result<bool> {
          Press enter to run that now and go on, or n and enter to leave: ",
         arguments.join(" ")
     );
-    let _ = write!(std::io::stderr(), "{}", visible(&said));
-    let _ = std::io::stderr().flush();
+    let _ = write!(super::visible::err(), "{}", visible(&said));
+    let _ = super::visible::err().flush();
     let mut answer = String::new();
     // The end of the input is no answer.
     let count = std::io::stdin().lock().read_line(&mut answer).context("the answer cannot be read")?;
@@ -45,7 +46,7 @@ fn proposal(folder: &Path) -> Option<(String, Vec<String>)> {
             words(&["--helm-chart", "."]),
         ));
     }
-    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let entries = disk::entries(folder).ok()?.into_iter();
     let mut names = entries.map(|entry| entry.file_name()).filter(|name| !is_hidden(name));
     let Some(only) = names.next() else {
         let kind = kind_of(folder);

@@ -147,7 +147,7 @@ pub(super) fn run(args: CiArgs) -> ExitCode {
     match all(args) {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {}", visible(&format!("{error:#}")));
+            let _ = writeln!(super::visible::err(), "error: {}", visible(&format!("{error:#}")));
             ExitCode::from(NOTHING)
         }
     }
@@ -204,7 +204,7 @@ fn stop_patiently(shutdown: CancellationToken, context: String, namespaces: Name
             if !left.is_empty() {
                 let told =
                     "The namespaces of the scenarios are removed; once more leaves them as they are.\n";
-                let _ = tell(&mut std::io::stderr(), told);
+                let _ = tell(&mut super::visible::err(), told);
             }
             shutdown.cancel();
             return;
@@ -212,7 +212,7 @@ fn stop_patiently(shutdown: CancellationToken, context: String, namespaces: Name
         end_programs();
         for name in left {
             let left = format!("left behind: `kubectl --context {context} delete namespace {name}`\n");
-            let _ = tell(&mut std::io::stderr(), &left);
+            let _ = tell(&mut super::visible::err(), &left);
         }
         std::process::exit(asked.code());
     })
@@ -232,7 +232,7 @@ async fn all_scenarios(
 ) -> Result<ExitCode> {
     let (scenarios, notes) = ci::scenarios(input)?;
     for note in notes {
-        tell(&mut std::io::stderr(), &format!("note: {note}\n"))?;
+        tell(&mut super::visible::err(), &format!("note: {note}\n"))?;
     }
     if scenarios.is_empty() && !empty {
         return Err(NoScenario.into());
@@ -241,7 +241,7 @@ async fn all_scenarios(
     let told = reported(&report, files, properties);
     // Whoever looks at what is left wants the report first, and has it, whatever became of its files.
     if told.is_ok() && !kept.is_empty() {
-        tell(&mut std::io::stderr(), &left(&kept))?;
+        tell(&mut super::visible::err(), &left(&kept))?;
         input.shutdown.cancelled().await;
     }
     let mut left_behind = Ok(());
@@ -256,15 +256,15 @@ async fn all_scenarios(
 }
 
 fn reported(report: &Report, files: &ReportFiles, properties: &[(&str, String)]) -> Result<()> {
-    tell(&mut std::io::stdout(), &ci::text(report))?;
+    tell(&mut super::visible::out(), &ci::text(report))?;
     if let Some((_, seed)) = properties.iter().find(|(name, _)| report.failed() && *name == "seed") {
         tell(
-            &mut std::io::stdout(),
+            &mut super::visible::out(),
             &format!("random functions of charts draw the same again with --seed {seed}\n"),
         )?;
     }
     if std::env::var_os("GITHUB_ACTIONS").is_some() {
-        tell(&mut std::io::stdout(), &ci::annotations(report))?;
+        tell(&mut super::visible::out(), &ci::annotations(report))?;
     }
     if let Some(path) = &files.junit {
         write_named(path, ci::junit(report, properties).as_bytes())?;

@@ -99,7 +99,7 @@ pub(super) fn rbac(args: &RbacArgs) -> Result<ExitCode> {
         let here = std::env::current_dir().context("the working directory cannot be read")?;
         let project = Project::discover(args.manifest.sources.project.as_deref(), &here)?;
         let text = developer::grant(&project, user, namespace)?;
-        let written = std::io::stdout().lock().write_all(text.as_bytes());
+        let written = super::visible::machine().write_all(text.as_bytes());
         return Ok(if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     run(&args.manifest.sources, &manifest(&args.manifest, args.from_charts)?, manifests::roles)
@@ -111,7 +111,7 @@ fn observed(args: &RbacArgs) -> Result<ExitCode> {
     let root = type_files::root(args.manifest.sources.project.as_deref(), &here)?;
     let made = manifests::roles_of_markers(&root, &manifest(&args.manifest, args.from_charts)?)?;
     let (text, missing) = rights::compared(&root, &made)?;
-    let written = std::io::stdout().lock().write_all(text.as_bytes());
+    let written = super::visible::out().write_all(text.as_bytes());
     Ok(if missing || written.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -189,8 +189,12 @@ fn run(args: &SourceArgs, asked: &Asked, make: fn(&Path, &Asked) -> Result<Made>
             made.files.iter().filter(|file| file.path.is_none()).map(|file| file.artifact.text.as_str()),
         );
     }
-    let _ = std::io::stderr().lock().write_all(visible(&told).as_bytes());
-    let written = std::io::stdout().lock().write_all(out.as_bytes());
+    let _ = super::visible::err().write_all(visible(&told).as_bytes());
+    // Differences quote the committed files; a manifest on standard output is for programs.
+    let written = match args.check {
+        true => super::visible::out().write_all(out.as_bytes()),
+        false => super::visible::machine().write_all(out.as_bytes()),
+    };
     Ok(if failed || written.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -55,8 +55,7 @@ pub(super) fn run(args: &DependencyArgs) -> Result<()> {
         Dependency::List(args) => {
             let text = pull::list(&args.chart)?;
             let shown: Vec<_> = text.split('\t').map(visible).collect();
-            std::io::stdout()
-                .lock()
+            super::visible::out()
                 .write_all(shown.join("\t").as_bytes())
                 .context("the result cannot be printed")
         }
@@ -69,7 +68,7 @@ fn download(args: &DownloadArgs, task: Task<'_>) -> Result<()> {
     let (homes, access) = (Homes::from_environment(), args.access.access()?);
     let mut say = |line: &str| {
         // Whoever does not read the progress wants the charts all the same.
-        let _ = writeln!(std::io::stdout().lock(), "{}", visible(line));
+        let _ = writeln!(super::visible::out(), "{}", visible(line));
     };
     let mut dependencies = Dependencies {
         chart: &args.chart,

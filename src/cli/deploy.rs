@@ -9,7 +9,7 @@ use crate::dev::user_settings;
 use crate::event::words::visible;
 use anyhow::{Context as _, Result, anyhow};
 use std::future::Future;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -203,7 +203,7 @@ impl ApplyArgs {
 
 impl RemoveArgs {
     fn options(&self) -> RemoveOptions {
-        let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        let is_terminal = super::visible::can_ask();
         RemoveOptions {
             with_objects: self.yes,
             with_unrelated: false,
@@ -216,7 +216,7 @@ impl RemoveArgs {
 
 /// Shows a list of objects and asks whether they go; `yes` is the only word that deletes them.
 fn ask(list: &str) -> Result<bool> {
-    let mut out = std::io::stderr().lock();
+    let mut out = super::visible::err();
     write!(out, "{list}Type yes to delete them: ")?;
     out.flush()?;
     let mut answer = String::new();
@@ -260,7 +260,7 @@ fn finish(work: impl Future<Output = Result<()>>) -> Result<()> {
 }
 
 fn print(bytes: &[u8]) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = super::visible::out();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),

@@ -38,7 +38,7 @@ pub(super) struct AccessArgs {
 
 /// Prints a warning about a chart repository.
 pub(super) fn warn(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", visible(text));
+    let _ = writeln!(super::visible::err(), "{}", visible(text));
 }
 
 impl AccessArgs {

@@ -181,5 +181,5 @@ fn as_json(args: &ImageArgs, layout: &Layout) -> String {
 }
 
 fn print(text: &str) -> Result<()> {
-    std::io::stdout().lock().write_all(text.as_bytes()).context("the result cannot be printed")
+    super::visible::out().write_all(text.as_bytes()).context("the result cannot be printed")
 }

@@ -23,6 +23,7 @@ pub mod serve;
 pub mod signals;
 mod tail;
 mod trust;
+mod visible;
 mod webhooks;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -179,13 +180,13 @@ fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
 /// Tells the user what failed, on standard error.
 fn complain(error: &anyhow::Error) {
     use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "error: {}", crate::event::words::visible(&format!("{error:#}")));
+    let _ = writeln!(visible::err(), "error: {}", crate::event::words::visible(&crate::dev::told(error)));
 }
 
 /// Tells the user something beside the output, on standard error.
 fn say(text: &str) {
     use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(visible::err(), "{text}");
 }
 
 #[cfg(test)]

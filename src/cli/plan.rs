@@ -90,7 +90,7 @@ pub(super) fn run(args: PlanArgs) -> Result<ExitCode> {
         Format::Text => print::plan(&planned, diff),
         Format::Json => format!("{}\n", escaped_json(serde_json::to_string(&planned)?)),
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = super::visible::out();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(error.into()),
         Ok(()) | Err(_) => {}

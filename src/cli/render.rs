@@ -88,7 +88,7 @@ pub struct RenderArgs {
 pub fn run(args: &RenderArgs) -> ExitCode {
     match output(args) {
         Ok(text) => {
-            let written = std::io::stdout().lock().write_all(text.as_bytes());
+            let written = super::visible::machine().write_all(text.as_bytes());
             if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
@@ -96,7 +96,7 @@ pub fn run(args: &RenderArgs) -> ExitCode {
             for hint in error.downcast_ref::<Refused>().iter().flat_map(|refused| &refused.hints) {
                 let _ = writeln!(said, "hint: {hint}");
             }
-            let _ = std::io::stderr().write_all(visible(&said).as_bytes());
+            let _ = super::visible::err().write_all(visible(&said).as_bytes());
             ExitCode::FAILURE
         }
     }
@@ -136,7 +136,7 @@ fn output(args: &RenderArgs) -> Result<String> {
     whole(&unread)?;
     let mut rendered = rendered?;
     for warning in chart.warnings.iter().chain(&rendered.warnings) {
-        let _ = writeln!(std::io::stderr(), "{}", visible(warning));
+        let _ = writeln!(super::visible::err(), "{}", visible(warning));
     }
     let text = text(args, &mut rendered);
     whole(&unread)?;
@@ -164,7 +164,7 @@ fn refused(args: &RenderArgs, error: RenderError) -> Refused {
     let mut message = error.message.clone();
     if let Some(rendered) = error.rendered() {
         if args.debug {
-            let _ = std::io::stdout().lock().write_all(rendered.text.as_bytes());
+            let _ = super::visible::machine().write_all(rendered.text.as_bytes());
         }
         message.push_str("\n\nUse --debug flag to render out invalid YAML");
     }
@@ -175,7 +175,7 @@ fn refused(args: &RenderArgs, error: RenderError) -> Refused {
 fn explained(chart: &Chart, user: &Value, layers: &[Layer]) -> Result<String> {
     let (explained, warnings) = explain::effective(chart, user, layers)?;
     for warning in chart.warnings.iter().chain(&warnings) {
-        let _ = writeln!(std::io::stderr(), "{}", visible(warning));
+        let _ = writeln!(super::visible::err(), "{}", visible(warning));
     }
     Ok(explain::text(&explained))
 }
@@ -219,7 +219,7 @@ fn files(args: &RenderArgs, reference: &str) -> Result<(FileSet, Unread)> {
     };
     let found = pull::download(&request, &Homes::from_environment(), &mut super::far::warn)?;
     for note in &found.notes {
-        let _ = writeln!(std::io::stderr(), "{}", visible(note));
+        let _ = writeln!(super::visible::err(), "{}", visible(note));
     }
     Ok((unpack(&found.archive)?, Unread::default()))
 }

@@ -319,6 +319,7 @@ fn input(
     inner_loop::Input {
         cluster: Choice {
             never_embedded: false,
+            reach: None,
             embedded: args.embedded,
             fresh: args.fresh,
             in_memory: false,
@@ -371,7 +372,7 @@ impl Printer {
         let shutdown = shutdown.clone();
         let print = move || {
             let _end = end;
-            let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+            let mut out = std::io::BufWriter::new(super::visible::out());
             while let Ok(first) = waiting.recv() {
                 // What waits by now is written at once.
                 let mut lines = std::iter::once(first).chain(waiting.try_iter().take(WAITING_LINES));
@@ -432,6 +433,7 @@ fn hear(shutdown: CancellationToken) -> Result<()> {
             std::process::exit(asked.code());
         }
         asked_before = true;
+        crate::disk::end_walks();
         shutdown.cancel();
         if !asked.is_interrupt() {
             signals::end_anyway(asked, || {

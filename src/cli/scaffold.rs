@@ -3,7 +3,7 @@
 use super::far::AccessArgs;
 use crate::dev::scaffold::{self as disk, OnDisk};
 use crate::dev::{type_files, unfinished};
-use crate::event::words::visible;
+use crate::event::words::{escaped_json, visible};
 use crate::pull::{ChartRequest, Homes};
 use crate::scaffold::{
     self, Action, ApiOptions, ChartSource, CrdSchema, Draft, InitOptions, Layout, Reconciler,
@@ -331,7 +331,7 @@ fn take_back(root: &Path, disk: &OnDisk, args: &CommonArgs) -> Result<()> {
     for path in &taken.kept {
         let _ = writeln!(said, "warning: {} was changed since, and stays", visible(path));
     }
-    let _ = std::io::stderr().lock().write_all(said.as_bytes());
+    let _ = super::visible::err().write_all(said.as_bytes());
     Ok(())
 }
 
@@ -343,7 +343,7 @@ fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Resu
         let _ = writeln!(said, "warning: {}", visible(warning));
     }
     // After the list of files, which may be longer than the screen.
-    let warn = || std::io::stderr().lock().write_all(said.as_bytes());
+    let warn = || super::visible::err().write_all(said.as_bytes());
     if !args.dry_run
         && let Err(error) = disk::write(root, draft)
     {
@@ -364,7 +364,9 @@ fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Resu
                 "files": files,
                 "warnings": draft.warnings(),
             });
-            let _ = writeln!(out, "{result:#}");
+            for line in format!("{result:#}").lines() {
+                let _ = writeln!(out, "{}", escaped_json(line.to_owned()));
+            }
         }
         Format::Text if args.dry_run => out.push_str(
             &disk::differences(root, draft).split('\t').map(visible).collect::<Vec<_>>().join("\t"),
@@ -379,7 +381,7 @@ fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Resu
         }
     }
     let print = |text: &str| {
-        let mut stdout = std::io::stdout().lock();
+        let mut stdout = super::visible::out();
         stdout
             .write_all(text.as_bytes())
             .and_then(|()| stdout.flush())

@@ -86,7 +86,7 @@ pub fn run(args: &ServeArgs) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {}", visible(&format!("{error:#}")));
+            let _ = writeln!(super::visible::err(), "error: {}", visible(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }
@@ -125,10 +125,10 @@ async fn served(args: &ServeArgs) -> Result<()> {
     let listening = plane.listen(Listen { address: args.listen, ..Listen::default() }).await?;
     write_kubeconfig(&path, &listening.kubeconfig)?;
     if data.as_ref().is_some_and(|data| data.renewed) {
-        writeln!(std::io::stderr(), "warning: {RENEWED}")?;
+        writeln!(super::visible::err(), "warning: {RENEWED}")?;
     }
     if let Some(moved) = plane.moved_aside() {
-        writeln!(std::io::stderr(), "warning: {moved}")?;
+        writeln!(super::visible::err(), "warning: {moved}")?;
     }
     let folder = args.webhooks.folder();
     let certificates = folder.map(|folder| Certificates::write_named(&plane, &folder)).transpose()?;
@@ -195,7 +195,7 @@ fn differences(rbac: bool) -> String {
 
 /// Writes to standard output at once; a reader that went away is no error.
 fn tell(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = super::visible::out();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),

@@ -51,7 +51,7 @@ pub(super) fn run(args: &TailArgs) -> Result<()> {
 
 /// Prints one line of a file of events; false once nobody reads what is printed.
 fn printing(form: Option<JsonForm>) -> impl FnMut(&str) -> bool {
-    let mut out = std::io::stdout().lock();
+    let mut out = super::visible::out();
     move |line: &str| {
         let event = || serde_json::from_str::<Event>(line).ok();
         // Whoever wrote the file may not have been opdev.

@@ -32,7 +32,7 @@ pub(super) fn run(args: &TrustArgs) -> Result<()> {
     } else {
         trust(args, &store)?
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = super::visible::out();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),

@@ -72,7 +72,7 @@ mod tokens;
 mod version;
 mod watchdog;
 
-pub use admission::Webhooks;
+pub use admission::{OutsideCall, Reach, Webhooks};
 pub use body::Body;
 pub use controllers::Controllers;
 pub use fidelity::{Gap, gaps};

@@ -4,6 +4,7 @@
 use super::files::watched_charts;
 use super::private_folder::write_in_project;
 use super::project::Project;
+use crate::disk;
 use crate::pull::Plan;
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{self, Chart};
@@ -28,7 +29,7 @@ pub(super) fn lacks(folder: &Path) -> bool {
 pub fn write(chart: &Path, plan: &Plan) -> Result<()> {
     for (name, archive) in &plan.archives {
         let relative = Path::new("charts").join(name);
-        if std::fs::read(chart.join(&relative)).is_ok_and(|present| present == *archive) {
+        if disk::bytes_up_to(chart.join(&relative), disk::ARCHIVE).is_ok_and(|present| present == *archive) {
             continue;
         }
         write_in_project(chart, &relative, archive)?;

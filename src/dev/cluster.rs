@@ -1,6 +1,7 @@
 //! Which cluster: the embedded control plane, or the current context of the kubeconfig, guarded.
 //! No current context means embedded; an unreachable one is an error that offers it, never a silent fallback.
 
+mod bounded;
 mod call_rules;
 mod certificate;
 mod credentials;
@@ -23,6 +24,7 @@ use super::lock::Lock;
 use super::owner::Owner;
 use super::private_folder::PrivateFolder;
 use super::traced::Tracing;
+use crate::api::ApiError;
 use crate::api::read_only::ReadOnly;
 use crate::event::{Cluster, Protection};
 use crate::tap::PassSink;
@@ -34,7 +36,7 @@ use kube::Client;
 use kubeconfig::{Merged, Target};
 use link::Link;
 pub(crate) use monitor::ConnectionMonitor;
-use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, Listening, User, Webhooks};
+use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, Listening, Reach, User, Webhooks};
 pub use proxy::upstream;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -77,6 +79,8 @@ pub struct Choice {
     pub service_account: Option<String>,
     /// How the embedded control plane reaches webhooks.
     pub webhooks: Webhooks,
+    /// Decides which other machines the embedded control plane may call as webhooks; without one it calls none.
+    pub reach: Option<Reach>,
     /// Whether simulated pods wait for what they name.
     pub strict_pods: bool,
     /// The folder for the certificate of webhook servers on this machine.
@@ -206,6 +210,7 @@ impl Connection {
         config.controllers = choice.controllers;
         config.rbac = choice.rbac || choice.service_account.is_some();
         config.webhooks = choice.webhooks.clone();
+        config.webhooks.reach = Some(choice.reach.clone().unwrap_or_else(Reach::nowhere));
         config.strict_pods = choice.strict_pods;
         // The operator beside it asks for whole objects seldom, and memory is what this process has least of.
         config.kept_trees = Some(1024 * 1024);
@@ -269,7 +274,7 @@ impl Connection {
         tokio::time::timeout(PATIENCE, link.probe())
             .await
             .unwrap_or_else(|_| Err(target.names.unanswered("timed out")))?;
-        let version = client.apiserver_version().await.with_context(|| {
+        let version = client.apiserver_version().await.map_err(ApiError::from).with_context(|| {
             format!(
                 "the API server of context {context} ({}) does not tell its version; check it with `kubectl --context \
                  {context} version`{}",

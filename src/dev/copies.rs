@@ -5,6 +5,7 @@
 use super::guard::Guard;
 use super::lock::is_alive;
 use crate::api::{OWN_MANAGER, send};
+use crate::disk;
 use crate::event::{CopiesChanged, DeployedCopy, Event, Level, Notice};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
@@ -54,7 +55,7 @@ pub(super) struct Marks {
 impl Marks {
     /// Of the project in this folder.
     pub(super) fn of(root: &Path, name: &str, namespace: &str) -> Marks {
-        let text = std::fs::read_to_string(root.join("PROJECT")).unwrap_or_default();
+        let text = disk::text(root.join("PROJECT")).unwrap_or_default();
         let domain = text.lines().find_map(|line| line.strip_prefix("domain:"));
         let domain = domain.map(|domain| domain.trim().trim_matches(['"', '\'']).to_owned());
         Marks {
@@ -268,7 +269,7 @@ impl Copies {
         let mut patch = json!({"metadata": {"annotations": {FROZEN: null}}});
         // Somebody may have scaled it since; that is theirs.
         if replicas(live) == 0 {
-            patch["spec"] = json!({"replicas": frozen.replicas});
+            meta::put(&mut patch, &["spec"], json!({"replicas": frozen.replicas}));
         }
         self.patch(object, &patch).await
     }
@@ -327,8 +328,8 @@ async fn list(client: &Client, path: &str) -> Result<Vec<Value>> {
         let (mut list, _) = send(client, Method::GET, &uri, "application/json", None).await?;
         if let Some(Value::Array(items)) = list.get_mut("items").map(Value::take) {
             found.extend(items.into_iter().map(|mut item| {
-                item["apiVersion"] = "apps/v1".into();
-                item["kind"] = "Deployment".into();
+                meta::put(&mut item, &["apiVersion"], "apps/v1");
+                meta::put(&mut item, &["kind"], "Deployment");
                 item
             }));
         }
@@ -365,7 +366,7 @@ fn replicas(deployment: &Value) -> i64 {
 fn host() -> String {
     static HOST: OnceLock<String> = OnceLock::new();
     let ask = || {
-        let said = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| {
+        let said = disk::text("/proc/sys/kernel/hostname").ok().or_else(|| {
             let output = std::process::Command::new("uname").arg("-n").output().ok()?;
             String::from_utf8(output.stdout).ok()
         });

@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result};
 use http::Method;
 use jiff::Timestamp;
 use kube::Client;
-use opdev_object::meta::Gvk;
+use opdev_object::meta::{self, Gvk};
 use opdev_types::impact;
 use published::{Served, differences, served};
 use serde_json::Value;
@@ -449,8 +449,8 @@ async fn list(client: &Client, crd: &Value) -> Result<Vec<Arc<Value>>> {
         };
         if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
             objects.extend(items.into_iter().map(|mut item| {
-                item["apiVersion"] = Value::from(format!("{group}/{version}"));
-                item["kind"] = Value::from(kind);
+                meta::put(&mut item, &["apiVersion"], format!("{group}/{version}"));
+                meta::put(&mut item, &["kind"], kind);
                 Arc::new(item)
             }));
         }

@@ -3,6 +3,7 @@
 
 use super::manifests::{self, Asked, Made, Target};
 use super::type_files::{self, Disk, Wanted};
+use crate::disk;
 use anyhow::{Context as _, Result, bail};
 use opdev_types::diagnostic::Severity;
 use opdev_types::emit::{self, Artifact};
@@ -114,7 +115,7 @@ impl DeepCopies {
     fn header(&self, call: &Invocation, flags: &ObjectFlags) -> Result<String> {
         let Some(file) = &flags.header_file else { return Ok(String::new()) };
         let path = self.root.join(&call.folder).join(file);
-        let text = std::fs::read_to_string(&path).with_context(|| {
+        let text = disk::text(&path).with_context(|| {
             format!("the header file {} cannot be read; headerFile names it", path.display())
         })?;
         Ok(emit::header(&text, &flags.year))

@@ -7,6 +7,7 @@ use super::project::Project;
 use super::trust::{self, Trust};
 use super::watcher::WatchSet;
 use crate::dev::yaml_files::yaml_files;
+use crate::disk;
 use crate::event::Permission;
 use crate::sources::load::{Files, Loader, Options, OwnProgram};
 use crate::sources::{Allow, Sources};
@@ -37,6 +38,7 @@ pub(super) fn options(project: &Project, only: &[String], programs: Vec<OwnProgr
         allow: Allow::default(),
         granted: BTreeSet::new(),
         linked: Vec::new(),
+        unread: Vec::new(),
         scale: settings.scale.clone(),
         only: only.to_vec(),
         programs,
@@ -46,8 +48,10 @@ pub(super) fn options(project: &Project, only: &[String], programs: Vec<OwnProgr
 /// What was read of a project, before the user was asked what of it is allowed.
 pub(super) struct Unasked {
     files: Files,
-    /// Links in charts that lead out of the project.
+    /// Links that lead out of the project.
     linked: Vec<(String, String)>,
+    /// What could not be read, and why.
+    unread: Vec<(String, String)>,
 }
 
 impl Unasked {
@@ -58,18 +62,15 @@ impl Unasked {
 
     /// The files with what the user has allowed by now.
     pub(super) fn with_granted(mut self, project: &Project, trust: &Trust) -> Files {
-        self.files.options = with_granted(project, &self.files.options, trust, &self.linked);
+        let mut options = with_granted(project, &self.files.options, trust);
+        (options.linked, options.unread) = (self.linked, self.unread);
+        self.files.options = Arc::new(options);
         self.files
     }
 }
 
 /// The options with what the user has allowed by now.
-fn with_granted(
-    project: &Project,
-    options: &Arc<Options>,
-    trust: &Trust,
-    linked: &[(String, String)],
-) -> Arc<Options> {
+fn with_granted(project: &Project, options: &Arc<Options>, trust: &Trust) -> Options {
     let granted = trust.all_granted();
     let settings = &project.settings.allow;
     let (programs, no_programs): (Vec<String>, Vec<String>) = settings
@@ -84,14 +85,14 @@ fn with_granted(
         .partition(|host| granted.contains(&Permission::ReachHost { host: host.clone() }));
     let refused = no_programs.into_iter().chain(no_hosts).collect();
     let allow = Allow { hosts, programs, refused };
-    Arc::new(Options { allow, granted, linked: linked.to_vec(), ..Options::clone(options) })
+    Options { allow, granted, ..Options::clone(options) }
 }
 
 /// Links that lead out of the project and are read with a chart, relative to its root: in the chart, on the way to it, and in
 /// folders of the project that links of the chart lead to.
 pub(super) fn links_out(root: &Path, chart: &Path) -> Vec<(String, String)> {
-    let mut links =
-        LinksOut { root, real: root.canonicalize().ok(), seen: BTreeSet::new(), found: Vec::new() };
+    let (real, walk) = (root.canonicalize().ok(), disk::Walk::from(chart));
+    let mut links = LinksOut { root, real, walk, seen: BTreeSet::new(), found: Vec::new() };
     links.follow(chart, 0);
     links.found
 }
@@ -99,6 +100,7 @@ pub(super) fn links_out(root: &Path, chart: &Path) -> Vec<(String, String)> {
 struct LinksOut<'a> {
     root: &'a Path,
     real: Option<PathBuf>,
+    walk: disk::Walk,
     /// Folders that were looked at, for links may lead in a circle.
     seen: BTreeSet<PathBuf>,
     found: Vec<(String, String)>,
@@ -108,6 +110,9 @@ impl LinksOut<'_> {
     fn follow(&mut self, at: &Path, depth: usize) {
         // What is not there cannot be read either.
         let Ok(target) = at.canonicalize() else { return };
+        if self.walk.is_cut() {
+            return;
+        }
         if !self.real.as_ref().is_some_and(|real| target.starts_with(real)) {
             let shown = at.strip_prefix(self.root).unwrap_or(at).display().to_string();
             return self.found.push((shown, target.display().to_string()));
@@ -115,10 +120,7 @@ impl LinksOut<'_> {
         if !target.is_dir() || depth > CHART_FOLDERS || !self.seen.insert(target) {
             return;
         }
-        let entries = std::fs::read_dir(at).into_iter().flatten().filter_map(Result::ok);
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
-        for path in paths {
+        for path in self.walk.paths(at) {
             self.follow(&path, depth + 1);
         }
     }
@@ -130,7 +132,7 @@ pub(super) struct Memory {
     /// Makes sources of files.
     pub(super) loader: Loader,
     types: GoTypes,
-    /// Links in charts that lead out of the project, as of the last load that looked at all files.
+    /// Links that lead out of the project, as of the last load that looked at all files.
     linked: Vec<(String, String)>,
 }
 
@@ -151,21 +153,37 @@ pub(super) fn read(
     let (watches_path, text) = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
     let paths = memory.loader.chart_paths(&watches_path, text.as_deref().unwrap_or_default());
     if changed.is_empty() {
-        memory.linked = paths.iter().flat_map(|path| links_out(root, &root.join(path))).collect();
+        memory.linked = all_links_out(project, &paths);
     }
     let charts = paths
         .into_iter()
         .map(|path| {
-            let files = chart::read_dir(&root.join(&path));
+            let folder = root.join(&path);
+            let files = match disk::no_place_for_files(root, &folder) {
+                Some(why) => Err(io::Error::other(format!("{path} {why}"))),
+                None => chart::read_dir(&folder),
+            };
             (path, files)
         })
         .collect();
-    let texts = |paths: &[PathBuf], folders: usize| -> Vec<(String, String)> {
-        let files = paths.iter().flat_map(|path| yaml_files_below(&root.join(path), folders));
-        files
-            .filter_map(|file| Some((project.relative(&file), std::fs::read_to_string(&file).ok()?)))
-            .collect()
+    let mut unread = project.refused.clone();
+    if let Err(why) = disk::text(root.join("PROJECT"))
+        && why.kind() != io::ErrorKind::NotFound
+    {
+        unread.push(("PROJECT".to_owned(), why.to_string()));
+    }
+    let mut texts = |paths: &[PathBuf], folders: usize| -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for file in paths.iter().flat_map(|path| yaml_files_below(&root.join(path), folders)) {
+            let path = project.relative(&file);
+            match disk::text(&file) {
+                Ok(text) => found.push((path, text)),
+                Err(why) => unread.push((path, why.to_string())),
+            }
+        }
+        found
     };
+    let (crds, samples) = (texts(&project.crds, 0), texts(&project.samples, SAMPLE_FOLDERS));
     let reconcilers = reconcilers(project);
     let year = jiff::Zoned::now().year().to_string();
     let files = Files {
@@ -175,16 +193,30 @@ pub(super) fn read(
         // Only programs name charts.
         named_charts: if reconcilers.is_empty() { BTreeMap::new() } else { named_charts(project) },
         types: memory.types.read(project, changed, &year),
-        crds: texts(&project.crds, 0),
+        crds,
         reconcilers,
-        samples: texts(&project.samples, SAMPLE_FOLDERS),
+        samples,
         // Variables that are no UTF-8 cannot stand in a YAML file anyway.
         env: std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
         options: Arc::clone(options),
     };
-    Unasked { files, linked: memory.linked.clone() }
+    Unasked { files, linked: memory.linked.clone(), unread }
+}
+
+/// Links that lead out of the project and are read with its charts, types, CRDs, samples or scripts. Where the settings say
+/// that something lies elsewhere, it is no news.
+fn all_links_out(project: &Project, charts: &[String]) -> Vec<(String, String)> {
+    let given = project.crds.iter().chain(&project.types).chain(&project.samples).chain(&project.reconcilers);
+    let inside = |path: &&Path| path.is_relative() && !path.iter().any(|part| part == "..");
+    let given = given.map(PathBuf::as_path).filter(inside);
+    let mut found: Vec<(String, String)> = Vec::new();
+    for path in charts.iter().map(Path::new).chain(given) {
+        let links = links_out(&project.root, &project.root.join(path));
+        found.extend(links.into_iter().filter(|link| !found.contains(link)).collect::<Vec<_>>());
+    }
+    found
 }
 
 /// The path and the text of `opdev.yaml`; a file that is no text says so when opdev starts.
@@ -200,13 +232,8 @@ pub(super) fn yaml_files_below(path: &Path, levels: usize) -> Vec<PathBuf> {
     if levels == 0 || !path.is_dir() {
         return files;
     }
-    let mut folders: Vec<PathBuf> = std::fs::read_dir(path)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir() && !path.is_symlink())
-        .collect();
-    folders.sort();
+    let folders: Vec<PathBuf> =
+        disk::paths(path).into_iter().filter(|path| path.is_dir() && !path.is_symlink()).collect();
     files.extend(folders.iter().flat_map(|folder| yaml_files_below(folder, levels - 1)));
     files
 }
@@ -219,11 +246,9 @@ const MOST_CHARTS: usize = 200;
 fn named_charts(project: &Project) -> BTreeMap<String, io::Result<chart::FileSet>> {
     let mut found = BTreeMap::new();
     let mut open = vec![(project.root.clone(), 0)];
+    let mut walk = disk::Walk::from(&project.root);
     while let Some((folder, depth)) = open.pop() {
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
-        for path in paths.into_iter().rev() {
+        for path in walk.paths(&folder).into_iter().rev() {
             if found.len() >= MOST_CHARTS {
                 tracing::warn!("only {MOST_CHARTS} charts of the project are read");
                 return found;
@@ -244,7 +269,7 @@ fn named_charts(project: &Project) -> BTreeMap<String, io::Result<chart::FileSet
 
 /// An archive stands for itself: one file of its own name.
 fn archive(path: &Path) -> io::Result<chart::FileSet> {
-    let bytes = std::fs::read(path)?;
+    let bytes = disk::bytes_up_to(path, disk::ARCHIVE)?;
     let mut files = chart::FileSet::new();
     files.insert("chart.tgz", bytes);
     Ok(files)
@@ -279,17 +304,15 @@ pub(super) fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
             .map(|path| project.root.join(path))
             .filter(|path| path.is_file()),
     );
+    let mut walk = disk::Walk::from(&project.root);
     while let Some(path) = open.pop() {
         if texts.len() >= MOST {
             tracing::warn!("only {MOST} files below the reconcilers' folders are read");
             break;
         }
         if path.is_dir() {
-            let entries = std::fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok);
-            open.extend(entries.map(|entry| entry.path()).filter(|path| !is_foreign(path)));
-        } else if path.metadata().is_ok_and(|data| data.is_file() && data.len() <= LARGEST)
-            && let Ok(text) = std::fs::read_to_string(&path)
-        {
+            open.extend(walk.paths(&path).into_iter().filter(|path| !is_foreign(path)));
+        } else if let Ok(text) = disk::text_up_to(&path, LARGEST) {
             texts.insert(project.relative(&path).trim_start_matches("./").to_owned(), Arc::from(text));
         }
     }
@@ -325,12 +348,18 @@ pub(super) fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
             set.flat.insert(parent.to_owned());
         }
     };
+    let mut flat_with_target = |path: &Path| {
+        flat(path);
+        if let Some(real) = path.is_symlink().then(|| path.canonicalize().ok()).flatten() {
+            flat(&real);
+        }
+    };
     for path in project.watches.iter().chain(&project.settings_file) {
-        flat(&root.join(path));
+        flat_with_target(&root.join(path));
     }
     // Packages that the types import lie anywhere in the project.
     let made_of = sources.definitions.iter().flat_map(|definition| &definition.files);
-    made_of.for_each(|file| flat(&root.join(file)));
+    made_of.for_each(|file| flat_with_target(&root.join(file)));
     for path in paths(project, sources).into_iter().map(|path| root.join(path)) {
         // The parent tells when the folder itself is replaced, or a link points elsewhere.
         flat(&path);
@@ -342,7 +371,60 @@ pub(super) fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
             }
         }
     }
+    let links = Links::below(root, &set.deep);
+    set.flat.extend(links.found.iter().filter_map(|link| Some(link.target.parent()?.to_owned())));
+    set.flat.extend(links.too_large.iter().cloned());
+    set.deep.extend(links.found.into_iter().filter(|link| link.target.is_dir()).map(|link| link.target));
+    set.deep.retain(|folder| !links.too_large.contains(folder));
     set
+}
+
+/// A link, and what it leads to once all links are followed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) path: PathBuf,
+    pub(super) target: PathBuf,
+}
+
+/// The links below some folders, and below folders that they lead to.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    pub(super) found: Vec<Link>,
+    /// Folders with more in them than anybody listens to.
+    pub(super) too_large: BTreeSet<PathBuf>,
+}
+
+impl Links {
+    pub(super) fn below(root: &Path, folders: &BTreeSet<PathBuf>) -> Links {
+        let mut links = Links::default();
+        let mut open: Vec<PathBuf> = folders.iter().cloned().collect();
+        let mut seen = folders.clone();
+        while let Some(folder) = open.pop() {
+            let mut walk = disk::Walk::from(&folder);
+            let mut inside = vec![folder.clone()];
+            while let Some(at) = inside.pop() {
+                for entry in walk.entries(&at) {
+                    let (path, kind) = (entry.path(), entry.file_type());
+                    if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) {
+                        inside.push(path);
+                    } else if kind.is_ok_and(|kind| kind.is_symlink())
+                        && let Ok(target) = path.canonicalize()
+                        && disk::no_place_for_files(root, &target).is_none()
+                    {
+                        if target.is_dir() && seen.insert(target.clone()) {
+                            open.push(target.clone());
+                        }
+                        links.found.push(Link { path, target });
+                    }
+                }
+            }
+            if walk.is_cut() {
+                tracing::warn!("{} is too large to listen to all of it", folder.display());
+                links.too_large.insert(folder);
+            }
+        }
+        links
+    }
 }
 
 /// Everything that sources are made of, relative to the root.
@@ -354,4 +436,97 @@ pub(super) fn paths(project: &Project, sources: &Sources) -> Vec<PathBuf> {
     let folders = reconciler_folders(project);
     let files = project.settings.reconcilers.values().map(PathBuf::from);
     charts.chain(named).chain(given).chain(folders).chain(files).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opdev_helm::chart::{read_dir, read_dir_late};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn chart() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("templates")).unwrap();
+        fs::write(folder.path().join("Chart.yaml"), "apiVersion: v2\nname: c\nversion: 0.1.0\n").unwrap();
+        folder
+    }
+
+    fn why(folder: &Path) -> String {
+        let (now, late) = (read_dir(folder).unwrap_err(), read_dir_late(folder).map(|_| ()).unwrap_err());
+        assert_eq!(now.to_string(), late.to_string());
+        now.to_string()
+    }
+
+    #[test]
+    fn what_links_in_a_chart_lead_to_is_watched_but_not_all_there_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        for path in ["project/chart/templates", "shared/parts/deep", "elsewhere"] {
+            fs::create_dir_all(at(path)).unwrap();
+        }
+        fs::write(at("elsewhere/values.yaml"), "").unwrap();
+        fs::write(at("shared/one.yaml"), "").unwrap();
+        symlink("../../elsewhere/values.yaml", at("project/chart/values.yaml")).unwrap();
+        symlink(at("shared/parts"), at("project/chart/templates/parts")).unwrap();
+        symlink("../one.yaml", at("shared/parts/one.yaml")).unwrap();
+        symlink("/", at("project/chart/all")).unwrap();
+        symlink("/proc", at("project/chart/templates/proc")).unwrap();
+        symlink("nowhere", at("project/chart/dangling")).unwrap();
+        symlink("..", at("shared/parts/deep/up")).unwrap();
+        let mut found: Vec<_> = Links::below(&at("project"), &BTreeSet::from([at("project/chart")])).found;
+        found.sort_by(|one, other| one.path.cmp(&other.path));
+        let link = |path: &str, target: &str| Link { path: at(path), target: at(target) };
+        assert_eq!(
+            found,
+            [
+                link("project/chart/templates/parts", "shared/parts"),
+                link("project/chart/values.yaml", "elsewhere/values.yaml"),
+                link("shared/parts/deep/up", "shared/parts"),
+                link("shared/parts/one.yaml", "shared/one.yaml"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_never_ends_is_not_read() {
+        let folder = chart();
+        symlink("/dev/zero", folder.path().join(".helmignore")).unwrap();
+        let said = why(folder.path());
+        assert!(said.ends_with("/.helmignore: it is not a regular file"), "{said}");
+        fs::remove_file(folder.path().join(".helmignore")).unwrap();
+        fs::File::create(folder.path().join(".helmignore")).unwrap().set_len(6 << 20).unwrap();
+        assert!(why(folder.path()).contains("/.helmignore: it is larger than"), "{}", why(folder.path()));
+        let archive = folder.path().join("c.tgz");
+        fs::File::create(&archive).unwrap().set_len(101 << 20).unwrap();
+        assert!(why(&archive).contains("it is larger than"), "{}", why(&archive));
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_named() {
+        for link in ["templates/x.yaml", ".helmignore"] {
+            let folder = chart();
+            symlink("nowhere", folder.path().join(link)).unwrap();
+            let said = why(folder.path());
+            assert!(said.contains(&format!("/{link}: the link leads to nowhere: No such file")), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_whole_disk_is_no_chart() {
+        let folder = chart();
+        fs::create_dir(folder.path().join("files")).unwrap();
+        for number in 0..300 {
+            fs::write(folder.path().join(format!("files/{number}")), "").unwrap();
+        }
+        // Each link doubles what is seen.
+        for number in 0..8 {
+            let link = folder.path().join(format!("templates/{number}"));
+            fs::create_dir(&link).unwrap();
+            symlink("../../templates", link.join("more")).unwrap();
+            symlink("../../files", link.join("files")).unwrap();
+        }
+        let said = why(folder.path());
+        assert!(said.contains("more than 50000 files and folders"), "{said}");
+    }
 }

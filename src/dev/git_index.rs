@@ -1,22 +1,29 @@
-//! Whether git tracks anything in a folder, from the index alone: running git in a repository of somebody else's would run
+//! Whether git tracks a folder or anything in it, from the index alone: running git in a repository of somebody else's would run
 //! what its configuration names.
 
+use crate::disk;
 use std::path::Path;
 
-/// Whether the index of the repository that `root` lies in has a file below `folder`, a path relative to `root`. Case does
-/// not count: on some file systems `.OPDEV` is `.opdev`. An index that cannot be read tracks nothing.
+/// Whether the index of the repository that `root` lies in has a file below `folder`, a path relative to `root`, or the folder
+/// itself as a submodule. Case does not count: on some file systems `.OPDEV` is `.opdev`. An index that cannot be read tracks
+/// nothing.
 pub(super) fn tracks(root: &Path, folder: &str) -> bool {
     let Some(top) = root.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok()) else {
         return false;
     };
-    let index = git_folder(top).map(|folder| folder.join("index"));
-    // A pipe or a device may never end.
-    let Some(index) = index.filter(|path| path.is_file()).and_then(|path| std::fs::read(path).ok()) else {
-        return false;
-    };
-    let inside = root.strip_prefix(top).unwrap_or(Path::new("")).join(folder);
-    let prefix = format!("{}/", inside.display());
-    [20, 32].into_iter().any(|hash| has(&index, prefix.as_bytes(), hash).unwrap_or(false))
+    let Some(git) = git_folder(top) else { return false };
+    let inside = root.strip_prefix(top).unwrap_or(Path::new("")).join(folder).display().to_string();
+    // With a split index most entries stand in files of their own beside it, in the same format. Which of them counts stands
+    // in an extension; each that is there is looked at.
+    let mut files = vec![git.join("index")];
+    let shared = disk::paths(&git).into_iter().filter(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("sharedindex."))
+    });
+    files.extend(shared);
+    files
+        .iter()
+        .filter_map(|path| disk::bytes_up_to(path, disk::LARGE).ok())
+        .any(|index| [20, 32].into_iter().any(|hash| has(&index, inside.as_bytes(), hash).unwrap_or(false)))
 }
 
 /// `.git` itself, or what it names in a work tree or a submodule.
@@ -25,12 +32,12 @@ fn git_folder(top: &Path) -> Option<std::path::PathBuf> {
     if git.is_dir() {
         return Some(git);
     }
-    let text = git.is_file().then(|| std::fs::read_to_string(git).ok()).flatten()?;
+    let text = disk::text(git).ok()?;
     Some(top.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
 /// Versions 2 to 4 of the format, with object names of `hash` bytes; `None` where it is none of them.
-fn has(index: &[u8], prefix: &[u8], hash: usize) -> Option<bool> {
+fn has(index: &[u8], folder: &[u8], hash: usize) -> Option<bool> {
     let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
     if index.get(..4)? != b"DIRC" {
         return None;
@@ -59,7 +66,9 @@ fn has(index: &[u8], prefix: &[u8], hash: usize) -> Option<bool> {
             // Padded with zero bytes to a multiple of eight, at least one.
             at = begin + (at - begin).div_ceil(8) * 8;
         }
-        if path.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix)) {
+        // A submodule is an entry without anything below it, and so is a folder of a sparse index, which ends in `/`.
+        let begins = path.get(..folder.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(folder));
+        if begins && matches!(path.get(folder.len()), None | Some(b'/')) {
             return Some(true);
         }
     }
@@ -117,13 +126,49 @@ mod tests {
         assert!(!tracks(endless.path(), ".opdev"));
     }
 
+    fn git(root: &Path, args: &[&str]) {
+        let words = ["-c", "protocol.file.allow=always", "-c", "user.name=a", "-c", "user.email=a@b"];
+        let done = Command::new("git").args(words).args(args).current_dir(root).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    #[test]
+    fn a_submodule_is_tracked() {
+        let folder = tempfile::tempdir().unwrap();
+        let (theirs, root) = (folder.path().join("theirs"), folder.path().join("project"));
+        for repository in [&theirs, &root] {
+            fs::create_dir(repository).unwrap();
+            git(repository, &["init", "-q"]);
+            fs::write(repository.join("a"), "a").unwrap();
+            git(repository, &["add", "a"]);
+            git(repository, &["commit", "-qm", "a"]);
+        }
+        git(&root, &["submodule", "--quiet", "add", "../theirs", "sub/.opdev"]);
+        assert!(tracks(&root.join("sub"), ".opdev") && tracks(&root, "sub/.opdev"));
+        assert!(!tracks(&root, ".opdev"));
+    }
+
+    #[test]
+    fn a_split_index_is_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        git(root, &["init", "-q"]);
+        fs::create_dir(root.join(".opdev")).unwrap();
+        for file in ["a", ".opdev/kubeconfig"] {
+            fs::write(root.join(file), file).unwrap();
+        }
+        git(root, &["add", "-A"]);
+        git(root, &["update-index", "--split-index"]);
+        assert!(tracks(root, ".opdev"));
+    }
+
     #[test]
     fn no_bytes_trip_it() {
         let mut index = b"DIRC\x00\x00\x00\x04\x00\x00\x00\x09".to_vec();
         for byte in 0..=255u8 {
             index.extend(std::iter::repeat_n(byte, 70));
-            let _ = has(&index, b".opdev/", 20);
-            let _ = has(&index, b".opdev/", 32);
+            let _ = has(&index, b".opdev", 20);
+            let _ = has(&index, b".opdev", 32);
         }
     }
 }

@@ -4,6 +4,7 @@ mod contents;
 
 use super::private_folder::{make_folders, write_named};
 use super::project::Project;
+use crate::disk;
 use crate::image::{
     BINARY, Entries, HOME, Image, ImageSettings, Layer, Layout, OCI_LAYOUT, Program, merge_indexes,
 };
@@ -129,7 +130,8 @@ pub fn system_paths(alone: bool, certificates: bool) -> Vec<String> {
 }
 
 fn read_binary(path: &Path, has_base: bool) -> Result<Binary> {
-    let bytes = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let bytes =
+        disk::bytes_up_to(path, disk::LARGE).with_context(|| format!("{} cannot be read", path.display()))?;
     let program = Program::read(&bytes).map_err(|why| {
         anyhow!(
             "{} does not run in an image for Linux: {why}\n  to do: name an opdev for Linux with --binary PATH; each release has \
@@ -159,8 +161,8 @@ pub fn write(layout: &Layout, path: &Path, time: u64) -> Result<()> {
         return write_named(path, &layout.archive(time)?);
     }
     let is_layout = path.join(OCI_LAYOUT).is_file();
-    let is_empty = match std::fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_none(),
+    let is_empty = match disk::entries(path) {
+        Ok(entries) => entries.is_empty(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
         Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
     };
@@ -174,7 +176,7 @@ pub fn write(layout: &Layout, path: &Path, time: u64) -> Result<()> {
     make_folders(path)?;
     for file in layout.files() {
         let target = path.join(&file.path);
-        let present = std::fs::read(&target).ok();
+        let present = disk::bytes_up_to(&target, disk::LARGE).ok();
         let content = match &present {
             Some(present) if file.path == "index.json" => merge_indexes(present, &file.content)
                 .with_context(|| {
@@ -224,7 +226,7 @@ pub fn certificates(
              found\n  to do: name a file of them in PEM with --ca-bundle FILE",
         )?,
     };
-    let bytes = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let bytes = disk::bytes(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let text = String::from_utf8_lossy(&bytes);
     if !text.contains("-----BEGIN CERTIFICATE-----") || text.contains("PRIVATE KEY-----") {
         bail!("{} is no file of certificates in PEM, or holds a key beside them", path.display());

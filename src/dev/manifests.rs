@@ -3,6 +3,7 @@
 
 use super::private_folder;
 use super::type_files::{self, Disk, Wanted};
+use crate::disk;
 use crate::event;
 use crate::operator::deadline;
 use crate::sources::broken;
@@ -10,7 +11,7 @@ use crate::sources::created::CreatedKinds;
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, Chart};
 use opdev_object::lines;
-use opdev_object::meta::Gvk;
+use opdev_object::meta::{self, Gvk};
 use opdev_types::diagnostic::{Diagnostic, Place, Severity};
 use opdev_types::emit::{self, Artifact};
 use opdev_types::go::{Generator, Options, Profile};
@@ -161,7 +162,7 @@ impl<'a> Run<'a> {
     fn header(&self, call: &Invocation, file: Option<&String>, year: &str) -> Result<String> {
         let Some(file) = file else { return Ok(String::new()) };
         let path = self.root.join(&call.folder).join(file);
-        let text = std::fs::read_to_string(&path).with_context(|| {
+        let text = disk::text(&path).with_context(|| {
             format!("the header file {} cannot be read; headerFile names it", path.display())
         })?;
         Ok(emit::header(&text, year))
@@ -237,7 +238,7 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
                 continue;
             }
             if let Some(preserve) = flags.preserve_unknown_fields {
-                object["spec"]["preserveUnknownFields"] = Value::Bool(preserve);
+                meta::put(&mut object, &["spec", "preserveUnknownFields"], Value::Bool(preserve));
             }
             let artifact = emit::crd(&object, &header)?;
             run.add(&call, &call.crd_output, artifact);
@@ -324,8 +325,7 @@ fn chart_rules(run: &mut Run<'_>) -> Result<Vec<Rule>> {
     let file = files.into_iter().find(|file| run.root.join(file).is_file());
     let file = file
         .with_context(|| format!("no watches.yaml below {}, which names the charts", run.root.display()))?;
-    let text =
-        std::fs::read_to_string(run.root.join(file)).with_context(|| format!("{file} cannot be read"))?;
+    let text = disk::text(run.root.join(file)).with_context(|| format!("{file} cannot be read"))?;
     let entries = opdev_object::yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
     let mut kinds = Vec::new();
     for entry in entries.as_array().into_iter().flatten() {
@@ -384,7 +384,7 @@ pub fn differences(root: &Path, made: &Made) -> Result<Vec<Difference>> {
     for target in &made.files {
         let Some(path) = &target.path else { continue };
         let shown = clean(path.strip_prefix(root).unwrap_or(path));
-        let (old_name, old) = match std::fs::read_to_string(path) {
+        let (old_name, old) = match disk::text(path) {
             Ok(text) => (format!("a/{shown}"), text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 ("/dev/null".to_owned(), String::new())
@@ -412,7 +412,7 @@ pub fn write(root: &Path, made: &Made) -> Result<Vec<String>> {
     for target in &made.files {
         let Some(path) = &target.path else { continue };
         let shown = clean(path.strip_prefix(root).unwrap_or(path));
-        if std::fs::read(path).is_ok_and(|old| old == target.artifact.text.as_bytes()) {
+        if disk::bytes(path).is_ok_and(|old| old == target.artifact.text.as_bytes()) {
             continue;
         }
         let bytes = target.artifact.text.as_bytes();

@@ -53,3 +53,5 @@ pub mod unfinished;
 pub mod user_settings;
 mod watcher;
 mod yaml_files;
+
+pub use requests::told;

@@ -4,6 +4,7 @@
 use super::private_folder::PrivateFolder;
 use super::user_settings;
 use super::watcher::{WatchSet, Watcher};
+use crate::disk;
 use crate::event::{
     Binding, Borders, Diagnostic, Event, Place, Preferences, Severity, ThemeChoice, UserCommand,
 };
@@ -75,7 +76,7 @@ impl Files {
                 let file = folder.join("themes").join(format!("{}.yaml", theme.name));
                 // A name is no path: it must not lead out of the folder.
                 let plain = theme.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
-                let text = std::fs::read_to_string(&file).ok().filter(|_| plain);
+                let text = disk::text(&file).ok().filter(|_| plain);
                 theme.file = text.map(|text| (short(&file), text));
             }
         }
@@ -125,7 +126,7 @@ fn short(path: &Path) -> String {
 
 /// Adds what one file says. A file that does not exist says nothing.
 fn read(path: &Path, name: &str, own: bool, all: &mut Preferences) {
-    match std::fs::read_to_string(path) {
+    match disk::text(path) {
         Ok(text) => File { name, own, text: &text }.read(all),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => {

@@ -14,6 +14,7 @@ use super::project::Project;
 use super::traced::Tracing;
 use super::trust::Trust;
 use super::watcher::{WatchSet, Watcher};
+use crate::disk;
 use crate::event::{Event, FaultRule, Level, Permission, ProcessChanged, ProcessState, mask};
 use crate::process::kustomization::Kustomized;
 use crate::process::manager_manifest::{self, Deployed, Pod};
@@ -591,9 +592,6 @@ async fn follow(
 
 /// The files right below some folders.
 async fn files_of(folders: Vec<PathBuf>) -> Vec<PathBuf> {
-    let list = move || {
-        let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten());
-        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect()
-    };
+    let list = move || folders.iter().flat_map(disk::paths).filter(|path| path.is_file()).collect();
     tokio::task::spawn_blocking(list).await.unwrap_or_default()
 }

@@ -6,6 +6,7 @@ use super::private_folder::{PrivateFolder, STATE};
 use super::program::Programs;
 use super::settings::Settings;
 use super::unfinished;
+use crate::disk;
 use crate::event::Diagnostic;
 use anyhow::{Context as _, Result, bail};
 use std::io;
@@ -35,6 +36,8 @@ pub struct Project {
     pub settings: Settings,
     /// Warnings about `opdev.yaml`.
     pub diagnostics: Vec<Diagnostic>,
+    /// Folders in which nobody looks for files of a project, and why. They are in none of the lists above.
+    pub refused: Vec<(String, String)>,
 }
 
 /// There is no project where one was looked for.
@@ -147,6 +150,22 @@ impl Project {
             Some(paths) => paths.iter().map(PathBuf::from).collect(),
             None => existing(&["samples", "config/samples"]),
         };
+        let mut refused = Vec::new();
+        let mut places = |paths: Vec<PathBuf>| -> Vec<PathBuf> {
+            let is_place = |path: &PathBuf| match disk::no_place_for_files(root, &root.join(path)) {
+                Some(why) => {
+                    refused.push((path.display().to_string(), why));
+                    false
+                }
+                None => true,
+            };
+            paths.into_iter().filter(is_place).collect()
+        };
+        let (types, samples, reconcilers) = (places(types), places(samples), places(reconcilers));
+        let crds = places(crds);
+        // Types and CRDs may lie in one folder.
+        refused.sort();
+        refused.dedup();
         let name = operator_sdk_name(root)
             .or_else(|| root.file_name().map(|name| name.to_string_lossy().into_owned()))
             .unwrap_or_else(|| "project".to_owned());
@@ -161,6 +180,7 @@ impl Project {
             settings_file: settings_file.map(PathBuf::from),
             settings,
             diagnostics,
+            refused,
         }))
     }
 
@@ -176,12 +196,7 @@ impl Project {
     pub(super) fn watches_text(&self) -> Option<(String, io::Result<String>)> {
         let named = self.watches.as_ref()?;
         let path = self.root.join(named);
-        let text = match path.metadata() {
-            // A pipe or a device may never end.
-            Ok(about) if !about.is_file() => Err(io::Error::other("it is no file")),
-            Ok(_) | Err(_) => std::fs::read_to_string(path),
-        };
-        Some((named.display().to_string(), text))
+        Some((named.display().to_string(), disk::text(path)))
     }
 
     /// A path as it stands in events: relative to the root where it lies inside.
@@ -205,7 +220,7 @@ fn begin(folder: &Path) -> String {
 }
 
 fn operator_sdk_name(root: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(root.join("PROJECT")).ok()?;
+    let text = disk::text(root.join("PROJECT")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("projectName:"))?;
     Some(line.trim().trim_matches('"').to_owned()).filter(|name| !name.is_empty())
 }

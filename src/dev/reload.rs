@@ -3,7 +3,7 @@
 
 use super::backoff::Backoff;
 use super::crds::{Crds, Origin, Outcome};
-use super::files;
+use super::files::{self, Links};
 use super::load::{load, read_with_wanted};
 use super::project::Project;
 use super::shadow;
@@ -25,7 +25,7 @@ use kube::Client;
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -528,16 +528,23 @@ impl Reloader {
     fn names(&self, batch: &Batch) -> Vec<String> {
         let root = &self.project.root;
         let sources = self.publish.borrow();
-        let links: Vec<(PathBuf, &str)> = sources
+        let mut links: Vec<(PathBuf, PathBuf)> = sources
             .watches
             .iter()
             .filter_map(|watch| watch.chart())
-            .filter_map(|chart| Some((root.join(&chart.path).canonicalize().ok()?, chart.path.as_str())))
+            .filter_map(|chart| Some((root.join(&chart.path).canonicalize().ok()?, root.join(&chart.path))))
             .collect();
+        // Only what lies elsewhere has two names.
+        if batch.paths.iter().any(|path| !path.starts_with(root)) {
+            let charts = links.iter().map(|(real, _)| real.clone()).collect();
+            let inside = Links::below(root, &charts).found;
+            links.extend(inside.into_iter().map(|link| (link.target, link.path)));
+        }
         let name = |path: &PathBuf| {
             for (real, link) in &links {
                 if let Ok(rest) = path.strip_prefix(real) {
-                    return Path::new(link).join(rest).display().to_string();
+                    let path = if rest.as_os_str().is_empty() { link.clone() } else { link.join(rest) };
+                    return self.project.relative(&path);
                 }
             }
             self.project.relative(path)

@@ -35,7 +35,7 @@ mod writing;
 pub(super) use draft::Drafts;
 pub(super) use tasks::Tasks;
 pub(super) use undo_list::UndoList;
-pub(super) use words::told;
+pub use words::told;
 
 use super::ask::Ask;
 use super::copies::Copies;

@@ -6,6 +6,7 @@ mod insertion;
 use super::journal;
 use super::manifests::{self, Asked, Made};
 use super::service_account::Addition;
+use crate::disk;
 use crate::event::Event;
 use crate::process::small_text;
 use crate::tap::rights::{Difference, Rights};
@@ -110,8 +111,9 @@ const DEEPEST: usize = 6;
 fn go_files(root: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![(root.to_owned(), 0)];
+    let mut walk = disk::Walk::from(root);
     while let Some((folder, depth)) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok) {
+        for entry in walk.entries(&folder) {
             let (path, name) = (entry.path(), entry.file_name());
             let name = name.to_string_lossy();
             // Links are not followed.
@@ -151,7 +153,7 @@ fn file_of<'a>(files: &'a BTreeMap<PathBuf, String>, controller: &str) -> Option
 /// What the passes in the journal used.
 fn used(folder: &Path) -> Result<Rights> {
     let path = folder.join(journal::FILE);
-    let text = std::fs::read_to_string(&path).with_context(|| {
+    let text = disk::text_up_to(&path, disk::LARGE).with_context(|| {
         format!("{} cannot be read; run the operator with `opdev run` first", path.display())
     })?;
     let mut rights = Rights::default();

@@ -3,6 +3,7 @@
 use super::files::links_out;
 use super::private_folder::write_in_project;
 use super::unfinished;
+use crate::disk;
 use crate::operator::deadline;
 use crate::process::small_file;
 use crate::pull::{self, ChartRequest, Homes};
@@ -53,13 +54,11 @@ impl ProjectFiles for OnDisk {
     }
 
     fn list(&self, folder: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.root.join(folder)) else { return Vec::new() };
+        let entries = disk::entries(self.root.join(folder)).into_iter().flatten();
         let plain =
             |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir());
-        let names = entries.flatten().filter(plain).filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
+        let names = entries.filter(plain).filter_map(|entry| entry.file_name().into_string().ok());
+        names.collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! `opdev.yaml`: optional and small. Unknown keys are warned about with a suggestion, never fatal.
 
+use crate::disk;
 use crate::event::{Diagnostic, OnExit, Place, Severity};
 use crate::operator::manager::OnSave;
 use crate::process;
@@ -204,8 +205,7 @@ impl Settings {
     /// # Errors
     /// Where it cannot be read, is no YAML, or a known key has a value of another type.
     pub fn read(root: &Path, file: &str) -> Result<(Settings, Vec<Diagnostic>)> {
-        let text =
-            std::fs::read_to_string(root.join(file)).with_context(|| format!("{file} cannot be read"))?;
+        let text = disk::text(root.join(file)).with_context(|| format!("{file} cannot be read"))?;
         let mut node = yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
         if node.is_null() {
             return Ok((Settings::default(), Vec::new()));

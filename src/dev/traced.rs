@@ -14,6 +14,7 @@ use opdev_controlplane::{
     Asked, ControlPlane, Delivery, Exchange, Listening, Observation, ObservedToken, Observer, Relay,
     Treatment, Upstream, User,
 };
+use opdev_object::meta;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -427,13 +428,13 @@ fn call(exchange: &Exchange) -> ObservedCall {
 
 /// The objects of a list, each with its kind, which a list in JSON says but once.
 fn listed(exchange: &Exchange, mut list: Value) -> Vec<ObservedEvent> {
-    let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let items = list.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
     let kind = list["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).map(str::to_owned);
     let at = exchange.asked.at.checked_add(exchange.took).unwrap_or(exchange.asked.at);
     let event = |mut object: Value| {
         if let (Some(kind), false) = (&kind, object["kind"].is_string()) {
-            object["apiVersion"] = list["apiVersion"].clone();
-            object["kind"] = kind.as_str().into();
+            meta::put(&mut object, &["apiVersion"], list["apiVersion"].clone());
+            meta::put(&mut object, &["kind"], kind.as_str());
         }
         let (kind, path) = (ObservedEvent::LISTED.to_owned(), exchange.asked.path.clone());
         ObservedEvent { at, kind, path, object }

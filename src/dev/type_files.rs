@@ -2,6 +2,7 @@
 //! hold kinds or RBAC markers, and the files themselves for `opdev_types::go`. Only reads, and only below the root, in
 //! folders that `replace` names and in the module cache.
 
+use crate::disk;
 use crate::process::{small_file, small_text};
 use anyhow::{Context as _, Result, bail};
 use opdev_types::go::Files;
@@ -131,7 +132,14 @@ pub fn packages(root: &Path, folder: &str, patterns: &[String], wanted: Wanted) 
         let base = if base.is_file() { base.parent().unwrap_or(root).to_owned() } else { base };
         // Patterns of controller-gen are relative to where it runs; `..` may leave the root and come back.
         let Ok(base) = base.canonicalize() else { continue };
-        walk(&base, deep, MAX_DEPTH, wanted, &mut found);
+        // A Makefile may name the folder above, where its module is; nobody's module is all there is.
+        let is_all = base.parent().is_none();
+        if is_all || disk::is_of_kernel(root, &base) {
+            tracing::warn!("no types are looked for in {}", base.display());
+            continue;
+        }
+        let mut search = Search { walk: disk::Walk::from(&base), wanted, found: &mut found };
+        walk(&mut search, &base, deep, MAX_DEPTH);
     }
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let shown = |path: &PathBuf| {
@@ -165,24 +173,30 @@ fn by_import_path(root: &Path, folder: &str, pattern: &str) -> Option<String> {
     Some(format!("{}{deep}", root.join(found).display()))
 }
 
-fn walk(folder: &Path, deep: bool, depth: usize, wanted: Wanted, found: &mut BTreeSet<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+/// Looks for packages.
+struct Search<'a> {
+    walk: disk::Walk,
+    wanted: Wanted,
+    found: &'a mut BTreeSet<PathBuf>,
+}
+
+fn walk(search: &mut Search<'_>, folder: &Path, deep: bool, depth: usize) {
     let mut files = Vec::new();
-    for entry in entries.flatten() {
+    for entry in search.walk.entries(folder) {
         let (Ok(kind), name) = (entry.file_type(), entry.file_name()) else { continue };
         let name = name.to_string_lossy();
         if kind.is_dir() {
             let skipped = name.starts_with(['.', '_'])
                 || matches!(&*name, "vendor" | "testdata" | "node_modules" | "target");
             if deep && !skipped && depth > 0 {
-                walk(&entry.path(), true, depth - 1, wanted, found);
+                walk(search, &entry.path(), true, depth - 1);
             }
         } else if name.ends_with(".go") && !name.ends_with("_test.go") && !name.starts_with(['.', '_']) {
             files.push(entry.path());
         }
     }
     let texts = files.iter().filter_map(|file| small_text(file));
-    let holds = match wanted {
+    let holds = match search.wanted {
         Wanted::Rbac => texts.into_iter().any(|text| text.contains("+kubebuilder:rbac")),
         Wanted::Copies => {
             let words = ["kubebuilder:object:", "+k8s:deepcopy-gen"];
@@ -198,7 +212,7 @@ fn walk(folder: &Path, deep: bool, depth: usize, wanted: Wanted, found: &mut BTr
         }
     };
     if holds {
-        found.insert(folder.to_owned());
+        search.found.insert(folder.to_owned());
     }
 }
 
@@ -245,8 +259,7 @@ fn parts_below(root: &Path, folder: &Path, depth: usize, found: &mut Vec<String>
 }
 
 fn files_below(root: &Path, folder: &Path, depth: usize, endings: &[&str], found: &mut Vec<String>) {
-    let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return };
-    for entry in entries.flatten() {
+    for entry in disk::entries(root.join(folder)).into_iter().flatten() {
         let path = folder.join(entry.file_name());
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let ending = path.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
@@ -261,11 +274,8 @@ fn files_below(root: &Path, folder: &Path, depth: usize, endings: &[&str], found
 /// A call whose output only a shell can name, such as a folder for scratch, writes where generated CRDs stand.
 fn place_outputs(root: &Path, settings: &mut Settings) {
     let generated = |folder: &&str| {
-        let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return false };
-        let yaml = entries
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|end| end == "yaml"));
+        let paths = disk::paths(root.join(folder)).into_iter();
+        let yaml = paths.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
         yaml.filter_map(|path| small_text(&path))
             .any(|text| text.contains("controller-gen.kubebuilder.io/version"))
     };
@@ -286,9 +296,8 @@ fn committed(root: &Path, settings: &Settings) -> Vec<(String, String)> {
     for call in &settings.invocations {
         let Output::Folder(folder) = &call.crd_output else { continue };
         let folder = Path::new(&call.folder).join(folder);
-        let Ok(entries) = std::fs::read_dir(root.join(&folder)) else { continue };
-        let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-        names.sort();
+        let entries = disk::entries(root.join(&folder)).into_iter().flatten();
+        let names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
         for name in names.iter().filter(|name| Path::new(name).extension().is_some_and(|end| end == "yaml")) {
             let path = folder.join(name).display().to_string();
             if let Some(text) = text(root, &path) {
@@ -356,11 +365,8 @@ impl Files for Disk {
     }
 
     fn list(&self, dir: &str) -> Vec<String> {
-        let entries = std::fs::read_dir(self.root.join(dir)).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort();
-        names
+        let entries = disk::entries(self.root.join(dir)).into_iter().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
 
     fn module_cache(&self) -> Option<String> {

@@ -3,6 +3,7 @@
 //! there, and the next of these commands takes back what was written. A file that somebody has changed since stays.
 
 use super::private_folder::{STATE, write_in_project};
+use crate::disk;
 use crate::pull::sha256;
 use crate::scaffold::{PlannedFile, PresentFile, ProjectFiles};
 use anyhow::{Context as _, Result, bail};
@@ -99,7 +100,8 @@ pub fn take_back(root: &Path, present: &dyn ProjectFiles) -> Result<Option<Taken
     if !about.is_file() || about.len() > MOST {
         bail!("{} is not a note of opdev's; look at what it is, and remove it", path.display());
     }
-    let bytes = std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let bytes =
+        disk::bytes_up_to(&path, MOST).with_context(|| format!("{} cannot be read", path.display()))?;
     let note: Note = serde_json::from_slice(&bytes)
         .with_context(|| format!("{} is not a note of opdev's; look at it, and remove it", path.display()))?;
     let mut named = note.files.iter().map(|file| &file.path).chain(&note.folders);
@@ -140,8 +142,7 @@ fn remove_parts(root: &Path, path: &str) {
         return;
     };
     let start = format!(".{name}.");
-    let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return };
-    for entry in entries.flatten() {
+    for entry in disk::entries(root.join(folder)).into_iter().flatten() {
         let found = entry.file_name().into_string().unwrap_or_default();
         let random = found.strip_prefix(&start).unwrap_or_default();
         if random.len() == 16 && random.bytes().all(|c| c.is_ascii_hexdigit()) {

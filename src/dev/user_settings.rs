@@ -1,6 +1,7 @@
 //! What the user's own `config.yaml` says about clusters: `allowContexts`, the contexts that may be written to although they
 //! are not clearly local. A project's file cannot say so: it may come from anybody. Keys and colours are `preferences`.
 
+use crate::disk;
 use anyhow::{Context as _, Result, bail};
 use opdev_object::yaml::{self, Kind, Node};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub fn allow_contexts() -> Result<Vec<String>> {
 }
 
 fn read(path: &Path) -> Result<Vec<String>> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match disk::text(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),

@@ -1,5 +1,6 @@
 //! The manifests of a folder.
 
+use crate::disk;
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
 
@@ -8,13 +9,13 @@ pub(in crate::dev) fn yaml_files(path: &Path) -> Result<Vec<PathBuf>> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
-    let entries = std::fs::read_dir(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
+    let entries = disk::entries(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let files = entries
+        .into_iter()
+        .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json"))
         .filter(|path| path.file_stem().is_some_and(|stem| stem != "kustomization"))
         .collect();
-    files.sort();
     Ok(files)
 }
 

@@ -19,6 +19,11 @@ pub enum Permission {
         /// The host, as `allow.hosts` has it.
         host: String,
     },
+    /// The embedded control plane sends objects to a host, as a webhook of a chart, of a script or of a file wants.
+    CallHost {
+        /// The host, without a port.
+        host: String,
+    },
     /// A chart gets the value of a variable of the user's environment.
     ReadVariable {
         /// The variable's name.
@@ -50,6 +55,9 @@ impl Permission {
         match self {
             Permission::RunProgram { .. } => "allow.programs in opdev.yaml",
             Permission::ReachHost { .. } => "allow.hosts in opdev.yaml",
+            Permission::CallHost { .. } => {
+                "webhooks, conversions and services that its charts and files make"
+            }
             Permission::ReadVariable { .. } => "overrideValues in watches.yaml",
             Permission::ApplyOnStart { .. } => "applyOnStart in opdev.yaml",
             Permission::StartOperator { .. } => "operator in opdev.yaml, or the Go files and the Makefile",
@@ -65,6 +73,12 @@ impl std::fmt::Display for Permission {
                 write!(f, "run the program {program}, called by reconcilers")
             }
             Permission::ReachHost { host } => write!(f, "reach the host {host}, called by reconcilers"),
+            Permission::CallHost { host } => {
+                write!(
+                    f,
+                    "send objects of the embedded control plane to the host {host}, called as a webhook"
+                )
+            }
             Permission::ReadVariable { variable, kind, key } => {
                 write!(f, "read the environment variable {variable} into the value {key} of {kind}")
             }

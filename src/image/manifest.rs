@@ -2,6 +2,7 @@
 
 use super::layer::Layer;
 use crate::pull::{BaseImage, sha256};
+use opdev_object::meta;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,7 +46,9 @@ pub struct Image {
 impl Image {
     /// Puts layers on a base, or on nothing.
     pub fn new(settings: &ImageSettings, base: Option<&BaseImage>, own: Vec<Layer>) -> Image {
-        let mut config = base.map_or_else(|| json!({}), |base| base.config.clone());
+        // What a registry sent may be anything.
+        let mut config =
+            base.map(|base| base.config.clone()).filter(Value::is_object).unwrap_or_else(|| json!({}));
         let mut layers = base.map(layers_of).unwrap_or_default();
         let added = own.len();
         layers.extend(own);
@@ -53,15 +56,17 @@ impl Image {
         for stale in ["container", "container_config", "docker_version", "id", "parent"] {
             config.as_object_mut().map(|config| config.remove(stale));
         }
-        config["architecture"] = json!(settings.architecture);
-        config["os"] = json!("linux");
-        config["created"] = json!(settings.created);
+        meta::put(&mut config, &["architecture"], settings.architecture.as_str());
+        meta::put(&mut config, &["os"], "linux");
+        meta::put(&mut config, &["created"], json!(settings.created));
         let mut history = config["history"].as_array().cloned().unwrap_or_default();
         history.extend((0..added).map(|_| json!({"created": settings.created, "created_by": "opdev image"})));
-        config["history"] = json!(history);
+        meta::put(&mut config, &["history"], history);
         let diff_ids: Vec<&str> = layers.iter().map(|layer| layer.diff_id.as_str()).collect();
-        config["rootfs"] = json!({"type": "layers", "diff_ids": diff_ids});
-        start(&mut config["config"], &settings.labels, base.is_some());
+        meta::put(&mut config, &["rootfs"], json!({"type": "layers", "diff_ids": diff_ids}));
+        let mut how = config.get("config").cloned().unwrap_or_default();
+        start(&mut how, &settings.labels, base.is_some());
+        meta::put(&mut config, &["config"], how);
         let config: Arc<[u8]> = config.to_string().into_bytes().into();
         let config = (sha256::named(&config), config);
         let described: Vec<Value> = layers
@@ -83,7 +88,7 @@ impl Image {
     /// How the manifest is listed in an index.
     pub(super) fn descriptor(&self) -> Value {
         let mut described = descriptor(MANIFEST, &self.manifest.0, self.manifest.1.len());
-        described["platform"] = json!({"architecture": self.architecture, "os": "linux"});
+        meta::put(&mut described, &["platform"], json!({"architecture": self.architecture, "os": "linux"}));
         described
     }
 }
@@ -118,18 +123,21 @@ fn start(config: &mut Value, labels: &BTreeMap<String, String>, has_base: bool) 
         variables.push(PATH.to_owned());
     }
     variables.push(format!("HOME=/{HOME}"));
-    config["Env"] = json!(variables);
-    config["User"] = json!(USER);
-    config["WorkingDir"] = json!(format!("/{HOME}"));
-    config["Entrypoint"] = json!([format!("/{BINARY}"), "operate"]);
+    meta::put(config, &["Env"], variables);
+    meta::put(config, &["User"], USER);
+    meta::put(config, &["WorkingDir"], format!("/{HOME}"));
+    meta::put(config, &["Entrypoint"], json!([format!("/{BINARY}"), "operate"]));
     if let Some(config) = config.as_object_mut() {
         // Those of the base belong to its own program.
         for stale in ["Cmd", "Healthcheck", "ArgsEscaped", "Image"] {
             config.remove(stale);
         }
         let all = config.entry("Labels").or_insert_with(|| json!({}));
+        if !all.is_object() {
+            *all = json!({});
+        }
         for (name, value) in labels {
-            all[name] = json!(value);
+            meta::put(all, &[name], value.as_str());
         }
     }
 }

@@ -130,6 +130,26 @@ fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     field(object, name)?.as_str().filter(|s| !s.is_empty())
 }
 
+/// Puts a value below a path of field names, and makes the maps on the way. What comes from afar may be no map where one is
+/// expected: it stays as it is, and the answer is false. (`object["a"]["b"] = …` would panic.)
+pub fn put(object: &mut Value, path: &[&str], value: impl Into<Value>) -> bool {
+    let Some((last, above)) = path.split_last() else { return false };
+    let mut at = object;
+    for name in above {
+        if at.is_null() {
+            *at = Value::Object(serde_json::Map::new());
+        }
+        let Some(map) = at.as_object_mut() else { return false };
+        at = map.entry(*name).or_insert(Value::Null);
+    }
+    if at.is_null() {
+        *at = Value::Object(serde_json::Map::new());
+    }
+    let Some(map) = at.as_object_mut() else { return false };
+    map.insert((*last).to_owned(), value.into());
+    true
+}
+
 /// A version as Go prints it: the core group is an empty text before the slash.
 pub fn group_version(api_version: &str) -> String {
     if api_version.contains('/') { api_version.to_owned() } else { format!("/{api_version}") }

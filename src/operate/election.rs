@@ -190,7 +190,11 @@ impl Election {
 /// What to do where a role is missing.
 fn with_hint(error: kube::Error) -> anyhow::Error {
     let forbidden = matches!(&error, kube::Error::Api(status) if status.code == 403);
-    let error = anyhow::Error::from(error);
+    let error = match error {
+        // Its own text would dump the whole answer as well.
+        kube::Error::Api(status) if !status.message.is_empty() => anyhow::Error::msg(status.message),
+        other => other.into(),
+    };
     match forbidden {
         true => error.context("the ServiceAccount lacks the leader-election-role of config/rbac"),
         false => error,

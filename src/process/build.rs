@@ -1,17 +1,17 @@
 //! One build of the program: `go build` with the project's own flags, or the user's command. Dropping a build that
 //! runs kills its processes. Never writes into the project but below `.opdev`.
 
-use super::child::{Child, GroupEnd, Launch, status_words};
+use super::child::{self, Child, GroupEnd, Launch, status_words};
 use super::plan::{Build, Plan};
 use super::small_file::small_text;
 use super::trace::{self, OverlayFile, Rung};
 use super::{debugger, gobuild};
+use crate::disk;
 use crate::event::{Diagnostic, Severity};
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// Bytes of a build's output that are read.
 const MOST: u64 = 4 << 20;
@@ -270,9 +270,9 @@ impl Builder {
     async fn has_toolchain(&self, message: &str) -> bool {
         let wanted = message.split("requires go >= ").nth(1).and_then(|rest| rest.split_whitespace().next());
         let (Some(wanted), Ok(cache)) = (wanted, self.go_env("GOMODCACHE").await) else { return false };
-        let entries = std::fs::read_dir(Path::new(&cache).join("golang.org")).into_iter().flatten();
+        let mut entries = disk::entries(Path::new(&cache).join("golang.org")).into_iter().flatten();
         let start = format!("toolchain@v0.0.1-go{wanted}");
-        entries.filter_map(Result::ok).any(|entry| entry.file_name().to_string_lossy().starts_with(&start))
+        entries.any(|entry| entry.file_name().to_string_lossy().starts_with(&start))
     }
 
     async fn go_version(&self) -> Result<String> {
@@ -296,10 +296,11 @@ impl Builder {
         env.extend(self.plan.env.clone());
         let launch =
             Launch { command: words, dir: &self.plan.dir, env: &env, without: &[], ends: GroupEnd::AtOnce };
-        let (mut child, stdout, stderr) = Child::start(&launch).await?;
-        let (stdout, stderr) = tokio::join!(all_of(stdout), all_of(stderr));
-        let status = child.wait().await.ok();
-        child.end().await;
+        let (child, stdout, stderr) = Child::start(&launch).await?;
+        let said = child::said(child, (stdout, stderr), None, MOST).await;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (status, stdout, stderr) =
+            (said.status.and_then(Result::ok), text(&said.stdout), text(&said.stderr));
         let ok = status.is_some_and(|status| status.success());
         Ok(Said { ok, status: status_words(status), stdout, stderr })
     }
@@ -311,15 +312,6 @@ fn local_toolchain() -> BTreeMap<String, String> {
         Some(_) => BTreeMap::new(),
         None => BTreeMap::from([("GOTOOLCHAIN".to_owned(), "local".to_owned())]),
     }
-}
-
-/// Reads a pipe to its end and keeps the first bytes.
-async fn all_of(mut pipe: impl AsyncRead + Unpin) -> String {
-    let mut bytes = Vec::new();
-    let _ = (&mut pipe).take(MOST).read_to_end(&mut bytes).await;
-    // Whoever writes more must not block.
-    let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The N of `go1.N.M`.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// What the leader of the group does. The signals are those that ask the program to stop.
@@ -183,20 +183,68 @@ pub struct Printed {
 /// # Errors
 /// Where it cannot be started.
 pub async fn printed(launch: &Launch<'_>, limit: Duration) -> Result<Printed> {
-    let (mut child, mut stdout, mut stderr) = Child::start(launch).await?;
+    let (child, stdout, stderr) = Child::start(launch).await?;
+    let Said { status, stdout: mut text, stderr: mut errors } =
+        said(child, (stdout, stderr), Some(limit), MOST_PRINTED).await;
+    text.append(&mut errors);
+    Ok(Printed { status: status.transpose()?, text })
+}
+
+/// Bytes of a stream that are kept of a command.
+const MOST_PRINTED: u64 = 16 << 20;
+/// How long the pipes of a command that has ended may stay open: what left its group may hold them for ever.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// What a command has said, and how it ended.
+pub(super) struct Said {
+    /// How it ended; `None` where it took too long and was killed.
+    pub(super) status: Option<std::io::Result<ExitStatus>>,
+    /// The first bytes of standard output.
+    pub(super) stdout: Vec<u8>,
+    /// The first bytes of standard error.
+    pub(super) stderr: Vec<u8>,
+}
+
+/// Reads what a process says until it ends, and ends what it has left behind: a child in the background holds the pipes open as
+/// long as it lives.
+pub(super) async fn said(
+    mut child: Child,
+    (stdout, stderr): (ChildStdout, ChildStderr),
+    limit: Option<Duration>,
+    most: u64,
+) -> Said {
     let (mut text, mut errors) = (Vec::new(), Vec::new());
-    let reading = async {
-        let _ = tokio::join!(stdout.read_to_end(&mut text), stderr.read_to_end(&mut errors));
-    };
+    let mut reading = Box::pin(async {
+        tokio::join!(keep(stdout, &mut text, most), keep(stderr, &mut errors, most));
+    });
     let ending = async {
-        let status = tokio::time::timeout(limit, child.wait()).await;
+        let status = match limit {
+            Some(limit) => tokio::time::timeout(limit, child.wait()).await.ok(),
+            None => Some(child.wait().await),
+        };
         child.end().await;
         status
     };
-    // The pipes close once nothing of the group is left.
-    let (status, ()) = tokio::join!(ending, reading);
-    text.append(&mut errors);
-    Ok(Printed { status: status.ok().transpose()?, text })
+    let mut ending = Box::pin(ending);
+    let mut read = false;
+    let status = loop {
+        tokio::select! {
+            status = &mut ending => break status,
+            () = &mut reading, if !read => read = true,
+        }
+    };
+    if !read {
+        let _ = tokio::time::timeout(CLOSING, &mut reading).await;
+    }
+    drop(reading);
+    Said { status, stdout: text, stderr: errors }
+}
+
+/// Reads a pipe to its end and keeps the first bytes.
+async fn keep(mut pipe: impl AsyncRead + Unpin, kept: &mut Vec<u8>, most: u64) {
+    let _ = (&mut pipe).take(most).read_to_end(kept).await;
+    // Whoever writes more must not block.
+    let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
 }
 
 impl Drop for ProcessGroup {
@@ -226,5 +274,29 @@ fn signal_name(signal: i32) -> &'static str {
         11 => " (SIGSEGV)",
         15 => " (SIGTERM)",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A child in the background holds the pipes; one that left the group cannot even be ended.
+    #[tokio::test]
+    async fn what_a_command_leaves_behind_is_not_waited_for() {
+        for left in ["sleep 25", "setsid sleep 25"] {
+            let command = ["sh", "-c", &format!("{left} & echo built; echo well >&2")].map(str::to_owned);
+            let (dir, env) = (std::env::temp_dir(), BTreeMap::new());
+            let launch =
+                Launch { command: &command, dir: &dir, env: &env, without: &[], ends: GroupEnd::AtOnce };
+            let run = async {
+                let (child, stdout, stderr) = Child::start(&launch).await.unwrap();
+                said(child, (stdout, stderr), None, 1 << 20).await
+            };
+            let said =
+                tokio::time::timeout(Duration::from_secs(15), run).await.expect("it waits for the child");
+            assert_eq!((&said.stdout[..], &said.stderr[..]), (&b"built\n"[..], &b"well\n"[..]), "{left}");
+            assert!(said.status.unwrap().unwrap().success(), "{left}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 use super::plan::{Build, KUBECONFIG, Plan, STOP_AFTER, Settings, usual_globs};
 use super::small_file::small_text;
 use super::tree;
+use crate::disk;
 use anyhow::{Context as _, Result, bail};
 use opdev_object::go::duration;
 use opdev_types::pin::{self, RecipeCommand, Source};
@@ -351,8 +352,7 @@ impl Sources {
     fn read(dir: &Path) -> Sources {
         let mut found = Sources::default();
         for folder in tree::folders(dir) {
-            let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
-            for path in entries.map(|entry| entry.path()) {
+            for path in disk::paths(&folder) {
                 let name =
                     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
                 if name.ends_with(".go") && !name.ends_with("_test.go") && path.is_file() {

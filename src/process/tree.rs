@@ -1,6 +1,7 @@
 //! The files of a project that matter to its program: which folders to listen to, and which of the files that were
 //! saved differ from what was built last. Reads files; never follows links.
 
+use crate::disk;
 use anyhow::{Context as _, Result};
 use regex::RegexSet;
 use std::collections::BTreeMap;
@@ -31,8 +32,7 @@ impl Tree {
             .with_context(|| format!("a glob under `operator.watch` cannot be read: {}", globs.join(", ")))?;
         let mut tree = Tree { dir: dir.to_owned(), globs, known: BTreeMap::new() };
         for folder in folders(dir) {
-            let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
-            for path in entries.map(|entry| entry.path()).filter(|path| path.is_file()) {
+            for path in disk::paths(&folder).into_iter().filter(|path| path.is_file()) {
                 tree.differs(&path);
             }
         }
@@ -48,7 +48,7 @@ impl Tree {
         if !self.matters(path) {
             return false;
         }
-        match std::fs::read(path) {
+        match disk::bytes(path) {
             Ok(bytes) => {
                 let mut hasher = DefaultHasher::new();
                 hasher.write(&bytes);
@@ -74,13 +74,14 @@ impl Tree {
 pub(super) fn folders(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];
+    let mut walk = disk::Walk::from(dir);
     while let Some(folder) = open.pop() {
         if found.len() >= MOST {
             tracing::warn!("only {MOST} folders of {} are listened to", dir.display());
             break;
         }
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
-        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let folders = walk.entries(&folder).into_iter();
+        let folders = folders.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         open.extend(
             folders
                 .filter(|entry| !is_foreign(&entry.file_name().to_string_lossy()))

@@ -2,6 +2,7 @@
 
 use super::build::Builder;
 use super::plan::Build;
+use crate::disk;
 use crate::event::{Diagnostic, Level, Notice, words};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,8 +102,7 @@ impl Vet {
 }
 
 fn has_go_files(folder: &Path) -> bool {
-    let mut entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    entries.any(|entry| entry.path().extension().is_some_and(|end| end == "go"))
+    disk::paths(folder).iter().any(|path| path.extension().is_some_and(|end| end == "go"))
 }
 
 #[cfg(test)]

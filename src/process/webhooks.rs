@@ -5,8 +5,10 @@
 use super::kustomization::{Kustomized, documents};
 use super::manager_manifest;
 use super::small_file::small_text;
+use crate::disk;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use opdev_object::meta;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -118,25 +120,24 @@ impl Webhooks {
     /// names none.
     pub fn beside(&self, own: &OwnCertificate, project: &str, namespace: &str, port: u16) -> Vec<Value> {
         let namespace = own.namespace.as_deref().unwrap_or(namespace);
-        let meta = |name: &str| json!({ "name": name, "namespace": namespace });
+        let named = |name: &str| json!({ "name": name, "namespace": namespace });
         let mut found = vec![
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }),
-            json!({ "apiVersion": "v1", "kind": "Secret", "metadata": meta(&own.secret) }),
+            json!({ "apiVersion": "v1", "kind": "Secret", "metadata": named(&own.secret) }),
         ];
         for service in &own.services {
-            let mut metadata = meta(service["metadata"]["name"].as_str().unwrap_or_default());
-            metadata["annotations"] = json!({ "opdev.dev/local-port": port.to_string() });
+            let mut metadata = named(service["metadata"]["name"].as_str().unwrap_or_default());
+            meta::put(&mut metadata, &["annotations"], json!({ "opdev.dev/local-port": port.to_string() }));
             // There are no pods that a selector could find.
             let spec = json!({ "ports": service["spec"]["ports"] });
             found.push(json!({ "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }));
         }
         for object in &self.admission {
             let mut made = object.clone();
-            made["metadata"] = metadata(object, "", project);
-            for webhook in made["webhooks"].as_array_mut().into_iter().flatten() {
-                let service = &mut webhook["clientConfig"]["service"];
+            meta::put(&mut made, &["metadata"], metadata(object, "", project));
+            for service in client_configs(&mut made).filter_map(|config| config.get_mut("service")) {
                 if service["name"].is_string() {
-                    service["namespace"] = Value::from(namespace);
+                    meta::put(service, &["namespace"], namespace);
                 }
             }
             found.push(made);
@@ -165,11 +166,16 @@ fn metadata(object: &Value, prefix: &str, project: &str) -> Value {
     json!({ "name": format!("{prefix}{name}"), "labels": { LABEL: project } })
 }
 
+/// Where the webhooks of a configuration are reached.
+fn client_configs(configuration: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
+    webhooks.into_iter().flatten().filter_map(|webhook| webhook.get_mut("clientConfig"))
+}
+
 fn by_url(object: &Value, (prefix, project): (&str, &str), port: u16, authority: &str) -> Value {
     let mut made = object.clone();
-    made["metadata"] = metadata(object, prefix, project);
-    for webhook in made["webhooks"].as_array_mut().into_iter().flatten() {
-        let config = &mut webhook["clientConfig"];
+    meta::put(&mut made, &["metadata"], metadata(object, prefix, project));
+    for config in client_configs(&mut made) {
         if let Some(path) = config["service"].as_object().map(|service| service.get("path").cloned()) {
             let path = path.as_ref().and_then(Value::as_str).unwrap_or("/").to_owned();
             *config = json!({
@@ -182,12 +188,8 @@ fn by_url(object: &Value, (prefix, project): (&str, &str), port: u16, authority:
 }
 
 fn objects(folder: &Path) -> Vec<Value> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    let mut files: Vec<_> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"))
-        .collect();
-    files.sort();
+    let mut files = disk::paths(folder);
+    files.retain(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"));
     let texts = files.iter().filter_map(|path| small_text(path));
     texts.flat_map(|text| documents(&text).collect::<Vec<_>>()).collect()
 }

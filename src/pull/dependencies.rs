@@ -10,6 +10,7 @@ use super::registry::Registry;
 use super::sha256;
 use super::web::{Web, shown, shown_text};
 use super::{Access, Downloaded, Homes, pack, repositories};
+use crate::disk;
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_helm::chart::{Chart, Dependency, FileSet, read_dir};
 use opdev_helm::semver::{Constraint, Version};
@@ -199,7 +200,7 @@ impl Dependencies<'_> {
             }
         };
         let read = |cached: &PathBuf| -> Result<Index> {
-            let bytes = std::fs::read(cached).with_context(|| {
+            let bytes = disk::bytes_up_to(cached, disk::LARGE).with_context(|| {
                 format!(
                     "no cached repository for {name} found. (try 'helm repo update'): {}",
                     cached.display()
@@ -373,7 +374,7 @@ impl Dependencies<'_> {
     fn outdated(&mut self, plan: &Plan, locked: &[Dependency]) -> Vec<String> {
         let folder = self.chart.join("charts");
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        for entry in disk::entries(&folder).into_iter().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if plan.archives.contains_key(&name) || !entry.path().is_file() {
                 continue;
@@ -413,7 +414,7 @@ fn chart_at(folder: &Path) -> Result<Chart> {
 }
 
 fn archive(path: &Path) -> Result<Chart> {
-    Ok(Chart::load_archive(&std::fs::read(path)?)?)
+    Ok(Chart::load_archive(&disk::bytes_up_to(path, disk::ARCHIVE)?)?)
 }
 
 fn registry_reference(dependency: &Dependency) -> Result<Reference> {

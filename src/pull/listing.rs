@@ -1,5 +1,6 @@
 //! What `helm dependency list` prints: each dependency of a chart and whether it lies in `charts/`.
 
+use crate::disk;
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, Dependency, read_dir};
 use opdev_helm::semver::{Constraint, Version};
@@ -47,10 +48,8 @@ pub fn list(path: &Path) -> Result<String> {
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
+    let entries = disk::entries(folder).into_iter().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 fn table(rows: &[[String; 4]]) -> String {
@@ -83,7 +82,9 @@ fn status(charts: &Path, wanted: &Dependency, parent: &Chart) -> &'static str {
         _ => None,
     };
     if let Some(file) = archive {
-        let loaded = std::fs::read(charts.join(file)).ok().and_then(|bytes| Chart::load_archive(&bytes).ok());
+        let loaded = disk::bytes_up_to(charts.join(file), disk::ARCHIVE)
+            .ok()
+            .and_then(|bytes| Chart::load_archive(&bytes).ok());
         return match loaded {
             None => "corrupt",
             Some(found) if found.name() != wanted.name => "misnamed",

@@ -6,7 +6,9 @@ use super::web::{Answer, LARGEST, Web, shown};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_helm::semver::{Constraint, Version};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 use url::Url;
 
 const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
@@ -15,6 +17,8 @@ const CONTENT: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 const OLD_CONTENT: &str = "application/tar+gzip";
 /// Pages of tags, and manifests in an index.
 const MOST: usize = 1_000;
+/// How long the pages of a list of tags may take.
+const LONGEST_LIST: Duration = Duration::from_secs(120);
 
 /// A registry that charts of one repository are taken from.
 pub(super) struct Registry<'a> {
@@ -45,6 +49,7 @@ impl<'a> Registry<'a> {
         let mut url = self.client.url("tags/list")?;
         let mut found = Vec::new();
         let mut bytes = 0;
+        let (mut seen, began) = (BTreeSet::from([url.clone()]), Instant::now());
         for _ in 0..MOST {
             let answer = self.client.get(&url, "application/json", SMALL)?;
             bytes += answer.body.len() as u64;
@@ -56,6 +61,12 @@ impl<'a> Registry<'a> {
             let tags = page["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
             found.extend(tags.filter_map(|tag| strict(&tag.replace('_', "+"))));
             let Some(next) = next_page(&answer, &url)? else { break };
+            if began.elapsed() > LONGEST_LIST {
+                bail!("{}: the list of tags has no end in {} s", answer.from, LONGEST_LIST.as_secs());
+            }
+            if !seen.insert(next.clone()) {
+                bail!("{}: the list of tags leads in a circle", answer.from);
+            }
             url = next;
         }
         found.sort_by(|a, b| b.compare(a));

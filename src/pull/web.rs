@@ -2,12 +2,14 @@
 //! what may be secret in an address.
 
 use super::Access;
+use crate::disk;
 use anyhow::{Context as _, Result, anyhow, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use secrecy::{ExposeSecret as _, SecretString};
+use std::io::{ErrorKind, Read};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use ureq::http::{HeaderMap, Response};
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
@@ -19,6 +21,8 @@ pub(super) const LARGEST: u64 = 100 << 20;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a body may take.
 const LONGEST: Duration = Duration::from_secs(600);
+/// Bytes of a body that have to come in each second, on the whole: no server that means well is slower.
+const SLOWEST: u64 = 256;
 const REDIRECTS: usize = 10;
 
 /// Asks servers that are reached in one way.
@@ -235,7 +239,6 @@ impl Web {
 const NO_TLS: &str = "corrupt message";
 
 fn is_no_tls(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
     match error.kind() {
         ErrorKind::UnexpectedEof
         | ErrorKind::ConnectionReset
@@ -298,9 +301,13 @@ fn redirect(from: &Url, response: &Response<Body>) -> Result<Option<Url>> {
 fn whole(mut response: Response<Body>, url: &Url, largest: u64) -> Result<Answer> {
     let from = shown(url);
     let body =
-        response.body_mut().with_config().limit(largest).read_to_vec().map_err(|error| match error {
-            ureq::Error::BodyExceedsLimit(_) => anyhow!("{from}: the answer is larger than {largest} bytes"),
-            error => anyhow!("{from}: the download was cut: {error}"),
+        read_body(response.body_mut().with_config().limit(largest).reader(), PATIENCE).map_err(|error| {
+            match ureq::Error::from(error) {
+                ureq::Error::BodyExceedsLimit(_) => {
+                    anyhow!("{from}: the answer is larger than {largest} bytes")
+                }
+                error => anyhow!("{from}: the download was cut: {error}"),
+            }
         })?;
     // A server may close early and call it the end.
     let wanted =
@@ -310,6 +317,24 @@ fn whole(mut response: Response<Body>, url: &Url, largest: u64) -> Result<Answer
     }
     let (head, _) = response.into_parts();
     Ok(Answer { status: head.status.as_u16(), headers: head.headers, body, from })
+}
+
+/// Reads a body to its end. One that drips would hold a command up for as long as it likes.
+fn read_body(mut body: impl Read, patience: Duration) -> std::io::Result<Vec<u8>> {
+    let (began, mut bytes, mut part) = (Instant::now(), Vec::new(), vec![0; 64 << 10]);
+    loop {
+        match body.read(&mut part) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => bytes.extend_from_slice(&part[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        let took = began.elapsed();
+        if took > patience && (bytes.len() as u64) < took.as_secs() * SLOWEST {
+            let message = format!("only {} bytes came in {} s", bytes.len(), took.as_secs());
+            return Err(std::io::Error::new(ErrorKind::TimedOut, message));
+        }
+    }
 }
 
 fn tls(access: &Access) -> Result<TlsConfig> {
@@ -342,12 +367,27 @@ fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>> {
 }
 
 fn read(file: &Path) -> Result<Vec<u8>> {
-    std::fs::read(file).with_context(|| format!("{} cannot be read", file.display()))
+    disk::bytes(file).with_context(|| format!("{} cannot be read", file.display()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_that_drips_is_given_up() {
+        struct Drip;
+        impl Read for Drip {
+            fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+                std::thread::sleep(Duration::from_millis(10));
+                into[0] = b'a';
+                Ok(1)
+            }
+        }
+        let why = read_body(Drip, Duration::from_millis(999)).unwrap_err();
+        assert!(why.to_string().contains("bytes came in"), "{why}");
+        assert_eq!(read_body(&b"abc"[..], Duration::ZERO).unwrap(), b"abc");
+    }
 
     #[test]
     fn what_may_be_secret_in_an_address_is_not_shown() {

@@ -46,8 +46,10 @@ pub struct Options {
     pub allow: Allow,
     /// What the user has allowed the project; variables of the environment that are not named here are not read.
     pub granted: BTreeSet<Permission>,
-    /// Links in charts that lead out of the project: where they are, and where they lead.
+    /// Links that lead out of the project: where they are, and where they lead.
     pub linked: Vec<(String, String)>,
+    /// Files and folders of the project that are not read, and why.
+    pub unread: Vec<(String, String)>,
     /// Where objects of a kind say how many replicas they want, by the kind.
     pub scale: BTreeMap<String, String>,
     /// The only kinds to reconcile; empty means all.

@@ -103,6 +103,7 @@ impl Loader {
         self.content = content;
         let number = self.before.as_ref().map_or(0, |before| before.number) + 1;
         let mut diagnostics: Vec<Diagnostic> = files.options.linked.iter().map(leads_out).collect();
+        diagnostics.extend(files.options.unread.iter().map(is_not_read));
         self.read_entries(files, &mut diagnostics);
         let mut definitions = self.definitions.load(files, &mut diagnostics);
         for entry in self.entries.iter().filter(|entry| !entry.gvk.group.is_empty()) {
@@ -475,10 +476,16 @@ const NO_RECONCILER: &str = "it has no chart and no reconciler; `operator:` in o
 
 /// A link of a chart that leads out of the project.
 fn leads_out((link, target): &(String, String)) -> Diagnostic {
-    let message =
-        format!("the link leads out of the project, to {target}: what is there becomes a part of the chart");
-    let hint = "look at what it is; a copy of the file in the chart is the same on every machine".to_owned();
+    let message = format!(
+        "the link leads out of the project, to {target}: what is there becomes a part of the project"
+    );
+    let hint =
+        "look at what it is; a copy of the file in the project is the same on every machine".to_owned();
     Diagnostic { severity: Severity::Warning, hint: Some(hint), ..problem(link, message) }
+}
+
+fn is_not_read((path, why): &(String, String)) -> Diagnostic {
+    Diagnostic { severity: Severity::Warning, ..problem(path, format!("not read: {why}")) }
 }
 
 /// The samples, and what is wrong with those that cannot be read.

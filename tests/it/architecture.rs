@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use modules::{Package, lines_without_tests};
+use modules::{Package, changed_by_index, lines_without_tests};
 use opdev_helm::chart;
 
 fn root() -> &'static Path {
@@ -74,30 +74,32 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([
         ("event", vec![]),
         ("api", vec!["event", "tap"]),
+        ("disk", vec![]),
         ("envtest", vec![]),
         ("sources", vec!["event"]),
         ("scaffold", vec!["sources"]),
         ("state", vec!["event"]),
         ("tap", vec!["event"]),
         ("operator", vec!["event", "sources", "tap", "api"]),
-        ("process", vec!["event", "sources", "tap"]),
+        ("process", vec!["disk", "event", "sources", "tap"]),
         (
             "dev",
             vec![
-                "event", "pull", "image", "sources", "scaffold", "state", "tap", "api", "operator", "process",
+                "disk", "event", "pull", "image", "sources", "scaffold", "state", "tap", "api", "operator",
+                "process",
             ],
         ),
-        ("ci", vec!["event", "sources", "state", "tap", "api", "operator", "process", "dev"]),
+        ("ci", vec!["disk", "event", "sources", "state", "tap", "api", "operator", "process", "dev"]),
         ("operate", vec!["event", "sources", "tap", "operator", "dev"]),
         ("tui", vec!["event", "state"]),
         ("print", vec!["event", "state"]),
-        ("pull", vec!["event"]),
+        ("pull", vec!["disk", "event"]),
         ("image", vec!["pull"]),
         (
             "cli",
             vec![
-                "event", "pull", "image", "sources", "scaffold", "state", "tap", "operator", "process",
-                "dev", "envtest", "tui", "print", "ci", "operate",
+                "disk", "event", "pull", "image", "sources", "scaffold", "state", "tap", "operator",
+                "process", "dev", "envtest", "tui", "print", "ci", "operate",
             ],
         ),
     ])
@@ -271,6 +273,104 @@ fn one_file_writes_in_projects() {
     assert!(wrong.is_empty(), "use `dev::private_folder` instead:\n{}", wrong.join("\n"));
     let stale: Vec<_> = elsewhere.iter().filter(|file| !seen.contains(**file)).collect();
     assert!(stale.is_empty(), "files that write nothing any more: {stale:?}");
+}
+
+/// A file that came with a project may be a device, a pipe or a link to either, and a folder may be the whole disk. One file
+/// reads them, with limits.
+#[test]
+fn one_file_reads_what_came_with_a_project() {
+    let calls = [
+        "fs::read",
+        "fs::read_to_string",
+        "fs::read_dir",
+        "File::open",
+        "File::options",
+        "OpenOptions::new",
+        "WalkDir::new",
+    ];
+    let elsewhere = [
+        // The one.
+        "disk.rs",
+        // Opens what opdev writes itself, and follows no link.
+        "dev/private_folder.rs",
+        "dev/journal.rs",
+        // Files of the kernel about processes.
+        "process/connections.rs",
+        "operate/orphans.rs",
+        "operate/process.rs",
+        "dev/program/serving.rs",
+        // What the user names on the command line, which may be a pipe of a shell.
+        "cli/render.rs",
+        "envtest/apiserver.rs",
+        // The user's own: logins, certificates, kubeconfigs, Helm's home, what a pod finds in its cluster.
+        "pull/logins.rs",
+        "operate/servers.rs",
+        "cli/operate.rs",
+        "dev/cluster/certificate.rs",
+        "dev/cluster/credentials.rs",
+        "dev/cluster/in_cluster.rs",
+        "dev/cluster/webhooks.rs",
+        // Below the user's cache or in folders that opdev has just made.
+        "process/trace/overlay.rs",
+        "dev/requests/draft_file.rs",
+        "cli/serve.rs",
+    ];
+    let packages = ["object", "helm", "kustomize", "types", "controlplane"];
+    let mut wrong = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (file, line, path) in named_paths() {
+        let spaced = format!("::{path}::");
+        let reads = calls.iter().any(|call| spaced.contains(&format!("::{call}::")));
+        if !reads || packages.contains(&file.split('/').next().unwrap()) {
+            continue;
+        }
+        if elsewhere.contains(&file.as_str()) {
+            seen.insert(file);
+        } else {
+            wrong.push(format!("src/{file}:{line} {path}"));
+        }
+    }
+    assert!(wrong.is_empty(), "use `crate::disk` instead:\n{}", wrong.join("\n"));
+    let stale: Vec<_> = elsewhere.iter().filter(|file| !seen.contains(**file)).collect();
+    assert!(stale.is_empty(), "files that read nothing any more: {stale:?}");
+}
+
+/// `value["name"] = …` panics where the value is a text or a list, and servers, charts and registries send what they like.
+#[test]
+fn foreign_json_is_changed_by_a_function_that_cannot_panic() {
+    // Changes only what it has just made itself.
+    let own = ["src/scaffold/chart.rs"];
+    let packages = ["object", "helm", "kustomize", "types", "controlplane"];
+    let mut wrong = Vec::new();
+    for path in rust_files(&root().join("src")) {
+        let file = name(&path);
+        let room = file.trim_start_matches("src/").split('/').next().unwrap().to_owned();
+        if packages.contains(&room.as_str()) || own.contains(&file.as_str()) || file.contains("/tests") {
+            continue;
+        }
+        let lines = changed_by_index(&fs::read_to_string(&path).unwrap());
+        wrong.extend(lines.into_iter().map(|line| format!("{file}:{line}")));
+    }
+    assert!(wrong.is_empty(), "use `opdev_object::meta::put` instead:\n{}", wrong.join("\n"));
+    let seen = changed_by_index(
+        "fn a() { x[\"a\"] = 1; x.y[\"a\"][0][\"b\"] = 1; f(&mut x[\"a\"]); x[\"a\"].as_object_mut(); }\n\
+         fn b() { if x[\"a\"] == 1 {} f(&x[\"a\"]); let z = [\"a\"]; for q in [\"a\"] {} x[\"a\"].as_str(); }\n",
+    );
+    assert_eq!(seen.iter().filter(|line| **line == 1).count(), 5, "{seen:?}");
+    assert_eq!(seen.len(), 5, "{seen:?}");
+}
+
+/// Names from archives, and what registries, servers and programs say, may hold sequences that a terminal obeys. The streams of a
+/// command show them as escapes; what is for programs says so by its name.
+#[test]
+fn commands_print_through_one_file() {
+    // Lines of the log are escaped by their own layer; the words of a signal are opdev's own.
+    let elsewhere = ["cli/visible.rs", "cli/logging.rs", "cli/signals.rs"];
+    for (file, line, path) in named_paths() {
+        let prints = ["io::stdout", "io::stderr"].iter().any(|stream| path.ends_with(stream));
+        let wrong = prints && file.starts_with("cli/") && !elsewhere.contains(&file.as_str());
+        assert!(!wrong, "src/{file}:{line} names {path}: use `visible::out`, `err` or `machine`");
+    }
 }
 
 /// What a published package embeds lies in it. Golden cases of unit tests are for the repository only.

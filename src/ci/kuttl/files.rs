@@ -5,6 +5,7 @@ use super::expressions::Expressions;
 use super::keys;
 use crate::ci::manifest;
 pub(super) use crate::ci::manifest::Manifest;
+use crate::disk;
 use crate::process::{small_text, unreadable};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
@@ -143,13 +144,8 @@ pub(in crate::ci) fn tests(root: &Path, path: &Path) -> Result<Vec<KuttlTest>> {
             found.push(read(root, &folder, &settings)?);
             continue;
         }
-        let mut below: Vec<PathBuf> = std::fs::read_dir(&folder)
-            .with_context(|| format!("{} cannot be read", folder.display()))?
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.is_dir())
-            .collect();
-        below.sort();
-        for folder in below {
+        let below = disk::entries(&folder).with_context(|| format!("{} cannot be read", folder.display()))?;
+        for folder in below.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()) {
             if !has_steps(&folder) {
                 refuse_yml(&folder)?;
                 continue;
@@ -189,7 +185,7 @@ fn parts(name: &str) -> Option<(u32, String, String)> {
 
 /// What kuttl would take for a part of a test and opdev does not: a test that leaves it out would say nothing.
 fn refuse_unknown(folder: &Path, relative: &str) -> Result<()> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = disk::entries(folder).into_iter().flatten();
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
         let numbered = name.split_once('-').is_some_and(|(number, _)| number.parse::<u32>().is_ok());
@@ -211,8 +207,7 @@ fn refuse_unknown(folder: &Path, relative: &str) -> Result<()> {
 
 /// The folders that are steps, such as `02-install`: what is in them has names without a number, or with any.
 fn step_folders(folder: &Path) -> Vec<(u32, String, PathBuf)> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten();
-    let below = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir());
+    let below = disk::paths(folder).into_iter().filter(|path| path.is_dir());
     let mut found: Vec<_> = below
         .filter_map(|path| {
             let name = path.file_name()?.to_str()?.to_owned();
@@ -229,8 +224,7 @@ fn whole_name(first: String, last: &str) -> String {
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten();
-    let files = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file());
+    let files = disk::paths(folder).into_iter().filter(|path| path.is_file());
     let mut names: Vec<String> =
         files.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
     names.sort();

@@ -124,14 +124,14 @@ impl Constraints {
 }
 
 impl Hook {
-    fn read(hook: &Value) -> Self {
+    fn read(hook: &Value, configuration: &Value) -> Self {
         let conditions = hook["matchConditions"].as_array().map_or(&[][..], Vec::as_slice);
         let conditions =
             conditions.iter().map(|condition| condition["expression"].as_str().unwrap_or_default());
         let seconds = hook["timeoutSeconds"].as_u64().unwrap_or(10);
         Hook {
             name: text(&hook["name"]),
-            client: ClientConfig::read(&hook["clientConfig"]),
+            client: ClientConfig::read(&hook["clientConfig"], configuration),
             meant: Constraints::of_hook(hook),
             ignore: hook["failurePolicy"] == "Ignore",
             conditions: Conditions::compile(conditions),
@@ -147,8 +147,11 @@ impl Hooks {
     /// The hooks of these configurations, which come by name.
     pub(super) fn read(mutating: &[Arc<Value>], validating: &[Arc<Value>]) -> Self {
         let read = |list: &[Arc<Value>]| {
-            let hooks = list.iter().flat_map(|found| found["webhooks"].as_array().into_iter().flatten());
-            hooks.map(|hook| Arc::new(Hook::read(hook))).collect()
+            let hooks = list.iter().flat_map(|found| {
+                let hooks = found["webhooks"].as_array().into_iter().flatten();
+                hooks.map(|hook| Arc::new(Hook::read(hook, found)))
+            });
+            hooks.collect()
         };
         Hooks { mutating: read(mutating), validating: read(validating) }
     }

@@ -4,6 +4,7 @@
 //! - `hook` and `matching`: the configured webhooks, and which requests they match.
 //! - `review`: the AdmissionReview that is sent, and the answer that comes back.
 //! - `dispatch`: the order of the calls.
+//! - `reach`: whether another machine may be called.
 //! - `resolver` and `client`: the address of a webhook, and the HTTP call.
 //! - `policies`: admission policies, which are evaluated here and need no call.
 //! - `convert`: conversion webhooks of custom resources.
@@ -18,6 +19,7 @@ mod error;
 mod hook;
 mod matching;
 mod policies;
+mod reach;
 mod resolver;
 mod review;
 mod tls;
@@ -30,6 +32,7 @@ pub(crate) use attributes::{Attributes, Cluster, Operation};
 pub(crate) use convert::renamed;
 pub(crate) use dispatch::Dispatcher;
 
+pub use reach::{OutsideCall, Reach};
 pub use resolver::Webhooks;
 
 use crate::contract::View;

@@ -1,11 +1,13 @@
 //! Resolves the address of a webhook. A URL is used as it is. A service is resolved to a port of this machine, or to an
 //! endpoint that is not a simulated pod, or to nothing. Only reads objects and opens no connection.
 
+use super::reach::{Reach, permitted};
 use crate::contract::View;
-use crate::resource::{ClientConfig, Target};
+use crate::resource::{ClientConfig, Target, is_kubectls};
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::iter::repeat;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -24,6 +26,8 @@ pub struct Webhooks {
     /// A webhook whose service has only simulated pods counts as one that does not answer, as on a real cluster;
     /// otherwise it is skipped with a warning.
     pub strict: bool,
+    /// Decides about calls to other machines; without one all are made.
+    pub reach: Option<Reach>,
     /// PEM of the plane's own authority: believed where a configuration names none, and of local servers.
     pub(crate) authority: Arc<str>,
 }
@@ -44,6 +48,8 @@ pub(super) struct Endpoint {
     pub(super) local: bool,
     /// What it comes to where nothing listens there.
     pub(super) otherwise: Option<CallFailure>,
+    /// What leads there from the configuration on is nobody's but kubectl's.
+    pub(super) by_kubectl: bool,
 }
 
 /// Why there is no answer.
@@ -60,13 +66,14 @@ pub(super) type Resolved = Result<Endpoint, (String, CallFailure)>;
 
 /// Where a configuration points.
 pub(super) fn find(view: &(impl View + ?Sized), settings: &Webhooks, config: &ClientConfig) -> Resolved {
-    match &config.target {
-        Target::Url(url) => by_url(url),
+    let place = match &config.target {
+        Target::Url(url) => by_url(url)?,
         Target::Service { namespace, name, port, path } => {
             let service = Service { namespace, name, port: *port, path };
-            service.find(view, settings)
+            service.find(view, settings)?
         }
-    }
+    };
+    permitted(settings.reach.as_ref(), place, config.by_kubectl)
 }
 
 fn by_url(url: &str) -> Resolved {
@@ -94,6 +101,7 @@ fn by_url(url: &str) -> Resolved {
         host: host.to_owned(),
         path,
         otherwise: None,
+        by_kubectl: true,
     })
 }
 
@@ -110,7 +118,7 @@ fn cleaned(path: &str) -> String {
     format!("/{}", steps.join("/"))
 }
 
-fn is_local(host: &str) -> bool {
+pub(super) fn is_local(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -127,6 +135,7 @@ struct Service<'a> {
 struct Endpoints {
     real: Option<String>,
     simulated: bool,
+    by_kubectl: bool,
 }
 
 impl Service<'_> {
@@ -145,7 +154,8 @@ impl Service<'_> {
         let spec = &object["spec"];
         if spec["type"] == "ExternalName" {
             let host = spec["externalName"].as_str().unwrap_or_default();
-            return Ok(self.at(format!("{host}:{}", self.port), None));
+            let place = self.at(format!("{host}:{}", self.port), None);
+            return Ok(Endpoint { by_kubectl: is_kubectls(&object), ..place });
         }
         let ports = spec["ports"].as_array().map_or(&[][..], Vec::as_slice);
         let Some(port) = ports.iter().find(|port| port["port"] == self.port) else {
@@ -157,7 +167,8 @@ impl Service<'_> {
         }
         let endpoints = self.endpoints(view, port);
         if let Some(real) = endpoints.real {
-            return Ok(self.at(real, None));
+            let by_kubectl = endpoints.by_kubectl && is_kubectls(&object);
+            return Ok(Endpoint { by_kubectl, ..self.at(real, None) });
         }
         let otherwise = match endpoints.simulated && !settings.strict {
             true => CallFailure::Simulated(format!("{}/{}", self.namespace, self.name)),
@@ -180,6 +191,7 @@ impl Service<'_> {
             local: true,
             dial,
             otherwise,
+            by_kubectl: true,
         }
     }
 
@@ -193,7 +205,7 @@ impl Service<'_> {
         let mut found = Endpoints::default();
         let name = port["name"].as_str().unwrap_or_default();
         let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
-        let mut look = |address: &Value, target: &Value, port: &Value| {
+        let mut look = |address: &Value, target: &Value, port: &Value, object: &Value| {
             let Some(address) = address.as_str() else { return };
             if target["kind"] == "Pod" && !is_local(address) {
                 found.simulated = true;
@@ -201,6 +213,7 @@ impl Service<'_> {
                 let bracketed =
                     if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
                 found.real = Some(format!("{bracketed}:{port}"));
+                found.by_kubectl = is_kubectls(object);
             }
         };
         let named = |port: &&Value| port["name"].as_str().unwrap_or_default() == name;
@@ -213,16 +226,17 @@ impl Service<'_> {
             for endpoint in list(&slice["endpoints"]) {
                 let ready = endpoint["conditions"]["ready"] != false;
                 for address in list(&endpoint["addresses"]).iter().filter(|_| ready) {
-                    look(address, &endpoint["targetRef"], &port["port"]);
+                    look(address, &endpoint["targetRef"], &port["port"], &slice);
                 }
             }
         }
         let older = view.get("endpoints", Some(self.namespace), self.name);
-        for subset in older.iter().flat_map(|older| list(&older["subsets"])) {
+        let subsets = older.iter().flat_map(|older| list(&older["subsets"]).into_iter().zip(repeat(older)));
+        for (subset, older) in subsets {
             let ports = list(&subset["ports"]);
             let Some(port) = ports.iter().find(named) else { continue };
             for address in list(&subset["addresses"]) {
-                look(&address["ip"], &address["targetRef"], &port["port"]);
+                look(&address["ip"], &address["targetRef"], &port["port"], older);
             }
         }
         found

@@ -1,6 +1,7 @@
 //! Where services lead and what rules meet, without a socket.
 
 use super::hook::Hooks;
+use super::reach::Reach;
 use super::resolver::{CallFailure, Resolved, Webhooks, find};
 use crate::contract::lists::Lists;
 use crate::resource::ClientConfig;
@@ -36,7 +37,10 @@ fn usual() -> Value {
 }
 
 fn config() -> ClientConfig {
-    ClientConfig::read(&json!({"service": {"namespace": "system", "name": "hooks", "path": "/validate"}}))
+    ClientConfig::read(
+        &json!({"service": {"namespace": "system", "name": "hooks", "path": "/validate"}}),
+        &Value::Null,
+    )
 }
 
 fn dial(found: Resolved) -> String {
@@ -123,10 +127,60 @@ fn urls_are_taken_apart() {
         ("https://127.0.0.1:1//a/./b/", "127.0.0.1:1", "127.0.0.1", "/a/b"),
         ("https://[::1]:8443/a/b?c=d", "[::1]:8443", "::1", "/a/b"),
     ] {
-        let place = find(&none.0, &none.1, &ClientConfig::read(&json!({"url": url}))).unwrap();
+        let place = find(&none.0, &none.1, &ClientConfig::read(&json!({"url": url}), &Value::Null)).unwrap();
         assert_eq!(
             (place.dial.as_str(), place.server_name.as_str(), place.path.as_str()),
             (dial, name, path)
         );
     }
+}
+
+fn managed(mut object: Value, managers: &[&str]) -> Value {
+    let entries: Vec<Value> = managers.iter().map(|manager| json!({"manager": manager})).collect();
+    object["metadata"]["managedFields"] = json!(entries);
+    object
+}
+
+#[test]
+fn another_machine_is_called_only_where_that_is_permitted() {
+    let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let reach = Reach::new(move |call| {
+        seen.lock().unwrap().push((call.host.to_owned(), call.by_kubectl));
+        if call.by_kubectl { Ok(()) } else { Err(format!("{} is not allowed", call.host)) }
+    });
+    let settings = Webhooks { reach: Some(reach), ..Webhooks::default() };
+    let by = |managers: &[&str]| managed(json!({}), managers);
+    let url = |url: &str, managers: &[&str]| ClientConfig::read(&json!({"url": url}), &by(managers));
+    let nothing = Objects(Vec::new());
+    for local in ["https://localhost:9443/a", "https://127.0.0.1/a", "https://[::1]:8443/a"] {
+        assert!(find(&nothing, &settings, &url(local, &["opdev"])).is_ok(), "{local}");
+    }
+    assert!(asked.lock().unwrap().is_empty());
+
+    let refused = find(&nothing, &settings, &url("https://evil.example.com/a?token=b", &["opdev"]));
+    let why = CallFailure::Failed("evil.example.com is not allowed".to_owned());
+    assert_eq!(refused.unwrap_err(), ("https://evil.example.com/a".to_owned(), why));
+    // Whoever has written a part of it counts, and who wrote an object without a name is not known.
+    assert!(find(&nothing, &settings, &url("https://evil.example.com", &["kubectl", "opdev"])).is_err());
+    assert!(find(&nothing, &settings, &url("https://evil.example.com", &[])).is_err());
+    assert!(find(&nothing, &settings, &url("https://evil.example.com", &["kubectl-create"])).is_ok());
+
+    // The services behind a configuration of the user's may be a chart's.
+    let target = json!({"service": {"namespace": "system", "name": "hooks"}});
+    let config = ClientConfig::read(&target, &by(&["kubectl"]));
+    let external = json!({"type": "ExternalName", "externalName": "evil.example.com"});
+    let (name, object) = service(external, Value::Null);
+    let service_of = |object: &Value, manager: &str| (name, Arc::new(managed(object.clone(), &[manager])));
+    assert!(find(&Objects(vec![service_of(&object, "opdev")]), &settings, &config).is_err());
+    assert!(find(&Objects(vec![service_of(&object, "kubectl")]), &settings, &config).is_ok());
+    let (_, plain) = service(usual(), Value::Null);
+    let (slices, found) = slice(json!({"addresses": ["192.0.2.1"]}));
+    let with_slice = |manager: &str| {
+        let found = (slices, Arc::new(managed(Value::clone(&found), &[manager])));
+        Objects(vec![service_of(&plain, "kubectl"), found])
+    };
+    assert!(find(&with_slice("opdev"), &settings, &config).is_err());
+    assert!(find(&with_slice("kubectl-edit"), &settings, &config).is_ok());
+    assert!(asked.lock().unwrap().iter().any(|(host, by_kubectl)| host == "192.0.2.1" && !by_kubectl));
 }

@@ -9,7 +9,7 @@ mod webhook;
 
 pub use rules::ResourceRules;
 pub(crate) use rules::{MetadataChecks, MetadataOrder};
-pub(crate) use webhook::{ClientConfig, Conversion, Target};
+pub(crate) use webhook::{ClientConfig, Conversion, Target, is_kubectls};
 
 use crate::contract::ResourceInfo;
 use crate::protobuf;

@@ -12,6 +12,8 @@ pub(crate) struct ClientConfig {
     pub(crate) target: Target,
     /// PEM; `None` where nothing is said.
     pub(crate) authorities: Option<Arc<[u8]>>,
+    /// Nobody but kubectl has written the object that says so.
+    pub(crate) by_kubectl: bool,
 }
 
 /// The address as configured.
@@ -22,8 +24,8 @@ pub(crate) enum Target {
 }
 
 impl ClientConfig {
-    /// Reads a `clientConfig`.
-    pub(crate) fn read(config: &Value) -> Self {
+    /// Reads a `clientConfig` of an object.
+    pub(crate) fn read(config: &Value, object: &Value) -> Self {
         let service = &config["service"];
         let target = if service.is_object() {
             Target::Service {
@@ -37,7 +39,7 @@ impl ClientConfig {
         };
         let bundle = config["caBundle"].as_str().and_then(|text| STANDARD.decode(text).ok());
         let bundle = bundle.filter(|bytes| !bytes.trim_ascii().is_empty());
-        ClientConfig { target, authorities: bundle.map(Into::into) }
+        ClientConfig { target, authorities: bundle.map(Into::into), by_kubectl: is_kubectls(object) }
     }
 }
 
@@ -59,7 +61,7 @@ impl Conversion {
         let webhook = &conversion["webhook"];
         let versions = webhook["conversionReviewVersions"].as_array().into_iter().flatten();
         Some(Conversion {
-            client: ClientConfig::read(&webhook["clientConfig"]),
+            client: ClientConfig::read(&webhook["clientConfig"], definition),
             versions: versions.filter_map(Value::as_str).map(str::to_owned).collect(),
         })
     }
@@ -67,4 +69,12 @@ impl Conversion {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Whether nobody but kubectl has written an object. What opdev applies for a chart always bears opdev's own name as well.
+pub(crate) fn is_kubectls(object: &Value) -> bool {
+    let managers = object["metadata"]["managedFields"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_kubectl =
+        |entry: &Value| entry["manager"].as_str().is_some_and(|manager| manager.starts_with("kubectl"));
+    !managers.is_empty() && managers.iter().all(is_kubectl)
 }

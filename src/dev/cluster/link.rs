@@ -2,6 +2,7 @@
 //! with the newest credential, comes back when the server is busy, and notes when it does not answer.
 //! `monitor` tells the user and brings the connection back.
 
+use super::bounded::{Bounds, bounded};
 use super::call_rules::Guard;
 use super::credentials::{self, Line};
 use super::explain::{Fault, Problem};
@@ -54,6 +55,13 @@ struct Inner {
     trouble: watch::Sender<Option<Trouble>>,
     /// Calls that are slow, or that a busy server has sent away for a moment.
     waiting: AtomicUsize,
+}
+
+/// Whether the answer goes on as long as the server likes.
+fn is_watch<B>(request: &Request<B>) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
+        || request.uri().path().split('/').any(|part| part == "watch")
 }
 
 /// One call that waits. Trouble that is nothing but waiting ends with the last of them, also where it is dropped.
@@ -224,6 +232,7 @@ impl Link {
     async fn send(&self, line: &Arc<Line>, request: Request<Body>, what: &str) -> Result<Answer, Failed> {
         // How long its streams are silent is the program's, too.
         let lasts = request.extensions().get::<Relayed>().is_some() || lasting::asks_for(&request);
+        let streams = lasts || is_watch(&request);
         let mut sending = if lasts {
             line.lasting.clone().oneshot(request).boxed()
         } else {
@@ -259,7 +268,8 @@ impl Link {
             }
         };
         match sent {
-            Ok(response) => Ok(response),
+            Ok(response) if streams => Ok(response),
+            Ok(response) => Ok(bounded(response, Bounds::default())),
             Err(error) => Err(self.unanswered(&words::error(&*error), Cause::of(&*error)).await),
         }
     }

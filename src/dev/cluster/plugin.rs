@@ -9,12 +9,14 @@ use serde_json::json;
 use std::fmt;
 use std::io::Read;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a plugin may take.
 const LONGEST: Duration = Duration::from_secs(30);
 /// Bytes of its output.
-const LARGEST: u64 = 1 << 20;
+const LARGEST: usize = 1 << 20;
 const VERSIONS: [&str; 2] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 
 /// What a plugin gave.
@@ -167,18 +169,50 @@ struct Ended {
     said: String,
 }
 
+/// How long the pipes of a plugin that has ended may stay open: what it left behind may hold them as long as it lives.
+const CLOSING: Duration = Duration::from_millis(500);
+
+/// A pipe that a thread reads to its end.
+struct Reading {
+    first: Arc<Mutex<Vec<u8>>>,
+    end: Receiver<()>,
+}
+
+impl Reading {
+    fn start(pipe: Option<Box<dyn Read + Send>>) -> Reading {
+        let (first, (tell, end)) = (Arc::new(Mutex::new(Vec::new())), channel());
+        let into = Arc::clone(&first);
+        std::thread::spawn(move || {
+            let _ends = tell;
+            let (Some(mut pipe), mut part) = (pipe, [0; 8192]) else { return };
+            loop {
+                match pipe.read(&mut part) {
+                    Ok(0) => return,
+                    Ok(count) => {
+                        let mut first = into.lock().unwrap_or_else(PoisonError::into_inner);
+                        // The rest is thrown away, so that the plugin can end.
+                        let room = LARGEST.saturating_sub(first.len()).min(count);
+                        first.extend_from_slice(&part[..room]);
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(_) => return,
+                }
+            }
+        });
+        Reading { first, end }
+    }
+
+    /// What came until the pipe was closed, or until then.
+    fn text(self, until: Instant) -> Vec<u8> {
+        // Nothing is ever sent: the end is that nobody sends any more.
+        let _ = self.end.recv_timeout(until.saturating_duration_since(Instant::now()));
+        std::mem::take(&mut *self.first.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 fn wait(process: &mut Command) -> std::io::Result<Ended> {
     let mut child = process.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let read = |pipe: Option<Box<dyn Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            if let Some(mut pipe) = pipe {
-                let _ = pipe.by_ref().take(LARGEST).read_to_end(&mut bytes);
-                let _ = std::io::copy(&mut pipe, &mut std::io::sink());
-            }
-            bytes
-        })
-    };
+    let read = |pipe: Option<Box<dyn Read + Send>>| Reading::start(pipe);
     let printed = read(child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>));
     let said = read(child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>));
     let deadline = Instant::now() + LONGEST;
@@ -196,8 +230,9 @@ fn wait(process: &mut Command) -> std::io::Result<Ended> {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(50));
     };
-    let printed = printed.join().unwrap_or_default();
-    let said = String::from_utf8_lossy(&said.join().unwrap_or_default()).into_owned();
+    let closing = Instant::now() + CLOSING;
+    let printed = printed.text(closing);
+    let said = String::from_utf8_lossy(&said.text(closing)).into_owned();
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let said = lines.iter().skip(lines.len().saturating_sub(3)).copied().collect::<Vec<_>>().join(" | ");
     Ok(Ended { code, printed, said: said.chars().take(400).collect() })
@@ -228,6 +263,17 @@ mod tests {
 
     fn refused(plugin: &ExecConfig) -> String {
         run(plugin, &names()).err().expect("it is refused").to_string()
+    }
+
+    /// As `gcloud` and others do, which keep a process for the next time.
+    #[test]
+    fn what_a_plugin_leaves_behind_is_not_waited_for() {
+        let credential = r#"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t"}}"#;
+        let plugin = plugin(&format!("sleep 25 & echo '{credential}'"));
+        let (tell, told) = channel();
+        std::thread::spawn(move || tell.send(run(&plugin, &names()).map(|given| given.token)));
+        let given = told.recv_timeout(Duration::from_secs(15)).expect("it waits for the child");
+        assert_eq!(given.unwrap_or_else(|problem| panic!("{problem}")).as_deref(), Some("t"));
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub(super) async fn apply(
     let path = object_path(resource, namespace, name);
     let live = get(client, &path).await.map_err(|error| failed(object, &error))?;
     let mut sent = object.clone();
-    if !namespaced && let Some(metadata) = sent["metadata"].as_object_mut() {
+    if !namespaced && let Some(metadata) = sent.get_mut("metadata").and_then(Value::as_object_mut) {
         // Kustomize gives kinds that it does not know a namespace.
         metadata.remove("namespace");
     }
@@ -157,7 +157,7 @@ fn is_same(before: &Value, after: &Value) -> bool {
         if let Some(map) = object.as_object_mut() {
             map.remove("status");
         }
-        if let Some(metadata) = object["metadata"].as_object_mut() {
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
             metadata.remove("resourceVersion");
             metadata.remove("generation");

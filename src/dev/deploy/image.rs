@@ -5,6 +5,7 @@ use super::input::{Say, shown};
 use crate::event::words;
 use anyhow::{Result, anyhow, bail};
 use opdev_object::go::duration::non_negative;
+use opdev_object::meta;
 use opdev_object::yaml::{self, Kind};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -69,9 +70,9 @@ pub(super) fn set(text: &str, (old, reference): (&str, &str)) -> Result<String> 
     let (name, tag, digest) = split(reference)?;
     let mut entry = json!({ "name": old, "newName": name });
     if !digest.is_empty() {
-        entry["digest"] = Value::from(digest);
+        meta::put(&mut entry, &["digest"], digest);
     } else if !tag.is_empty() {
-        entry["newTag"] = Value::from(tag);
+        meta::put(&mut entry, &["newTag"], tag);
     }
     let node = yaml::parse(text).map_err(|error| anyhow!("{error}"))?;
     let value = yaml::to_json(&node).map_err(|error| anyhow!("{error}"))?;

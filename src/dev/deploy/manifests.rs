@@ -297,6 +297,6 @@ fn with_namespace(folder: &Path, namespace: &str) -> Result<(PathBuf, String)> {
     let path = path.with_context(|| format!("there is no kustomization in {}", folder.display()))?;
     let text = small_text(&path).with_context(|| unreadable(&path.display().to_string()))?;
     let mut value = yaml::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
-    value["namespace"] = Value::from(namespace);
+    meta::put(&mut value, &["namespace"], namespace);
     Ok((path, yaml::to_string(&value)))
 }

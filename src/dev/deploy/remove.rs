@@ -264,7 +264,7 @@ async fn list(client: &Client, path: &str) -> Result<Vec<Value>> {
                 Err(error) if is_not_found(&error) => return Ok(found),
                 Err(error) => return Err(error),
             };
-        if let Value::Array(items) = page["items"].take() {
+        if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
             found.extend(items);
         }
         page["metadata"]["continue"].as_str().unwrap_or_default().clone_into(&mut next);

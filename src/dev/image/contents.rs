@@ -5,6 +5,7 @@ use crate::dev::files;
 use crate::dev::project::Project;
 use crate::dev::trust::{self, Store, Trust};
 use crate::dev::{plan, type_files};
+use crate::disk;
 use crate::event::{Severity, TrustAnswer, words};
 use crate::image::{Entries, HOME, IgnoreFile, secret_in};
 use crate::process::{small_text, unreadable};
@@ -233,7 +234,7 @@ impl Contents<'_> {
         let has_go = !packages.is_empty();
         // Beside the types lie files that name their group, and types that others are made of.
         for package in packages {
-            let entries = std::fs::read_dir(root.join(&package)).into_iter().flatten().filter_map(Result::ok);
+            let entries = disk::entries(root.join(&package)).into_iter().flatten();
             for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
                 let path = package.join(&name);
                 if name.ends_with(".go") && !name.ends_with("_test.go") && root.join(&path).is_file() {
@@ -256,11 +257,8 @@ impl Contents<'_> {
     fn add(&mut self, path: &Path) -> Result<()> {
         inside(path)?;
         let real = self.real(path)?;
-        let about = real.metadata().with_context(|| format!("{} cannot be read", path.display()))?;
-        if !about.is_file() || about.len() > LARGEST {
-            bail!("{} is no file, or larger than {LARGEST} bytes", path.display());
-        }
-        let bytes = std::fs::read(&real).with_context(|| format!("{} cannot be read", path.display()))?;
+        let bytes = disk::bytes_up_to(&real, LARGEST)
+            .with_context(|| format!("{} cannot be read", path.display()))?;
         self.files.insert(plain(&path.display().to_string()).to_owned(), bytes);
         Ok(())
     }

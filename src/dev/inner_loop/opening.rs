@@ -6,6 +6,7 @@ use crate::dev::cluster::{Choice, Connection};
 use crate::dev::identity::Identity;
 use crate::dev::private_folder::PrivateFolder;
 use crate::dev::service_account::RoleSync;
+use crate::dev::trust::Trust;
 use crate::event::{Destination, OnExit, RequestId};
 use crate::tap::EventSink;
 use anyhow::Result;
@@ -33,6 +34,7 @@ pub(super) struct Opener {
     root: PathBuf,
     state_folder: PrivateFolder,
     events: EventSink,
+    trust: Trust,
 }
 
 impl Opener {
@@ -41,6 +43,7 @@ impl Opener {
             root: input.project.root.clone(),
             state_folder: input.state_folder.clone(),
             events: input.events.clone(),
+            trust: input.trust.clone(),
         }
     }
 
@@ -48,7 +51,8 @@ impl Opener {
     ///
     /// # Errors
     /// A message that says what was tried and what to do.
-    pub(super) async fn open(self, choice: Choice, since: Instant) -> Result<Opened> {
+    pub(super) async fn open(self, mut choice: Choice, since: Instant) -> Result<Opened> {
+        choice.reach = Some(self.trust.reach());
         let connection = Connection::open(&choice, &self.state_folder).await?;
         let events = self.events.gated();
         let acting = match &choice.service_account {

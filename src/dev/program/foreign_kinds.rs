@@ -5,6 +5,7 @@
 use super::notices::tell;
 use crate::api::{OWN_MANAGER, send};
 use crate::dev::type_files;
+use crate::disk;
 use crate::event::Level;
 use crate::process::{MissingKind, small_text};
 use crate::tap::EventSink;
@@ -148,10 +149,10 @@ fn clean(mut crd: Value) -> Value {
     if let Some(fields) = crd.as_object_mut() {
         fields.remove("status");
     }
-    if let Some(spec) = crd["spec"].as_object_mut() {
+    if let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("conversion");
     }
-    if let Some(metadata) = crd["metadata"].as_object_mut() {
+    if let Some(metadata) = crd.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("creationTimestamp");
     }
     crd
@@ -160,7 +161,7 @@ fn clean(mut crd: Value) -> Value {
 fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let (mut open, mut files, mut seen) = (vec![folder.to_owned()], Vec::new(), 0_usize);
     while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok) {
+        for entry in disk::entries(&folder).into_iter().flatten() {
             seen += 1;
             if seen > MOST {
                 return files;

@@ -9,6 +9,7 @@ use crate::api::{ApiError, OWN_MANAGER, is_not_found, object_path, without_secre
 use crate::dev::backoff::{AGAIN, until_refused};
 use crate::dev::requests::done::Done;
 use crate::dev::yaml_files::yaml_files;
+use crate::disk;
 use crate::event::{Event, Level, Notice};
 use anyhow::{Context as _, Result, anyhow, bail};
 use http::Method;
@@ -25,8 +26,7 @@ impl Requests {
         let mut said = Vec::new();
         for file in files {
             let name = self.project.relative(&file);
-            let text =
-                tokio::fs::read_to_string(&file).await.with_context(|| format!("{name} cannot be read"))?;
+            let text = disk::text(&file).with_context(|| format!("{name} cannot be read"))?;
             let documents = match yaml::documents(&text) {
                 Ok(documents) => documents,
                 Err(error) => {

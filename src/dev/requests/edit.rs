@@ -226,11 +226,11 @@ impl Requests {
             bail!("an object needs metadata.name");
         }
         if namespaced && meta::namespace(&object).is_none() {
-            object["metadata"]["namespace"] = Value::from(self.namespace.as_str());
+            meta::put(&mut object, &["metadata", "namespace"], self.namespace.as_str());
         }
         // A skeleton whose fields are all comments.
         if object.get("spec").is_some_and(Value::is_null) {
-            object["spec"] = serde_json::json!({});
+            meta::put(&mut object, &["spec"], serde_json::json!({}));
         }
         let namespace = namespaced.then(|| meta::namespace(&object).map(str::to_owned)).flatten();
         let path = crate::api::plural_path(&resource, namespace.as_deref());

@@ -1,6 +1,7 @@
 //! A change of a file of the project.
 
 use crate::dev::private_folder::write_in_project;
+use crate::disk;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ impl FileChange {
     /// # Errors
     /// Where it has changed since, or cannot be written.
     pub(super) fn write(&self, root: &Path) -> Result<()> {
-        if std::fs::read_to_string(&self.path).ok() != self.before {
+        if disk::text(&self.path).ok() != self.before {
             bail!("{} has changed meanwhile; look at the change once more", self.file);
         }
         let inside = self.path.strip_prefix(root).unwrap_or(&self.path);

@@ -4,6 +4,7 @@ use super::Requests;
 use super::done::Done;
 use super::skeleton::{skeleton, with_values};
 use crate::api::{is_not_found, plural_path};
+use crate::disk;
 use crate::event::{DraftId, NewFrom};
 use anyhow::{Context as _, Result, bail};
 use http::Method;
@@ -16,9 +17,7 @@ impl Requests {
         match from {
             NewFrom::Sample { path } => {
                 let file = self.project.root.join(path);
-                let text = tokio::fs::read_to_string(&file)
-                    .await
-                    .with_context(|| format!("{path} cannot be read"))?;
+                let text = disk::text(&file).with_context(|| format!("{path} cannot be read"))?;
                 self.open_new(id, format!("new from {path}"), text).await
             }
             NewFrom::Kind { gvk } => {

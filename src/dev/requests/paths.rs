@@ -3,6 +3,7 @@
 use super::Requests;
 use super::apply::expanded;
 use crate::dev::files::is_foreign;
+use crate::disk;
 use crate::event::{Event, Paths};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ impl Requests {
             let shown = if typed.contains('/') { format!("{folder}/") } else { String::new() };
             let place = root.join(expanded(if shown.is_empty() { "." } else { &shown }));
             let mut found: Vec<String> = Vec::new();
-            for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+            for entry in disk::entries(place).into_iter().flatten() {
                 let Ok(name) = entry.file_name().into_string() else { continue };
                 let hidden = name.starts_with('.') && !start.starts_with('.');
                 if hidden || !name.starts_with(start) {
@@ -67,15 +68,13 @@ fn project_files(root: &Path, linked: Vec<PathBuf>) -> Vec<String> {
     let mut open: VecDeque<(PathBuf, usize)> = VecDeque::from([(root.to_owned(), 0)]);
     open.extend(linked.into_iter().filter(|path| path.is_symlink()).map(|path| (path, 1)));
     let (mut found, mut read) = (Vec::new(), 0);
+    let mut walk = disk::Walk::from(root);
     while found.len() < MOST_FILES
         && read < MOST_FOLDERS
         && let Some((folder, depth)) = open.pop_front()
     {
         read += 1;
-        let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
-        for path in paths.into_iter().filter(|path| !is_foreign(path)) {
+        for path in walk.paths(&folder).into_iter().filter(|path| !is_foreign(path)) {
             if path.is_dir() {
                 if depth < DEEPEST && !path.is_symlink() {
                     open.push_back((path, depth + 1));

@@ -5,11 +5,12 @@ use crate::event::{ObjectTask, Task};
 
 /// An error with its causes. A refusal is told in the API server's own words: kube's own client prints the whole of its
 /// Status, with causes that repeat values.
-pub(in crate::dev) fn told(error: &anyhow::Error) -> String {
+pub fn told(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
     for cause in error.chain() {
         if let Some(kube::Error::Api(status)) = cause.downcast_ref::<kube::Error>() {
-            parts.push(status.message.clone());
+            let bare = || format!("the API server answered {} {}", status.code, status.reason);
+            parts.push(if status.message.is_empty() { bare() } else { status.message.clone() });
             break;
         }
         parts.push(cause.to_string());

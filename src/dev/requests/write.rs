@@ -3,7 +3,7 @@
 use super::undo_list::Undo;
 use crate::event::{Action, ObjectChange, mask};
 use opdev_object::diff::{Change, diff};
-use opdev_object::meta::ObjectRef;
+use opdev_object::meta::{self, ObjectRef};
 use opdev_object::path::Path;
 use serde_json::{Value, json};
 
@@ -34,9 +34,9 @@ impl Write {
     /// A merge patch over an object as it is now, and only as it is now.
     pub(super) fn patch(object: &ObjectRef, path: String, mut patch: Value, live: Value) -> Write {
         if !patch.get("metadata").is_some_and(Value::is_object) {
-            patch["metadata"] = json!({});
+            meta::put(&mut patch, &["metadata"], json!({}));
         }
-        patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+        meta::put(&mut patch, &["metadata", "resourceVersion"], live["metadata"]["resourceVersion"].clone());
         Write { object: object.clone(), path, body: patch, before: Some(live), how: How::Patch }
     }
 

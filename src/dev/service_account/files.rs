@@ -2,9 +2,10 @@
 //! Reads files and judges them; never writes and never asks a cluster.
 
 use crate::dev::manifests::{self, Asked};
+use crate::disk;
 use crate::event::Diagnostic;
 use crate::event::{Place, Severity};
-use opdev_object::yaml;
+use opdev_object::{meta, yaml};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -66,18 +67,12 @@ impl RoleFiles {
     /// Reads the folder; where no file has a role, takes what `opdev rbac --from-charts` would write.
     pub(super) fn read(root: &Path) -> RoleFiles {
         let mut files = RoleFiles::default();
-        let mut paths: Vec<_> = std::fs::read_dir(root.join(FOLDER))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"))
-            .collect();
-        paths.sort();
+        let mut paths = disk::paths(root.join(FOLDER));
+        paths.retain(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"));
         for path in paths {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let file = format!("{FOLDER}/{name}");
-            match std::fs::read_to_string(&path) {
+            match disk::text(&path) {
                 Ok(text) => files.take(&file, &text),
                 Err(error) => files.problem(&file, 0, format!("cannot be read: {error}")),
             }
@@ -209,7 +204,7 @@ impl RoleFiles {
                 let mut object = found.object.clone();
                 let namespaced = !kind.starts_with("Cluster");
                 if namespaced && object["metadata"]["namespace"].as_str().is_none_or(str::is_empty) {
-                    object["metadata"]["namespace"] = json!(namespace);
+                    meta::put(&mut object, &["metadata", "namespace"], json!(namespace));
                 }
                 objects.push(object);
             }

@@ -12,6 +12,7 @@ use super::identity::Identity;
 use super::watcher::{WatchSet, Watcher};
 use crate::api::{OWN_MANAGER, send};
 use crate::dev::backoff::{AGAIN, Backoff, may_pass};
+use crate::disk;
 use crate::event::{Event, Level, MissingRule, Notice, words};
 use crate::operator::manager::ManagerRequest;
 use crate::operator::missing_right::MissingRight;
@@ -73,7 +74,7 @@ impl Rules {
         let files = RoleFiles::read(&self.root);
         let Home { file, kind, name } = files.home(&self.account);
         let path = self.root.join(&file);
-        let before = match std::fs::read_to_string(&path) {
+        let before = match disk::text(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| format!("{file} cannot be read")),

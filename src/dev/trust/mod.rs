@@ -5,6 +5,7 @@
 //! To guard something new: add a variant to `event::Permission`, return it from `wanted::wanted` where the project's files
 //! ask for it, and do it only where `Trust::grants` says so. `Trust::decided` waits for the answer.
 
+mod reach;
 mod store;
 mod wanted;
 
@@ -39,6 +40,11 @@ struct Decided {
     granted: BTreeSet<Permission>,
     refused: BTreeSet<Permission>,
     asked: Option<TrustAsked>,
+    /// What objects of the control plane want beside the files.
+    wishes: BTreeSet<Permission>,
+    /// What was told already, and what of it is still to be told.
+    told: BTreeSet<String>,
+    to_tell: Vec<String>,
 }
 
 impl Trust {
@@ -104,9 +110,19 @@ impl Trust {
         Ok(open)
     }
 
-    /// Whether all that the project wants is answered. Where it is not, the user is asked, once for each set of wishes.
+    /// Whether all that the project's files want is answered. Where it is not, or where objects of the control plane want more,
+    /// the user is asked, once for each set of wishes.
     pub(super) async fn ask(&self, wanted: &[Permission], events: &EventSink) -> Result<bool> {
-        let unanswered = self.unanswered(wanted)?;
+        for notice in self.news() {
+            events.emit(Event::Noticed(notice)).await;
+        }
+        let of_files = wanted;
+        let wanted: BTreeSet<Permission> = {
+            let decided = self.decided.borrow();
+            wanted.iter().chain(&decided.wishes).cloned().collect()
+        };
+        let wanted: Vec<Permission> = wanted.into_iter().collect();
+        let unanswered = self.unanswered(&wanted)?;
         if unanswered.is_empty() {
             self.withdraw(events).await;
             return Ok(true);
@@ -114,8 +130,9 @@ impl Trust {
         // What the user has refused is neither shown as allowed nor remembered with the rest.
         let wanted = {
             let decided = self.decided.borrow();
-            wanted.iter().filter(|one| !decided.refused.contains(one)).cloned().collect()
+            wanted.into_iter().filter(|one| !decided.refused.contains(one)).collect()
         };
+        let is_answered = !unanswered.iter().any(|one| of_files.contains(one));
         let root = self.root.display().to_string();
         let asked = TrustAsked { at: Timestamp::now(), root, wanted, unanswered };
         let again =
@@ -130,7 +147,7 @@ impl Trust {
             });
             events.emit(Event::TrustAsked(Arc::new(asked))).await;
         }
-        Ok(false)
+        Ok(is_answered)
     }
 
     /// The files do not want it any more, or it was trusted elsewhere.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::dev::{files, load};
+use opdev_controlplane::OutsideCall;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -131,4 +132,53 @@ async fn an_answer_is_about_what_was_shown() {
         });
     }
     assert_eq!(names, ["asked", "answered", "asked", "answered"]);
+}
+
+/// A webhook of a chart sends what others write to wherever it says. (It did so without a question.)
+#[tokio::test]
+async fn another_machine_is_called_only_when_the_user_has_allowed_it() {
+    let (events, mut seen) = EventSink::channel(16);
+    let home = tempfile::tempdir().unwrap();
+    let store = || Store::at(&home.path().join("trusted"));
+    let root = Path::new("/home/me/project");
+    let trust = Trust::of(root, store());
+    let call =
+        |by_kubectl| OutsideCall { host: "evil.example.com", url: "https://evil.example.com/a", by_kubectl };
+    let mut answers = trust.answers();
+    let why = trust.may_call(&call(false)).unwrap_err();
+    assert!(why.contains("evil.example.com is not called") && why.contains("allow.hosts"), "{why}");
+    assert!(answers.has_changed().unwrap(), "the files are read again, and the question is asked");
+    answers.mark_unchanged();
+    assert!(trust.may_call(&call(false)).is_err());
+    assert!(!answers.has_changed().unwrap(), "once");
+
+    // What the files say goes on meanwhile.
+    let wish = Permission::CallHost { host: "evil.example.com".to_owned() };
+    trust.decide(TrustAnswer::Once, &[run("bash")]);
+    assert!(trust.ask(&[run("bash")], &events).await.unwrap());
+    let Ok(Event::TrustAsked(asked)) = seen.try_recv() else { panic!("nothing is asked") };
+    assert_eq!((&asked.unanswered[..], asked.wanted.len()), (&[wish.clone()][..], 2));
+    trust.answer(TrustAnswer::Refuse, &[wish.clone()], &events).await.unwrap();
+    assert!(trust.may_call(&call(false)).is_err() && trust.ask(&[], &events).await.unwrap());
+    trust.ask_again();
+    assert!(trust.ask(&[], &events).await.unwrap());
+    trust.answer(TrustAnswer::Trust, &[wish], &events).await.unwrap();
+    assert_eq!(trust.may_call(&call(false)), Ok(()));
+    // It is remembered, and `allow.hosts` says as much.
+    assert_eq!(Trust::of(root, store()).may_call(&call(false)), Ok(()));
+    let other = Trust::of(Path::new("/home/me/other"), store());
+    assert!(other.may_call(&call(false)).is_err());
+    other.decide(TrustAnswer::Once, &[Permission::ReachHost { host: "evil.example.com".to_owned() }]);
+    assert_eq!(other.may_call(&call(false)), Ok(()));
+
+    // The user's own kubectl needs no leave, and is told of, once.
+    let own = Trust::of(Path::new("/home/me/own"), Store::none());
+    let (events, mut seen) = EventSink::channel(16);
+    for _ in 0..2 {
+        assert_eq!(own.may_call(&call(true)), Ok(()));
+        assert!(own.ask(&[], &events).await.unwrap());
+    }
+    let Ok(Event::Noticed(notice)) = seen.try_recv() else { panic!("nothing is told") };
+    assert!(notice.message.contains("https://evil.example.com/a"), "{notice:?}");
+    assert!(seen.try_recv().is_err());
 }

@@ -70,12 +70,13 @@ impl Watcher {
         let pending = Arc::new(Pending::default());
         let sink = Arc::clone(&pending);
         let on_event = move |event: notify::Result<notify::Event>| sink.take(event);
+        // A link may lead anywhere, also to all there is. Whoever makes a set says which links it follows.
+        let config = Config::default().with_follow_symlinks(false);
         let inner: Box<dyn notify::Watcher + Send> = if poll {
-            let config =
-                Config::default().with_poll_interval(Duration::from_millis(500)).with_compare_contents(true);
+            let config = config.with_poll_interval(Duration::from_millis(500)).with_compare_contents(true);
             Box::new(PollWatcher::new(on_event, config)?)
         } else {
-            Box::new(RecommendedWatcher::new(on_event, Config::default())?)
+            Box::new(RecommendedWatcher::new(on_event, config)?)
         };
         Ok(Watcher { inner, watched: WatchSet::default(), pending, quiet, polls: poll })
     }

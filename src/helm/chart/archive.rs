@@ -9,6 +9,8 @@ use std::io::Read;
 const LIMIT: u64 = 100 * 1024 * 1024;
 /// What a file in it may be as large as.
 const FILE_LIMIT: u64 = 5 * 1024 * 1024;
+/// More files than this are no chart. Helm has no such limit.
+const MOST: usize = 50_000;
 const BLOCK: usize = 512;
 
 /// What the archives in a chart may take together: an archive may hold itself.
@@ -112,6 +114,9 @@ fn entries(tar: &[u8]) -> Result<Vec<(String, Vec<u8>)>, ChartError> {
             b'x' => long_name = pax_path(content).or(long_name),
             0 | b'0'..=b'4' | b'6' | b'7' => {
                 let name = long_name.take().unwrap_or_else(|| header_name(header));
+                if found.len() == MOST {
+                    return Err(ChartError::new(format!("the chart archive has more than {MOST} files")));
+                }
                 found.push((name, content.to_vec()));
             }
             b'g' => {}

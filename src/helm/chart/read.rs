@@ -9,16 +9,23 @@ use crate::spread;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, iter};
 
 /// The largest file Helm takes.
 const LIMIT: u64 = 5 * 1024 * 1024;
+/// The largest archive that is read: Helm takes no chart that is larger unpacked.
+const ARCHIVE: u64 = 100 * 1024 * 1024;
+/// More files and folders than this are no chart. Helm has no such limit, and would walk a whole disk.
+const MOST: usize = 50_000;
+/// What the files of a chart may hold together.
+const MOST_BYTES: u64 = 512 * 1024 * 1024;
 
 /// Reads a chart's folder, symlinks followed; what `.helmignore` names is not read.
 /// A `.tgz` given instead of a folder yields its files.
 pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
-    read_with(folder, &|Found { path, full }| {
-        let data = file(&full).map(Content::from);
+    read_with(folder, &|Found { path, full }, room| {
+        let data = room.file(&full).map(Content::from);
         (path, data)
     })
 }
@@ -27,9 +34,9 @@ pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
 /// be most of a chart. That it can be opened and is not too large is looked at now.
 pub fn read_dir_late(folder: &Path) -> io::Result<(FileSet, Unread)> {
     let unread = Unread::default();
-    let files = read_with(folder, &|Found { path, full }| {
+    let files = read_with(folder, &|Found { path, full }, room| {
         let data = if is_structure(&path) {
-            file(&full).map(Content::from)
+            room.file(&full).map(Content::from)
         } else {
             open(&full).map(|_| Content::late(full, &unread))
         };
@@ -57,22 +64,35 @@ fn is_structure(path: &str) -> bool {
 
 fn read_with(
     folder: &Path,
-    take: &(impl Fn(Found) -> (String, io::Result<Content>) + Sync),
+    take: &(impl Fn(Found, &Room) -> (String, io::Result<Content>) + Sync),
 ) -> io::Result<FileSet> {
     if folder.is_file() {
-        let data = fs::read(folder)?;
+        let data = small(folder, ARCHIVE)?;
         return super::archive::unpack(&data, &super::archive::Budget::new())
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
     }
-    let text = match fs::read_to_string(folder.join(".helmignore")) {
-        Ok(text) => text,
+    let ignore = folder.join(".helmignore");
+    let text = match small(&ignore, LIMIT) {
+        Ok(bytes) => {
+            String::from_utf8(bytes).map_err(|_| at(&ignore, &io::Error::other("it is no UTF-8")))?
+        }
+        // A link that leads nowhere is told as Helm tells it, with what the folder holds.
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error),
+        Err(error) => return Err(at(&ignore, &error)),
     };
     // A broken .helmignore is reported when the chart is loaded.
     let rules = Rules::parse(&text).unwrap_or_default();
-    let (walked, mut found) =
-        spread::while_made(take, |give| walk(folder, "", &rules, &mut |file| give(file, CALLS), 0));
+    let room = Room { used: AtomicU64::new(0) };
+    let (walked, mut found) = spread::while_made(
+        |file| take(file, &room),
+        |give| {
+            let mut left = MOST;
+            let mut found = |file| {
+                give(file, CALLS);
+            };
+            walk(folder, "", &mut Walk { rules: &rules, found: &mut found, left: &mut left }, 0)
+        },
+    );
     walked?;
     // Of several that cannot be read, always the same one is told.
     found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
@@ -82,39 +102,66 @@ fn read_with(
 /// To open, ask and close a file takes as long as to read some bytes of it.
 const CALLS: usize = 1024;
 
+/// How much the files of one chart may still hold.
+struct Room {
+    used: AtomicU64,
+}
+
+impl Room {
+    fn file(&self, path: &Path) -> io::Result<Arc<[u8]>> {
+        if self.used.load(Ordering::Relaxed) > MOST_BYTES {
+            let message = format!("the files of the chart are larger than {MOST_BYTES} bytes together");
+            return Err(at(path, &io::Error::other(message)));
+        }
+        let bytes = file(path)?;
+        self.used.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}
+
 /// A file of a chart.
 struct Found {
     path: String,
     full: PathBuf,
 }
 
-fn walk(
-    folder: &Path,
-    prefix: &str,
-    rules: &Rules,
-    found: &mut dyn FnMut(Found),
-    depth: usize,
-) -> io::Result<()> {
+/// A walk through a chart's folders.
+struct Walk<'a> {
+    rules: &'a Rules,
+    found: &'a mut dyn FnMut(Found),
+    /// Entries that it may still see.
+    left: &'a mut usize,
+}
+
+fn walk(folder: &Path, prefix: &str, walked: &mut Walk<'_>, depth: usize) -> io::Result<()> {
     if depth > 40 {
         return Err(io::Error::other(format!("{}: folders are nested too deep", folder.display())));
     }
-    for entry in fs::read_dir(folder)? {
+    let entries = fs::read_dir(folder);
+    // The caller names the chart itself.
+    for entry in if depth == 0 { entries? } else { entries.map_err(|error| at(folder, &error))? } {
         let entry = entry?;
+        *walked.left = walked.left.checked_sub(1).ok_or_else(|| {
+            io::Error::other(format!(
+                "{}: the chart has more than {MOST} files and folders; a link may lead out of it",
+                folder.display()
+            ))
+        })?;
         let name = entry.file_name();
         let path = format!("{prefix}{}", name.to_string_lossy());
         let full = entry.path();
         let mut kind = entry.file_type()?;
         if kind.is_symlink() {
-            kind = fs::metadata(&full)?.file_type();
+            kind = fs::metadata(&full).map_err(|error| leads_nowhere(&full, &error))?.file_type();
         }
         let keep = path == ".helmignore";
-        if !keep && rules.ignores_one(&path, kind.is_dir()) {
+        if !keep && walked.rules.ignores_one(&path, kind.is_dir()) {
             continue;
         }
         if kind.is_dir() {
-            walk(&full, &format!("{path}/"), rules, found, depth + 1)?;
+            walk(&full, &format!("{path}/"), walked, depth + 1)?;
         } else if kind.is_file() {
-            found(Found { path, full });
+            (walked.found)(Found { path, full });
         } else {
             let message = format!("cannot load irregular file {path} as it has file mode type bits set");
             return Err(io::Error::other(message));
@@ -123,9 +170,33 @@ fn walk(
     Ok(())
 }
 
+/// An error with the path that it is about.
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+fn leads_nowhere(link: &Path, error: &io::Error) -> io::Error {
+    let target = fs::read_link(link).unwrap_or_default();
+    let message = format!("{}: the link leads to {}: {error}", link.display(), target.display());
+    io::Error::new(error.kind(), message)
+}
+
+/// The bytes of a regular file of at most so many: a device or a pipe may never end.
+fn small(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it is larger than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
 /// Opens a file that is not too large, and tells how large it is.
 fn open(path: &Path) -> io::Result<(fs::File, u64)> {
-    let file = fs::File::open(path)?;
+    let file = fs::File::open(path).map_err(|error| at(path, &error))?;
     let size = file.metadata()?.len();
     if size > LIMIT {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

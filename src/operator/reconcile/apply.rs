@@ -236,7 +236,7 @@ async fn replace(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, ApiE
     let (mut newest, mut left) = (None, REPLACEMENTS);
     loop {
         if let Some(version) = meta::resource_version(newest.as_ref().unwrap_or(live)) {
-            object["metadata"]["resourceVersion"] = Value::from(version);
+            meta::put(&mut object, &["metadata", "resourceVersion"], version);
         }
         left -= 1;
         match api.update(&wanted.at(), "", &object).await {

@@ -159,7 +159,7 @@ pub(super) fn is_unfit(error: &ApiError) -> bool {
 async fn replaced(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, ApiError> {
     let mut object = wanted.sent().clone();
     if let Some(version) = meta::resource_version(live) {
-        object["metadata"]["resourceVersion"] = Value::from(version);
+        meta::put(&mut object, &["metadata", "resourceVersion"], version);
     }
     api.try_update(&wanted.at(), &object).await
 }

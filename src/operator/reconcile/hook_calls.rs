@@ -115,10 +115,10 @@ impl Engine {
         let resource = self.api.resource(&gvk).await?;
         normalize(&mut object);
         if resource.namespaced && meta::namespace(&object).is_none() {
-            object["metadata"]["namespace"] = Value::from(self.namespace.as_str());
+            meta::put(&mut object, &["metadata", "namespace"], self.namespace.as_str());
         }
         if patch.own && self.owner.namespace.as_deref() == meta::namespace(&object) {
-            object["metadata"]["ownerReferences"] = json!([self.owner.reference()]);
+            meta::put(&mut object, &["metadata", "ownerReferences"], json!([self.owner.reference()]));
         }
         let name = meta::name(&object).context("a patch has no metadata.name")?.to_owned();
         let namespace = meta::namespace(&object).map(str::to_owned);

@@ -286,7 +286,7 @@ impl Pass {
                 return Ok(());
             }
             let mut object = self.parent.object.clone();
-            object["status"] = status.clone();
+            meta::put(&mut object, &["status"], status.clone());
             let (resource, reference) = (Arc::clone(&self.parent.resource), self.parent.reference.clone());
             let at =
                 At { resource: &resource, namespace: reference.namespace.as_deref(), name: &reference.name };

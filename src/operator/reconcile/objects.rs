@@ -159,7 +159,7 @@ pub(super) async fn want_plain(api: &Api, mut object: Value, namespace: &str) ->
     let gvk = Gvk::of(&object).ok_or_else(|| anyhow!("Object 'Kind' is missing"))?;
     let resource = api.resource(&gvk).await?;
     if resource.namespaced && meta::namespace(&object).is_none() {
-        object["metadata"]["namespace"] = Value::from(namespace);
+        meta::put(&mut object, &["metadata", "namespace"], namespace);
     }
     Ok(Wanted::new(object, resource))
 }

@@ -72,7 +72,7 @@ impl Records {
             Holder::ConfigMaps(_) => release::config_map(release, stamp),
             Holder::Chunked(chunks) => chunked::record(release, stamp, &chunks.how.owner),
         };
-        record["metadata"]["namespace"] = Value::from(self.namespace.as_str());
+        meta::put(&mut record, &["metadata", "namespace"], self.namespace.as_str());
         record
     }
 
@@ -207,16 +207,17 @@ impl Chunks {
                 return Err(error.context("create: failed to create"));
             }
         }
-        created["data"] = record["data"].clone();
+        meta::put(&mut created, &["data"], record["data"].clone());
         Ok(created)
     }
 
     /// Writes a part, which its index owns. One of the same name is what an index left behind that is gone.
     async fn put(&self, api: &Api, mut part: Value, index: &Value) -> anyhow::Result<()> {
-        part["metadata"]["ownerReferences"] = json!([{
+        let owner = json!([{
             "apiVersion": "v1", "kind": "Secret", "name": meta::name(index), "uid": meta::uid(index),
             "controller": true, "blockOwnerDeletion": false,
         }]);
+        meta::put(&mut part, &["metadata", "ownerReferences"], owner);
         let namespace = Some(self.namespace.as_str());
         match api.create(&self.resource, namespace, &part).await {
             Err(error) if error.already_exists() => {
@@ -239,9 +240,9 @@ impl Chunks {
         let created = before.and_then(|before| before.pointer("/metadata/labels/createdAt"));
         let (mut index, parts) = self.split(&record).context("update")?;
         if let Some(created) = created {
-            index["metadata"]["labels"]["createdAt"] = created.clone();
+            meta::put(&mut index, &["metadata", "labels", "createdAt"], created.clone());
         }
-        record["metadata"]["uid"] = before.and_then(meta::uid).into();
+        meta::put(&mut record, &["metadata", "uid"], before.and_then(meta::uid));
         let names: Vec<String> = parts.iter().filter_map(meta::name).map(str::to_owned).collect();
         for part in parts {
             self.put(api, part, &record).await.context("update: failed to update")?;

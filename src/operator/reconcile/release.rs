@@ -386,7 +386,7 @@ impl History {
     fn owned(&self, mut record: Value, owner: &Owner) -> Value {
         let near = owner.namespace.is_none() || owner.namespace.as_deref() == meta::namespace(&record);
         if self.owned && near {
-            record["metadata"]["ownerReferences"] = json!([owner.reference()]);
+            meta::put(&mut record, &["metadata", "ownerReferences"], json!([owner.reference()]));
         }
         if owner.marks {
             put_owner_note(&mut record, owner, OWNER_LABEL);

@@ -1,5 +1,6 @@
 //! The status of a custom resource as both engines write it: conditions and the deployed release. Pure.
 
+use opdev_object::meta;
 use serde_json::{Map, Value, json};
 
 /// Seen by the operator.
@@ -120,7 +121,7 @@ impl Status {
         if let Some((name, manifest)) = &self.deployed_release {
             let mut release = json!({"name": name});
             if !manifest.is_empty() {
-                release["manifest"] = Value::from(manifest.as_str());
+                meta::put(&mut release, &["manifest"], manifest.as_str());
             }
             status.insert("deployedRelease".to_owned(), release);
         }

@@ -196,6 +196,60 @@ fn tokens_of(text: &str) -> Result<Vec<TokenTree>, proc_macro2::LexError> {
     Ok(if is_test { Vec::new() } else { tokens })
 }
 
+/// The lines in which a field of a JSON value is made or changed by `value["name"]`, which panics where the value is no map.
+pub(super) fn changed_by_index(text: &str) -> Vec<usize> {
+    let mut lines = Vec::new();
+    let mut open = vec![tokens_of(text).unwrap()];
+    while let Some(tokens) = open.pop() {
+        for (at, token) in tokens.iter().enumerate() {
+            let TokenTree::Group(group) = token else { continue };
+            open.push(without_tests(group.stream()));
+            if at > 0 && is_field(token) && is_indexed(&tokens[at - 1]) && is_changed(&tokens, at) {
+                lines.push(token.span().start().line);
+            }
+        }
+    }
+    lines.sort_unstable();
+    lines
+}
+
+/// `["name"]`
+fn is_field(token: &TokenTree) -> bool {
+    let TokenTree::Group(group) = token else { return false };
+    let inner: Vec<_> = group.stream().into_iter().collect();
+    group.delimiter() == Delimiter::Bracket
+        && matches!(inner.as_slice(), [TokenTree::Literal(text)] if text.to_string().starts_with('"'))
+}
+
+/// What may stand before an index: a name, or what a call or another index gave.
+fn is_indexed(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Ident(word) => !["in", "return", "else", "match", "if"].contains(&&*word.to_string()),
+        TokenTree::Group(group) => group.delimiter() != Delimiter::Brace,
+        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+    }
+}
+
+/// Whether what is indexed at `at` is assigned to, borrowed to be changed, or emptied.
+fn is_changed(tokens: &[TokenTree], at: usize) -> bool {
+    let is_index = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket);
+    let end = at + tokens[at..].iter().take_while(|token| is_index(token)).count();
+    let is_sign_at = |at: usize, sign: char| tokens.get(at).is_some_and(|token| is_sign(token, sign));
+    let assigned = is_sign_at(end, '=') && !is_sign_at(end + 1, '=') && !is_sign_at(end + 1, '>');
+    let called = word_at(tokens, end + 1).filter(|_| is_sign_at(end, '.')).unwrap_or_default();
+    let emptied = called.ends_with("_mut") || called == "take" || called == "clone_from";
+    let begins = tokens[..at].iter().rposition(|token| {
+        let is_part = matches!(token, TokenTree::Ident(word) if *word != "mut")
+            || is_sign(token, '.')
+            || is_index(token);
+        !is_part
+    });
+    let borrowed = begins.is_some_and(|at| {
+        word_at(tokens, at).as_deref() == Some("mut") && at > 0 && is_sign(&tokens[at - 1], '&')
+    });
+    assigned || emptied || borrowed
+}
+
 /// How many lines a file has besides those of items that are only there for tests.
 pub(super) fn lines_without_tests(text: &str) -> usize {
     let tokens: Vec<_> = TokenStream::from_str(text).unwrap().into_iter().collect();

@@ -148,7 +148,7 @@ impl Pass {
             if !status.is_object() {
                 status = Value::Object(serde_json::Map::new());
             }
-            status["deployedRelease"] = release;
+            meta::put(&mut status, &["deployedRelease"], release);
             desired.status = Some(status);
         }
     }

@@ -173,7 +173,7 @@ impl Pass {
         {
             fields.remove("controller");
         }
-        wanted.object["metadata"]["ownerReferences"] = json!([reference]);
+        meta::put(&mut wanted.object, &["metadata", "ownerReferences"], json!([reference]));
         wanted
     }
 
@@ -182,7 +182,7 @@ impl Pass {
         let Ok(resource) = self.api.resource(gvk).await else { return Ok(()) };
         let mut metadata = json!({"name": key.name});
         if let Some(namespace) = &key.namespace {
-            metadata["namespace"] = Value::from(namespace.as_str());
+            meta::put(&mut metadata, &["namespace"], namespace.as_str());
         }
         let object = json!({"apiVersion": gvk.api_version(), "kind": gvk.kind, "metadata": metadata});
         let wanted = Wanted::exactly(object, resource);

@@ -147,11 +147,11 @@ impl Pass {
                     break name;
                 }
             };
-            object["metadata"]["name"] = Value::from(name);
+            meta::put(&mut object, &["metadata", "name"], name);
             plan.makes_names = true;
             plan.new_names.push(Arc::clone(&resource));
         }
-        if let Some(metadata) = object["metadata"].as_object_mut() {
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("generateName");
         }
         plan.has_strays |= !self.own_child(&mut object, resource.namespaced);
@@ -175,7 +175,7 @@ impl Pass {
         let kind = &resource.gvk.kind;
         let name = meta::name(object).unwrap_or_default().to_owned();
         let given = meta::namespace(object).map(str::to_owned);
-        let Some(metadata) = object["metadata"].as_object_mut() else {
+        let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
             return Err(Fault::plain(anyhow!("{kind} {name:?} has no metadata")));
         };
         if !resource.namespaced {
@@ -204,10 +204,10 @@ impl Pass {
                 one["uid"].as_str() != Some(self.owner.uid.as_str()) && one["controller"] != json!(true)
             };
             owners.extend(others.into_iter().flatten().filter(foreign).cloned());
-            object["metadata"]["ownerReferences"] = Value::Array(owners);
+            meta::put(object, &["metadata", "ownerReferences"], Value::Array(owners));
             return true;
         }
-        if let Some(metadata) = object["metadata"].as_object_mut() {
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("ownerReferences");
         }
         put_owner_note(object, &self.owner, OWNER_LABEL);

@@ -57,7 +57,7 @@ impl Pass {
             "apiVersion": self.parent.reference.gvk.api_version(), "kind": self.parent.reference.gvk.kind,
             "metadata": {"name": self.parent.reference.name, "uid": self.owner.uid}, "status": wanted});
         if let Some(namespace) = &self.parent.reference.namespace {
-            object["metadata"]["namespace"] = Value::from(namespace.as_str());
+            meta::put(&mut object, &["metadata", "namespace"], namespace.as_str());
         }
         (object, if self.parent.resource.has_status { "status" } else { "" })
     }
