@@ -229,7 +229,7 @@ impl Attributes {
         self.fields.split(END).nth(field as usize).unwrap_or_default()
     }
 
-    /// Whether it is a Secret that holds the token of an account.
+    /// True of a Secret that holds the token of an account.
     pub fn is_account_token(&self) -> bool {
         self.fields.strip_suffix(END) == Some(ACCOUNT_TOKEN)
     }
@@ -283,7 +283,7 @@ pub(crate) fn partial_record(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice::<Partial<RecordMetadata, Unread, Unread>>(text).and_then(serde_json::to_value)
 }
 
-/// The same of an object that names its type beside spec and status.
+/// Also reads the type, which a Secret names beside its metadata.
 pub(crate) fn partial_typed(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice::<Typed>(text).and_then(serde_json::to_value)
 }

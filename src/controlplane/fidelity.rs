@@ -102,7 +102,7 @@ mod tests {
     use std::path::Path;
 
     const LIST: &str = include_str!("assets/spec-fields.txt");
-    /// Of these groups what a spec consists of is listed, too.
+    /// The list also has the parts of the specs of these groups.
     const WHOLE: [&str; 4] = ["apps", "autoscaling", "batch", "policy"];
 
     /// `io.k8s.api.batch.v1.JobSpec` as the list has it: `batch/v1/JobSpec`.
@@ -142,7 +142,7 @@ mod tests {
         found
     }
 
-    /// Whether the source of a module names a field.
+    /// True where the source of a module names a field.
     fn names(module: &str, field: &str) -> bool {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("{module}.rs"));
         let source = std::fs::read_to_string(file).unwrap_or_default();

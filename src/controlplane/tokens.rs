@@ -3,7 +3,6 @@
 
 use crate::contract::View;
 use crate::identity::{CREDENTIAL, User, service_account_name};
-use crate::resource::metadata;
 use crate::storage::Store;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -16,7 +15,7 @@ use std::sync::OnceLock;
 
 /// Who issues the tokens, and the audience of those that this server takes.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
-/// Who issues the tokens that lie in Secrets, as since Kubernetes 1.0.
+/// The issuer of tokens that lie in Secrets, as since Kubernetes 1.0.
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 const LEGACY_CLAIM: &str = "kubernetes.io/serviceaccount";
 const INVALID: &str = "invalid bearer token";
@@ -142,9 +141,10 @@ impl Tokens {
         self.signed(&claims)
     }
 
-    /// Signs the token of a Secret, which has no end: it is good for as long as the Secret and its account are there.
+    /// Signs the token of a Secret. It has no end: it is good while the Secret and its account are there.
     pub(crate) fn issue_legacy(&self, account: &Value, secret: &Value) -> Result<String, Failure> {
-        let text = |object: &Value, field: &str| metadata::text(object, field).to_owned();
+        let text =
+            |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let (namespace, name) = (text(account, "namespace"), text(account, "name"));
         let mut claims = json!({"iss": LEGACY_ISSUER, "sub": service_account_name(&namespace, &name)});
         for (claim, value) in [
@@ -285,7 +285,7 @@ fn legacy_owner(view: &dyn View, claims: &Value, token: &str) -> Result<User, To
     let account = view.get("serviceaccounts", Some(namespace), name);
     let uid = claim("service-account.uid");
     if held.as_deref() != Some(token.as_bytes())
-        || account.is_none_or(|account| metadata::text(&account, "uid") != uid)
+        || account.is_none_or(|account| account["metadata"]["uid"] != uid)
     {
         return Err(TokenError::Invalidated);
     }

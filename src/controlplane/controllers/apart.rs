@@ -1,4 +1,4 @@
-//! What keeps pods apart, or together, on nodes: required affinity and anti-affinity to other pods, ports of the node, spread.
+//! Pods that have to be apart, or together: required affinity and anti-affinity, ports of the node, spread.
 //! Preferences never count: the scheduler knows no scores.
 
 use super::fields::{count, list, text};
@@ -37,7 +37,7 @@ impl fmt::Display for Apart {
 }
 
 impl Apart {
-    /// Whether the node would fit if pods went away.
+    /// True where the node would fit if pods went away.
     pub(crate) fn is_others_fault(self) -> bool {
         !matches!(self, Apart::Affinity | Apart::SpreadLabel)
     }
@@ -122,7 +122,7 @@ impl<'a> Neighbours<'a> {
         self.placed.iter().any(minds).then_some(Apart::OthersAntiAffinity)
     }
 
-    /// Whether a pod that the term names is near the node; the first of a group that wants to be together may be anywhere.
+    /// True where a pod that the term names is near the node. The first pod of a group may be anywhere.
     fn is_near(&self, term: &Value, node: &Value) -> bool {
         if meta::label(node, text(term, "/topologyKey")).is_none() {
             return false;
@@ -134,7 +134,7 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// Whether a node and the node of a pod are in one place, as the term sees places.
+    /// True where a node and the node of a pod are in one place, as the term sees places.
     fn share(&self, term: &Value, node: &Value, other: &Value) -> bool {
         let key = text(term, "/topologyKey");
         let its = text(other, "/spec/nodeName");
@@ -143,7 +143,7 @@ impl<'a> Neighbours<'a> {
         place.is_some() && place == its.and_then(|node| meta::label(node, key))
     }
 
-    /// Whether a term of one pod names another.
+    /// True where a term of one pod names another.
     fn names(&self, term: &Value, of: &Value, other: &Value) -> bool {
         let space = meta::namespace(other).unwrap_or_default();
         let listed = list(term, "/namespaces").iter().any(|name| name == space);

@@ -169,8 +169,7 @@ fn wants(set: &Value, node: &Value) -> (bool, bool) {
     (selected && tolerated(&["NoSchedule", "NoExecute"]), selected && tolerated(&["NoExecute"]))
 }
 
-/// Whether a pod has to go from a node where a new and an old one may be: it is a further one, or an old one that does not
-/// work beside a new one.
+/// A node may have a new and an old pod: a further one has to go, and an old one that does not work.
 fn is_one_too_many(here: &[Arc<Value>], pod: &Arc<Value>, hash: &str) -> bool {
     let [new, old] = new_and_old(here, hash);
     let is = |of: Option<&Arc<Value>>| of.is_some_and(|of| Arc::ptr_eq(of, pod));
@@ -222,7 +221,7 @@ fn manage(set: &Value, nodes: &[Arc<Value>], by_node: &ByNode, hash: &str, write
     writes.len() > before
 }
 
-/// How many pods may be there twice, and how many may be unavailable, while the template changes on so many nodes.
+/// The number of pods that may be there twice, and of those that may be unavailable.
 fn limits(set: &Value, nodes: usize) -> (i64, i64) {
     let limit = |field: &str| {
         let value = set.pointer(&format!("/spec/updateStrategy/rollingUpdate/{field}"));
@@ -295,9 +294,9 @@ fn roll_by_surge(
         match by_node.get(name(node)).map(|here| new_and_old(here, hash)) {
             Some([None, Some(old)]) => {
                 if available(old) {
-                    working.push(node)
+                    working.push(node);
                 } else {
-                    broken.push(node)
+                    broken.push(node);
                 }
             }
             Some([Some(new), Some(old)]) if available(new) => writes.extend(pods::delete(set, old)),

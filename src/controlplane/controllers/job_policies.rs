@@ -1,5 +1,5 @@
-//! What a Job's policies make of its pods: which failures count, which index has failed for good, whether the Job has
-//! succeeded already. Never looks at a clock and never writes.
+//! A Job's policies: they say which failures count, which index has failed for good, and when the Job has
+//! succeeded. Never looks at a clock and never writes.
 
 use super::fields::{count, int, list, name, text};
 use super::pods;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// How often the index of a pod had failed before it.
 pub(super) const FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
 
-/// What a failed pod means for its Job.
+/// The meaning of a failed pod for its Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
     /// It counts.
@@ -23,7 +23,7 @@ pub(super) enum Failure {
     FailsJob(String),
 }
 
-/// What the failure of a pod means: the first rule that matches says it.
+/// The first rule that matches says it.
 pub(super) fn failure(job: &Value, pod: &Value) -> Failure {
     for (at, rule) in list(job, "/spec/podFailurePolicy/rules").iter().enumerate() {
         let Some(what) = matched(rule, pod) else { continue };
@@ -38,7 +38,7 @@ pub(super) fn failure(job: &Value, pod: &Value) -> Failure {
     Failure::Counts
 }
 
-/// What of a pod a rule matches, in words.
+/// The part of a pod that a rule matches, in words.
 fn matched(rule: &Value, pod: &Value) -> Option<String> {
     let shown = || format!("{}/{}", meta::namespace(pod).unwrap_or_default(), name(pod));
     if let Some(codes) = rule.get("onExitCodes").filter(|codes| codes.is_object()) {
@@ -92,7 +92,7 @@ pub(super) fn failures_of(job: &Value, pod: &Value) -> i64 {
     before + i64::from(failure(job, pod) != Failure::Ignored)
 }
 
-/// Whether the index of a failed pod is not tried again.
+/// True where the index of a failed pod is not tried again.
 pub(super) fn fails_index(job: &Value, pod: &Value) -> bool {
     per_index(job).is_some_and(|most| match failure(job, pod) {
         Failure::FailsIndex => true,
@@ -116,12 +116,12 @@ pub(super) fn success(job: &Value, done: &BTreeSet<i64>) -> Option<usize> {
     })
 }
 
-/// Whether a pod is replaced only once it has ended.
+/// True where a pod is replaced only once it has ended.
 pub(super) fn replaces_ended_only(job: &Value) -> bool {
     text(job, "/spec/podReplacementPolicy") == "Failed"
 }
 
-/// Whether another controller looks after the Job.
+/// True where another controller looks after the Job.
 pub(super) fn of_others(job: &Value) -> bool {
     !["", "kubernetes.io/job-controller"].contains(&text(job, "/spec/managedBy"))
 }

@@ -273,7 +273,7 @@ fn time_left(pod: &Value, now: Timestamp) -> Option<u64> {
     Some(u64::try_from(most - fields::seconds_between(since, now)).unwrap_or(0))
 }
 
-/// What becomes of a pod whose time is over.
+/// The end of a pod whose time is over.
 fn out_of_time() -> Value {
     const REASON: &str = "DeadlineExceeded";
     const MESSAGE: &str = "Pod was active on the node longer than the specified deadline";

@@ -164,7 +164,7 @@ enum Unschedulable {
 }
 
 impl Unschedulable {
-    /// Whether a pod that comes may be what it waits for.
+    /// True where it may wait for a pod that is still to come.
     fn may_end_by_others(&self) -> bool {
         matches!(self, Unschedulable::NoneFits { reasons, .. }
             if reasons.contains_key(&Unfit::Apart(Apart::Affinity)) || reasons.contains_key(&Unfit::Apart(Apart::Spread)))

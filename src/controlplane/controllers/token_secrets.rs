@@ -1,5 +1,5 @@
-//! Secrets of type `kubernetes.io/service-account-token`: each gets the token of the account that it names, and goes with
-//! that account. Never makes such a Secret: nobody gets one unasked.
+//! Secrets of type `kubernetes.io/service-account-token`: each gets the token of the account that it names,
+//! and goes with that account. Never makes such a Secret: nobody gets one unasked.
 
 use super::fields::{deleting, put, text, uid};
 use crate::attributes::Lookup;

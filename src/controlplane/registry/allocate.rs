@@ -204,7 +204,7 @@ pub(super) fn from_registry(
     service(object, current, taken)
 }
 
-/// Refuses a new service of families that the cluster has not, or one that has no name to note its address under.
+/// Refuses families that the cluster lacks, and a new service without a name to note its address under.
 pub(super) fn check_new(service: &Value, dry_run: bool) -> Result<(), Status> {
     families(service)?;
     let named = !service["metadata"]["name"].as_str().unwrap_or_default().is_empty();
@@ -221,7 +221,7 @@ fn needs_address(service: &Value) -> bool {
     spec["type"] != "ExternalName" && spec["clusterIP"] != "None"
 }
 
-/// What is wrong with the families of a service, new or changed. Only one without a selector may ask for two.
+/// Refuses families that the cluster lacks. Only a service without a selector may ask for two.
 pub(super) fn families(service: &Value) -> Result<(), Status> {
     let spec = &service["spec"];
     let open =

@@ -1,6 +1,6 @@
-//! APIServices: one for each group and version that this server answers itself. Clients find out by them what is served,
-//! and whoever waits for a new kind may wait for its APIService. Never forwards a request: those of others are kept as they
-//! are, and nobody is behind them.
+//! APIServices: one for each group and version that this server answers itself. Clients see by them what is
+//! served, and may wait for the one of a new kind. Never forwards a request: those with a server of their own
+//! are only kept.
 
 use super::Registry;
 use crate::error::Cause;
@@ -81,7 +81,7 @@ impl Registry {
     }
 }
 
-/// What is refused of an APIService. Its name says its version and group.
+/// The name of an APIService says its version and group.
 pub(in crate::registry) fn validate(object: &Value, causes: &mut Vec<Cause>) {
     let (spec, name) = (&object["spec"], metadata::text(object, "name"));
     let text = |field: &str| spec[field].as_str().unwrap_or_default();
@@ -99,7 +99,7 @@ pub(in crate::registry) fn validate(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Whether requests for it are answered here: then it is there at once.
+/// This server answers the requests for it, so it is available at once.
 pub(in crate::registry) fn say_available(object: &mut Value, now: jiff::Timestamp) {
     if object["spec"]["service"].is_null() {
         object["status"] = json!({"conditions": [{"type": "Available", "status": "True",

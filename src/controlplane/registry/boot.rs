@@ -74,8 +74,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Makes the roles, bindings and APIServices of a new cluster. They are worked out once for all planes of a process: they differ
-    /// in nothing but ids and times.
+    /// Makes the roles, bindings and APIServices of a new cluster. They are worked out once for all planes of
+    /// a process: they differ in nothing but ids and times.
     fn make_fixed(&self) -> Result<(), Status> {
         static MADE: OnceLock<Vec<(Arc<str>, Value)>> = OnceLock::new();
         if let Some(known) = MADE.get() {

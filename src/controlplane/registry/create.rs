@@ -165,7 +165,7 @@ impl Registry {
             }
             return Ok(Stored::unsaved(object));
         }
-        // What is no number counts as none.
+        // A version that is no number counts as none.
         if creation.versioned.is_some_and(|version| version.parse().is_ok_and(|number: u64| number != 0)) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }

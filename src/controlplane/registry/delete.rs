@@ -27,7 +27,7 @@ impl Registry {
                 return Err(Status::not_found(&resource.group, &resource.plural, &key.name));
             };
             if resource.converts() && !options.as_kept {
-                // What cannot be read at the version that is asked for cannot be deleted either, as on a real server.
+                // An object that cannot be read at the requested version cannot be deleted either.
                 self.one_at(resource, &current)?;
             }
             preconditions(resource, key, options, &current)?;

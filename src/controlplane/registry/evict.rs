@@ -126,7 +126,7 @@ impl Registry {
     }
 }
 
-/// Whether a pod that is not ready goes without counting.
+/// True where a pod that is not ready goes without counting.
 fn may_go_unhealthy(budget: &Value, pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array();
     let ready = conditions.into_iter().flatten().any(|c| c["type"] == "Ready" && c["status"] == "True");

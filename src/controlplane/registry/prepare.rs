@@ -34,7 +34,7 @@ fn reset_status(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// A custom resource without a status has the one that its schema says, as it would have when it is read back.
+/// A custom resource without a status gets the default of its schema, as when it is read back.
 fn default_status(resource: &Resource, object: &mut Value) {
     let Some(_) = resource.custom.as_ref().filter(|_| object.get("status").is_none()) else { return };
     let schema = resource.schema();

@@ -1,7 +1,8 @@
 //! The registry itself: the store, the catalog of what is served, the clock, and what has to follow a write.
 
+use super::Catalog;
+use super::scale::read;
 use super::strategy::strategy_of;
-use super::{Catalog, scale};
 use crate::admission::Admission;
 use crate::attributes::{Attributes, Lookup};
 use crate::contract::{self, ResourceInfo, View};
@@ -169,6 +170,6 @@ impl View for Registry {
         let served = self.catalog.served();
         let found = served.by_id(resource)?;
         found.subresource("scale")?;
-        scale::read(found, object).ok()
+        read::read(found, object).ok()
     }
 }

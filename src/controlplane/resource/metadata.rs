@@ -59,7 +59,7 @@ pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: 
     Ok(())
 }
 
-/// Refuses an object of another namespace. What a cluster-scoped object says of one does not count: it is taken away.
+/// Refuses an object of another namespace. A cluster-scoped object may name one: it is taken away.
 pub(crate) fn check_namespace(resource: &Resource, object: &Value, namespace: &str) -> Result<(), Status> {
     let said = text(object, "namespace");
     if !resource.namespaced || said.is_empty() || said == namespace {

@@ -31,6 +31,9 @@ pub(crate) struct Authority {
     valid: (i32, i32),
 }
 
+/// A key of another sort than those that are made here.
+const NO_P256: &str = "the key is none on the curve P-256";
+
 /// Under which name the store keeps the authority.
 const KEPT: &str = "authority";
 
@@ -98,7 +101,7 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(ClientCertificate { certificate: certificate.pem(), key: sec1::pem(&key)? })
+        Ok(ClientCertificate { certificate: certificate.pem(), key: sec1::pem(&key).ok_or(NO_P256)? })
     }
 
     /// TLS for a server at this address: the certificate it was given or one of this authority, clients'
@@ -138,7 +141,7 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?.pem();
-        Ok(Serving { certificate, key: sec1::pem(&key)? })
+        Ok(Serving { certificate, key: sec1::pem(&key).ok_or(NO_P256)? })
     }
 
     /// A serving certificate for this address and for the names of the API server inside a cluster.

@@ -156,7 +156,7 @@ impl SocketService for RelayService {
         }
         request.headers_mut().remove(AUTHORIZATION);
         connection.mark_authenticated();
-        // What is compressed cannot be looked at, and servers compress long lists, newer ones watches, too.
+        // Nobody can look at compressed answers. Servers compress long lists, and newer ones also watches.
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         // A watch over WebSocket is asked for over HTTP, so that its events can be looked at.
         let switch = Switch::wanted(&mut request);

@@ -1,7 +1,6 @@
-//! Private keys as SEC1 has them (`EC PRIVATE KEY`, RFC 5915), with the curve named in them. Java clients read no others on
-//! a curve: what is only `PRIVATE KEY` they take for RSA.
+//! Private keys as SEC1 has them (`EC PRIVATE KEY`, RFC 5915), with the curve named in them. Java clients
+//! take a key that says only `PRIVATE KEY` for RSA.
 
-use super::certificates::Failure;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::KeyPair;
@@ -18,9 +17,9 @@ const SECRET: usize = 32;
 /// Characters of a line of PEM.
 const LINE: usize = 64;
 
-/// The key as PEM.
-pub(super) fn pem(key: &KeyPair) -> Result<String, Failure> {
-    let der = der(key.serialized_der(), key.public_key_raw()).ok_or("the key is none on the curve P-256")?;
+/// The key as PEM; `None` where it is none on the curve P-256.
+pub(super) fn pem(key: &KeyPair) -> Option<String> {
+    let der = der(key.serialized_der(), key.public_key_raw())?;
     let text = STANDARD.encode(der);
     let mut pem = String::from("-----BEGIN EC PRIVATE KEY-----\n");
     let mut rest = text.as_str();
@@ -31,7 +30,7 @@ pub(super) fn pem(key: &KeyPair) -> Result<String, Failure> {
         rest = after;
     }
     pem.push_str("-----END EC PRIVATE KEY-----\n");
-    Ok(pem)
+    Some(pem)
 }
 
 /// The key in DER: version, secret, curve, public point.
@@ -55,7 +54,7 @@ fn der(pkcs8: &[u8], public: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What the first element of DER holds, where it has this tag, and what follows it.
+/// The content of the first element of DER, where it has this tag, and the bytes behind it.
 fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.strip_prefix(&[tag])?.split_first()?;
     let (length, rest) = match length {
@@ -94,6 +93,6 @@ mod tests {
         }
         assert_eq!(der(b"rubbish", key.public_key_raw()), None);
         let other = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).unwrap();
-        assert!(super::pem(&other).is_err());
+        assert_eq!(super::pem(&other), None);
     }
 }

@@ -1,8 +1,7 @@
-//! Watches over WebSocket (RFC 6455), which a real API server serves to whoever asks for them over HTTP/1.1: fabric8, and
-//! so the Java Operator SDK and Quarkus. Each event is one message, a text where it is JSON, bytes where it is protobuf.
-//! Never makes an event: they are those of the answer over HTTP, so that whoever looks at them sees no difference.
+//! Watches over WebSocket (RFC 6455), as fabric8 asks for them over HTTP/1.1, and so the Java Operator SDK
+//! and Quarkus. Each event is one message: a text of JSON, or the bytes of protobuf. Never makes an event:
+//! they are those of the answer over HTTP, so that an observer sees no difference.
 
-use super::certificates::Failure;
 use super::observed::Answered;
 use super::observer::Copied;
 use crate::body::{Body, full};
@@ -26,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// What the standard adds to a client's key before it is hashed.
+/// The standard adds this to a client's key before it is hashed.
 const ADDED: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// The longest event that is put together, in bytes. etcd takes less.
 const LONGEST_EVENT: usize = 16 * 1024 * 1024;
@@ -46,6 +45,9 @@ const PONG: u8 = 10;
 const NORMAL: u16 = 1000;
 const PROTOCOL_ERROR: u16 = 1002;
 const TOO_BIG: u16 = 1009;
+
+/// Why a connection broke off.
+type Broken = Box<dyn std::error::Error + Send + Sync>;
 
 /// A client's wish for a watch over WebSocket.
 pub(super) struct Switch {
@@ -86,8 +88,8 @@ impl Switch {
         Some(Switch { upgrade, key, version, origin, protocols })
     }
 
-    /// Why the server does not switch, as the library of the real one says it, in its order. A page of somebody else's
-    /// cannot leave out `Origin`; that a client has to send one keeps who knows nothing of WebSockets out.
+    /// Why the server does not switch, in the order and words of the real one's library. That library wants
+    /// an `Origin`, so that a server could refuse pages of others.
     fn refusal(&self) -> Option<(StatusCode, &'static str)> {
         if self.key.is_empty() {
             Some((StatusCode::BAD_REQUEST, "mismatch challenge/response"))
@@ -104,7 +106,7 @@ impl Switch {
     }
 }
 
-/// Whether the request is one for a WebSocket, as the real server finds out.
+/// Finds a request for a WebSocket by its headers, as the real server does.
 fn asks_for_websocket(headers: &HeaderMap) -> bool {
     let text =
         |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
@@ -112,7 +114,7 @@ fn asks_for_websocket(headers: &HeaderMap) -> bool {
         && text(CONNECTION).split(',').any(|part| part.trim().eq_ignore_ascii_case("upgrade"))
 }
 
-/// Whether Go takes the text for the URI of a request: a path from the root, or something with a scheme.
+/// Go takes a path from the root, or a text with a scheme, for the URI of a request.
 fn is_origin(text: &str) -> bool {
     let scheme = |scheme: &str| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -121,7 +123,7 @@ fn is_origin(text: &str) -> bool {
     text.starts_with('/') || text.split_once(':').is_some_and(|(before, _)| scheme(before))
 }
 
-/// Whether events follow.
+/// True where events follow.
 fn is_watch<E>(response: &Answered<E>) -> bool {
     response.status() == StatusCode::OK && response.body().size_hint().exact().is_none()
 }
@@ -145,8 +147,8 @@ where
     super::observed::widened(refused)
 }
 
-/// Switches protocols where the client wishes it and events follow, which then go out as messages until they end, the
-/// client leaves, or `stop` fires.
+/// Switches protocols where the client wishes it and events follow. These go out as messages until they end,
+/// the client leaves, or `stop` fires.
 pub(super) fn made<E>(switch: Option<Switch>, response: Answered<E>, stop: &CancellationToken) -> Answered<E>
 where
     E: std::error::Error + Send + Sync + 'static,
@@ -177,7 +179,7 @@ where
     super::observed::widened(answer)
 }
 
-async fn serve<B>(upgrade: OnUpgrade, events: B, content_type: &str) -> Result<(), Failure>
+async fn serve<B>(upgrade: OnUpgrade, events: B, content_type: &str) -> Result<(), Broken>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: std::error::Error + Send + Sync + 'static,
@@ -186,7 +188,7 @@ where
 }
 
 /// Sends events as messages, until one of both ends.
-async fn talk<S, B>(socket: S, mut events: B, content_type: &str) -> Result<(), Failure>
+async fn talk<S, B>(socket: S, mut events: B, content_type: &str) -> Result<(), Broken>
 where
     S: AsyncRead + AsyncWrite,
     B: http_body::Body<Data = Bytes> + Unpin,
@@ -244,8 +246,8 @@ async fn send(writer: &mut (impl AsyncWrite + Unpin), code: u8, payload: &[u8]) 
     writer.flush().await
 }
 
-/// Reads until the client leaves, and says with which code the server does. Only pings count: in a watch a client has
-/// nothing to say.
+/// Reads until the client leaves, and says with which code the server does. Only pings count: a client has
+/// nothing to say in a watch.
 async fn read(mut reader: impl AsyncRead + Unpin, pings: mpsc::Sender<Vec<u8>>) -> io::Result<u16> {
     loop {
         let mut head = [0; 2];

@@ -1,4 +1,4 @@
-//! What client libraries and other projects' suites ask of a server, where it once was answered in another way.
+//! Requests of client libraries and of other projects' suites that were once answered in another way.
 
 use super::*;
 

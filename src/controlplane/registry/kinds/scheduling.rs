@@ -15,7 +15,7 @@ const SYSTEM_CLASSES: [(&str, i64); 2] =
 /// The highest value of anybody else's class.
 const HIGHEST: i64 = 1_000_000_000;
 
-/// What is refused of a priority class.
+/// A user's class has a highest value, and the names of the cluster's own are taken.
 fn priority_class(object: &Value, causes: &mut Vec<Cause>) {
     let (name, value) = (metadata::text(object, "name"), object["value"].as_i64().unwrap_or(0));
     if name.starts_with("system-") {

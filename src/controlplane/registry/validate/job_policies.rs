@@ -1,5 +1,5 @@
-//! What is refused of a job's policies: which failures of its pods count, when it has succeeded early, when a pod is
-//! replaced, and who looks after the job.
+//! Rules for a job's policies: which failures count, when it has succeeded, when a pod is replaced, who
+//! manages it.
 
 use super::checks::items;
 use super::names;
@@ -12,7 +12,7 @@ const MOST_CODES: usize = 255;
 /// Bytes of the name of who looks after a job.
 const LONGEST_MANAGER: usize = 63;
 
-/// What is wrong without a value to show.
+/// A cause without a value to show.
 fn plain(field: String, detail: &str) -> Cause {
     Cause::text("FieldValueInvalid", field, format!("Invalid value: {detail}"))
 }
@@ -56,7 +56,7 @@ pub(super) fn all(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Who looks after a job: a name with a domain before it.
+/// The controller that looks after a job has a name with a domain before it.
 pub(super) fn manager(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     let Some(name) = spec["managedBy"].as_str() else { return };
     let field = format!("{path}.managedBy");

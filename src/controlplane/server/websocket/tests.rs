@@ -54,7 +54,7 @@ impl Server {
         assert_eq!(self.front.answer(&User::admin(), request).await.status(), StatusCode::CREATED);
     }
 
-    /// Sends a request for a WebSocket with these further headers; gives the head of the answer and the connection.
+    /// Sends a request for a WebSocket with further headers; gives the head of the answer and the connection.
     async fn ask(&self, path: &str, headers: &str) -> (String, TlsStream<TcpStream>) {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(self.authority.as_bytes()).unwrap()).unwrap();
@@ -157,7 +157,7 @@ async fn events_are_messages_and_are_seen_as_over_http() {
     assert_eq!(event(&mut stream).await, (TEXT, json!("ADDED"), json!("b")));
     stream.write_all(&masked(PING, b"here?")).await.unwrap();
     assert_eq!(frame(&mut stream).await, (PONG, b"here?".to_vec()));
-    // What a client says in a watch does not matter.
+    // Messages of a client do not matter in a watch.
     stream.write_all(&masked(TEXT, b"hello")).await.unwrap();
     stream.write_all(&masked(CLOSE, &NORMAL.to_be_bytes())).await.unwrap();
     assert_eq!(frame(&mut stream).await, (CLOSE, NORMAL.to_be_bytes().to_vec()));
@@ -202,7 +202,7 @@ async fn who_is_not_served_is_told_as_by_a_real_server() {
         (WATCH, ORIGIN.to_owned(), "400"),
         (WATCH, format!("{version}{ORIGIN}"), "400"),
         (WATCH, format!("{KEY}{ORIGIN}{two}"), "400"),
-        // What is no watch is answered over HTTP.
+        // Anything else than a watch is answered over HTTP.
         ("/api/v1/namespaces/default/configmaps", format!("{KEY}{ORIGIN}"), "200"),
         ("/api/v1/namespaces/default/nothing?watch=true", format!("{KEY}{ORIGIN}"), "404"),
         (
