@@ -68,6 +68,9 @@ pub struct RenderArgs {
     /// Leave tests out
     #[arg(long)]
     pub skip_tests: bool,
+    /// Do not check values against `values.schema.json`
+    #[arg(long)]
+    pub skip_schema_validation: bool,
     /// Print the effective values and where each comes from, instead of the manifests
     #[arg(long)]
     pub explain_values: bool,
@@ -113,7 +116,7 @@ fn output(args: &RenderArgs) -> Result<String> {
     let (chart, unread) = load(args, path, compat)?;
     let (values, layers) = user_values(args, compat)?;
     if args.explain_values {
-        return explained(&chart, &values, &layers);
+        return explained(&chart, &values, &layers, compat);
     }
     let mut capabilities = Capabilities::default_for(compat);
     if let Some(version) = &args.kube_version {
@@ -130,6 +133,7 @@ fn output(args: &RenderArgs) -> Result<String> {
         compat,
         cache: Some(Arc::clone(&cache)),
         parallel: true,
+        skip_schema_validation: args.skip_schema_validation,
         ..RenderInput::new(&values, release, &capabilities, &Offline)
     };
     let rendered = render(&chart, &input).map_err(|error| refused(args, error));
@@ -172,8 +176,8 @@ fn refused(args: &RenderArgs, error: RenderError) -> Refused {
 }
 
 /// The effective values as text.
-fn explained(chart: &Chart, user: &Value, layers: &[Layer]) -> Result<String> {
-    let (explained, warnings) = explain::effective(chart, user, layers)?;
+fn explained(chart: &Chart, user: &Value, layers: &[Layer], compat: Compat) -> Result<String> {
+    let (explained, warnings) = explain::effective(chart, user, layers, compat)?;
     for warning in chart.warnings.iter().chain(&warnings) {
         let _ = writeln!(super::visible::err(), "{}", visible(warning));
     }
@@ -245,23 +249,23 @@ fn user_values(args: &RenderArgs, compat: Compat) -> Result<(Value, Vec<Layer>)>
     let mut found = json!({});
     let mut layers = Vec::new();
     for path in &args.values {
-        let text = if path.as_os_str() == "-" {
-            std::io::read_to_string(std::io::stdin())?
+        let data = if path.as_os_str() == "-" {
+            std::io::read_to_string(std::io::stdin())?.into_bytes()
         } else {
-            std::fs::read_to_string(path).map_err(|error| match error.kind() {
+            std::fs::read(path).map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => {
                     anyhow::anyhow!("open {}: no such file or directory", path.display())
                 }
                 _ => anyhow::anyhow!("open {}: {error}", path.display()),
             })?
         };
-        let more = values::from_yaml(&text, compat)
+        let more = values::from_bytes(&data, compat)
             .with_context(|| format!("failed to parse {}", path.display()))?;
         if args.explain_values {
             layers.push(Layer {
                 name: format!("-f {}", path.display()),
                 values: more.clone(),
-                text: Some(text),
+                text: Some(String::from_utf8_lossy(&data).into_owned()),
             });
         }
         values::merge(&mut found, more);

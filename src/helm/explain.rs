@@ -3,6 +3,7 @@
 
 use crate::chart::Chart;
 use crate::dependencies;
+use crate::template::Compat;
 use crate::values::CoalesceError;
 use opdev_object::yaml::{self, Node};
 use serde_json::{Map, Value};
@@ -74,9 +75,10 @@ pub fn effective(
     chart: &Chart,
     user: &Value,
     layers: &[Layer],
+    compat: Compat,
 ) -> Result<(Vec<Explained>, Vec<String>), CoalesceError> {
-    let (taken, mut warnings) = dependencies::process(chart, user)?;
-    let coalesced = crate::values::coalesce(&taken, user)?;
+    let (taken, mut warnings) = dependencies::process(chart, user, compat)?;
+    let coalesced = crate::values::coalesce(&taken, user, compat)?;
     warnings.extend(coalesced.warnings);
     Ok((explain(&taken, chart, &coalesced.values, layers), warnings))
 }
@@ -320,7 +322,7 @@ mod tests {
         for layer in &layers {
             crate::merge_values::merge(&mut user, layer.values.clone());
         }
-        let said = text(&effective(&chart, &user, &layers).unwrap().0);
+        let said = text(&effective(&chart, &user, &layers, Compat::V3).unwrap().0);
         let wanted = "\
 db.empty              {}       charts/db/values.yaml:7
 db.exports.data.port  5432     charts/db/values.yaml:6

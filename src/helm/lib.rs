@@ -56,6 +56,7 @@ pub mod chart;
 pub mod dependencies;
 pub mod engine;
 pub mod explain;
+mod imports;
 pub mod manifest;
 mod merge_values;
 pub mod release;

@@ -54,6 +54,15 @@ pub enum HelmCompat {
     V4,
 }
 
+impl From<HelmCompat> for opdev_helm::engine::Compat {
+    fn from(compat: HelmCompat) -> Self {
+        match compat {
+            HelmCompat::V3 => Self::V3,
+            HelmCompat::V4 => Self::V4,
+        }
+    }
+}
+
 /// What a saved chart does to the revision that is deployed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnSave {

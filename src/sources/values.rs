@@ -5,6 +5,7 @@ use super::ChartReconciler;
 use super::broken::chart_secrets;
 use crate::event::{EffectiveValue, ValueFrom, mask};
 use anyhow::{Context, anyhow};
+use opdev_helm::engine::Compat;
 use opdev_helm::explain::{self, Explained, Layer, Origin};
 use opdev_helm::values;
 use opdev_object::meta;
@@ -68,7 +69,7 @@ pub(crate) fn effective(reconciler: &ChartReconciler, object: &Value) -> anyhow:
         Layer { name: CUSTOM_RESOURCE.to_owned(), values: spec, text: None },
         Layer { name: OVERRIDE.to_owned(), values: forced(reconciler)?, text: None },
     ];
-    let (explained, _) = explain::effective(chart, &user, &layers)?;
+    let (explained, _) = explain::effective(chart, &user, &layers, Compat::V3)?;
     let mut secrets = mask::secrets(&user);
     chart_secrets(chart, &mut secrets);
     let secrets = mask::known(secrets);

@@ -8,8 +8,8 @@ use super::ignore::Rules;
 use super::metadata::Metadata;
 use super::{Chart, Content, File, archive, content};
 use crate::merge_values::merge;
-use crate::template::{Compat, text_of};
-use opdev_object::yaml;
+use crate::template::Compat;
+use opdev_object::yaml::{self, encoding};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) fn load_files(
     }
     chart
         .metadata
-        .validate()
+        .validate(compat)
         .map_err(|error| ChartError { place: place(prefix, "Chart.yaml", 0, 0), ..error })?;
     for (name, files) in subcharts {
         if name.starts_with(['_', '.']) {
@@ -79,8 +79,7 @@ fn place_file<'f>(
         "Chart.yaml" => {}
         "Chart.lock" => chart.lock = Some(lock(data, prefix, path)?),
         "values.yaml" => {
-            let text = text_of(data);
-            let read = values(&text, compat).map_err(|error| ChartError {
+            let read = values_of(data, compat).map_err(|error| ChartError {
                 message: format!("cannot load values.yaml: {}", error.message),
                 place: error.place.and_then(|at| place(prefix, path, at.line, at.column)),
             })?;
@@ -138,6 +137,23 @@ fn load_subchart(
         );
     }
     load_files(&files.below(name), &format!("{prefix}charts/{name}/"), compat, budget)
+}
+
+/// A values file as it lies on the disk.
+pub(crate) fn values_of(data: &[u8], compat: Compat) -> Result<Value, ChartError> {
+    let wrapped = |error: encoding::EncodingError| {
+        let prefix = match compat {
+            Compat::V3 => "",
+            Compat::V4 => "cannot unmarshal yaml document: ",
+        };
+        ChartError::new(format!("{prefix}error converting YAML to JSON: {error}"))
+    };
+    // Helm 4 cuts documents out of the bytes before it asks what they are.
+    let wide = data.starts_with(b"\xff\xfe") || data.starts_with(b"\xfe\xff");
+    if wide && compat == Compat::V4 {
+        return Err(wrapped(encoding::EncodingError::IncompleteUtf16));
+    }
+    values(&encoding::text(data).map_err(wrapped)?, compat)
 }
 
 /// A values file, every number a float64: Helm 3 takes its first document, Helm 4 merges all.
@@ -220,7 +236,10 @@ fn place(prefix: &str, file: &str, line: u32, column: u32) -> Option<Place> {
 }
 
 fn update(metadata: &mut Metadata, data: &[u8], prefix: &str, path: &str) -> Result<(), ChartError> {
-    let text = text_of(data);
+    let text = encoding::text(data).map_err(|error| ChartError {
+        message: format!("cannot load {path}: error converting YAML to JSON: {error}"),
+        place: place(prefix, path, 0, 0),
+    })?;
     let read = |text: &str| -> Result<(), Mismatch> {
         let node = yaml::parse(text.trim_start_matches('\u{feff}'))?;
         metadata.update(&node)

@@ -3,6 +3,8 @@
 use super::decode::{Fields, Mismatch};
 use super::error::ChartError;
 use crate::semver::Version;
+use crate::template::Compat;
+use opdev_object::go::quote::is_printable;
 use opdev_object::yaml::{Kind, Node};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -139,13 +141,46 @@ impl Metadata {
         fields.text("type", &mut self.kind)
     }
 
-    /// Helm's checks before a chart may be used.
-    pub(super) fn validate(&self) -> Result<(), ChartError> {
+    fn print_in_one_line(&mut self) {
+        let own = [
+            &mut self.name,
+            &mut self.description,
+            &mut self.home,
+            &mut self.icon,
+            &mut self.condition,
+            &mut self.tags,
+            &mut self.app_version,
+            &mut self.kube_version,
+        ];
+        own.into_iter().chain(&mut self.sources).chain(&mut self.keywords).for_each(in_one_line);
+        for maintainer in &mut self.maintainers {
+            [&mut maintainer.name, &mut maintainer.email, &mut maintainer.url]
+                .into_iter()
+                .for_each(in_one_line);
+        }
+        for one in &mut self.dependencies {
+            let texts = [&mut one.name, &mut one.version, &mut one.repository, &mut one.condition];
+            texts.into_iter().chain(&mut one.tags).for_each(in_one_line);
+        }
+    }
+
+    /// Helm's checks before a chart may be used. Texts become one line each, of characters that can be printed.
+    pub(super) fn validate(&mut self, compat: Compat) -> Result<(), ChartError> {
         let wrong = |message: String| Err(ChartError::new(format!("validation: {message}")));
+        self.print_in_one_line();
+        if compat == Compat::V4 && self.api_version == "v3" {
+            return Err(ChartError::new("invalid chart apiVersion"));
+        }
+        if compat == Compat::V4 && !["v1", "v2"].contains(&self.api_version.as_str()) {
+            return Err(ChartError::new("unsupported chart version"));
+        }
         if self.name.is_empty() {
             return wrong("chart.metadata.name is required".to_owned());
         }
-        if self.name.contains('/') || self.name == "." || self.name == ".." {
+        if self.name == "." || self.name == ".." {
+            return wrong(format!("chart.metadata.name {:?} is not allowed", self.name));
+        }
+        if self.name.contains('/') {
             return wrong(format!("chart.metadata.name {:?} is invalid", self.name));
         }
         if self.version.is_empty() {
@@ -173,6 +208,14 @@ impl Metadata {
             seen.push(key);
         }
         Ok(())
+    }
+}
+
+/// Whatever is a blank becomes a space, and what cannot be printed goes.
+fn in_one_line(text: &mut String) {
+    if text.chars().any(|c| c != ' ' && (c.is_whitespace() || !is_printable(c))) {
+        let blank = |c: char| if c.is_whitespace() { ' ' } else { c };
+        *text = text.chars().map(blank).filter(|c| *c == ' ' || is_printable(*c)).collect();
     }
 }
 

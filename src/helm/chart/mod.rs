@@ -18,7 +18,7 @@ pub use file_set::FileSet;
 pub use metadata::{Dependency, Maintainer, Metadata};
 pub use read::{read_dir, read_dir_late};
 
-pub(crate) use load::values as parse_values;
+pub(crate) use load::{values as parse_values, values_of as parse_values_bytes};
 
 /// Go's `filepath.Match`, false for a malformed pattern: `*` and `?` stop at `/`.
 pub fn path_matches(pattern: &str, path: &str) -> bool {
@@ -51,6 +51,8 @@ pub struct File {
 pub struct Chart {
     /// Chart.yaml, with requirements.yaml of a v1 chart merged in.
     pub metadata: Metadata,
+    /// The name in its own Chart.yaml, where an alias has taken its place.
+    pub own_name: Option<String>,
     /// Chart.lock or requirements.lock.
     pub lock: Option<Value>,
     /// values.yaml, an object; every number is a float64.
@@ -73,6 +75,7 @@ impl Default for Chart {
     fn default() -> Self {
         Self {
             metadata: Metadata::default(),
+            own_name: None,
             lock: None,
             values: Arc::new(Value::Object(Map::new())),
             values_text: None,
@@ -110,11 +113,12 @@ impl Chart {
     /// The files of `crds/`, own ones first, then those of subcharts.
     pub fn crds(&self) -> Vec<Crd> {
         let mut found = Vec::new();
-        self.collect_crds(self.name(), &mut found);
+        self.collect_crds(&Paths::of_root(self), &mut found);
         found
     }
 
-    fn collect_crds(&self, path: &str, found: &mut Vec<Crd>) {
+    fn collect_crds(&self, paths: &Paths, found: &mut Vec<Crd>) {
+        let path = &paths.path;
         for file in &self.files {
             let manifest = [".yaml", ".yml", ".json"].iter().any(|end| file.name.ends_with(end));
             if file.name.starts_with("crds/") && manifest {
@@ -126,8 +130,44 @@ impl Chart {
             }
         }
         for subchart in &self.subcharts {
-            subchart.collect_crds(&format!("{path}/charts/{}", subchart.name()), found);
+            subchart.collect_crds(&paths.below(self, subchart, Compat::V3), found);
         }
+    }
+}
+
+/// The path of a chart's files, from the root chart's name on, and what it was before the chart was copied for a release.
+///
+/// A dependency is a copy of the chart that was loaded, and knows the chart above it. A chart below it that is no
+/// dependency of it still knows the one that was loaded: Helm tells its files by that path, so that those of two aliases
+/// are the same files. Helm 4 copies the charts right below a dependency, too.
+pub(crate) struct Paths {
+    /// The path that files have.
+    pub(crate) path: String,
+    loaded: String,
+    /// Whether it is a dependency of the chart above.
+    dependency: bool,
+    /// Whether its own dependencies were looked at: Helm stops at a chart that lists none.
+    processed: bool,
+}
+
+impl Paths {
+    pub(crate) fn of_root(chart: &Chart) -> Paths {
+        let name = chart.name().to_owned();
+        Paths { path: name.clone(), loaded: name, dependency: false, processed: true }
+    }
+
+    /// Those of a subchart.
+    pub(crate) fn below(&self, chart: &Chart, subchart: &Chart, compat: Compat) -> Paths {
+        let name = subchart.name();
+        let lists = self.processed && chart.metadata.lists_dependencies;
+        let dependency =
+            lists && chart.metadata.dependencies.iter().any(|dependency| dependency.name == name);
+        let copied = dependency || (compat == Compat::V4 && self.dependency);
+        let own_name = subchart.own_name.as_deref().filter(|_| dependency).unwrap_or(name);
+        let above = if lists || copied { &self.path } else { &self.loaded };
+        let path = format!("{above}/charts/{name}");
+        let loaded = if copied { format!("{}/charts/{own_name}", self.loaded) } else { path.clone() };
+        Paths { path, loaded, dependency, processed: lists }
     }
 }
 

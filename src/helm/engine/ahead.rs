@@ -1,6 +1,7 @@
 //! The templates of a large chart are parsed on other cores while its dependencies and values are made ready, where the
 //! cache knows none yet.
 
+use super::Compat;
 use super::input::RenderInput;
 use super::{run, scope};
 use crate::chart::{Chart, Content};
@@ -52,7 +53,8 @@ impl Ahead {
             let _ = wanted.set(taken.iter().map(|data| data.as_ptr().addr()).collect());
             made
         };
-        let (made, templates) = on_deep_stack(|| spread::beside(|| waiting(chart), parse, prepare));
+        let (made, templates) =
+            on_deep_stack(|| spread::beside(|| waiting(chart, input.compat), parse, prepare));
         let parsed = templates
             .into_iter()
             .filter_map(|Waiting { path, data, parsed }| Some((path, (data, parsed.into_inner()?))));
@@ -72,8 +74,8 @@ impl Ahead {
 }
 
 /// The templates of a chart and of its subcharts, in the order in which they are defined.
-fn waiting(chart: &Chart) -> Vec<Waiting> {
-    let scopes = scope::scopes(chart);
+fn waiting(chart: &Chart, compat: Compat) -> Vec<Waiting> {
+    let scopes = scope::scopes(chart, compat);
     let templates = scope::templates(&scopes);
     let template = |path: &str| Waiting {
         path: path.to_owned(),

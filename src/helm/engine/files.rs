@@ -10,6 +10,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 const TYPE: &str = "engine.files";
 
@@ -69,9 +70,10 @@ impl Host for Files {
     fn call(&self, name: &str, args: &[Value]) -> Result<Value, FuncError> {
         let path = args.first().and_then(Value::as_str).map(|text| text.text().into_owned());
         let path = path.unwrap_or_default();
-        let data = || self.files.get(&path).map(|data| &data[..]).unwrap_or_default();
+        let data =
+            || self.files.get(&path).map(|data| Str::from(Arc::clone(data.bytes()))).unwrap_or_default();
         match name {
-            "Get" => Ok(Value::Str(Str::from(data()))),
+            "Get" => Ok(Value::Str(data())),
             "GetBytes" => Ok(Value::List(List::bytes(data()))),
             "Glob" => Ok(Value::host(self.glob(&path))),
             "Lines" => self.lines(&path),
@@ -83,8 +85,14 @@ impl Host for Files {
 
     fn underlying(&self) -> Option<Value> {
         let entries = self.files.iter();
-        let entries = entries.map(|(path, data)| (Str::from(path.as_str()), Value::List(List::bytes(data))));
+        let entries = entries.map(|(path, data)| {
+            (Str::from(path.as_str()), Value::List(List::bytes(Arc::clone(data.bytes()))))
+        });
         Some(Value::Map(Map::typed(MapType::Files, entries.collect())))
+    }
+
+    fn weight(&self) -> usize {
+        self.files.iter().map(|(path, data)| path.len() + data.len()).sum()
     }
 
     fn to_json(&self) -> serde_json::Value {

@@ -76,7 +76,7 @@ fn value_path(error: &ExecError) -> Option<Vec<String>> {
 
 /// Which of the keys is not there or null, who could set it, and what is there instead.
 fn absent(keys: &[String], scope: &Scope<'_>, values: &Value) -> Option<String> {
-    let prefix: Vec<&str> = scope.path.split("/charts/").skip(1).collect();
+    let prefix = scope.section.clone();
     let mut at = prefix.iter().try_fold(values, |value, key| value.get(key))?;
     for (i, key) in keys.iter().enumerate() {
         at = match at.get(key) {

@@ -8,7 +8,7 @@ use crate::chart::Place;
 use crate::manifest::{Document, Hook};
 use crate::template::{Compat, Environment, ExecError, ParseCache, ParseError};
 use crate::values::CoalesceError;
-use crate::values::schema::SchemaErrors;
+use crate::values::schema::{Fetch, SchemaErrors};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -59,6 +59,10 @@ pub struct RenderInput<'a> {
     pub memory: Option<&'a Memory>,
     /// Whether templates may run on several cores where there is no memory: they ask the environment in no order then.
     pub parallel: bool,
+    /// Whether values are not checked against values.schema.json: Helm's `--skip-schema-validation`.
+    pub skip_schema_validation: bool,
+    /// Fetches what a schema refers to by its address; without it such a chart does not render.
+    pub fetch_schema: Option<Arc<Fetch>>,
 }
 
 impl<'a> RenderInput<'a> {
@@ -78,6 +82,8 @@ impl<'a> RenderInput<'a> {
             cache: None,
             memory: None,
             parallel: false,
+            skip_schema_validation: false,
+            fetch_schema: None,
         }
     }
 }

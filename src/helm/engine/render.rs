@@ -78,15 +78,19 @@ pub(super) fn prepared(
         let chart = dependencies::renew(&kept.chart, chart);
         return Ok((chart, Arc::clone(&kept.values), kept.warnings.clone()));
     }
-    let (processed, mut warnings) = dependencies::process(chart, input.values)?;
-    let coalesced = coalesce(&processed, input.values)?;
+    let (processed, mut warnings) = dependencies::process(chart, input.values, input.compat)?;
+    let coalesced = coalesce(&processed, input.values, input.compat)?;
     warnings.extend(coalesced.warnings);
-    schema::validate(&processed, &coalesced.values).map_err(|error| {
-        let message = format!(
-            "values don't meet the specifications of the schema(s) in the following chart(s):\n{error}"
-        );
-        RenderError::new(RenderErrorKind::Schema(error), message)
-    })?;
+    if !input.skip_schema_validation {
+        let options = schema::Options { compat: input.compat, fetch: input.fetch_schema.clone() };
+        let checked = schema::validate(&processed, &coalesced.values, &options);
+        warnings.extend(checked.map_err(|error| {
+            let message = format!(
+                "values don't meet the specifications of the schema(s) in the following chart(s):\n{error}"
+            );
+            RenderError::new(RenderErrorKind::Schema(error), message)
+        })?);
+    }
     let values = Arc::new(coalesced.values);
     if let Some(state) = state {
         // What other files say of the values is asked each time.

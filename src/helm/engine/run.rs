@@ -2,7 +2,7 @@
 //! All files of a chart share one map of data, so what one changes the next one sees.
 
 use super::ahead::Ahead;
-use super::input::{RenderError, RenderErrorKind, RenderInput};
+use super::input::{RenderError, RenderErrorKind, RenderInput, Unreadable};
 use super::memory::{Base, Output, Outputs, State};
 use super::places::file_of;
 use super::reuse::Reuse;
@@ -10,11 +10,14 @@ use super::scope::{self, Scope, Template};
 use super::{Compat, cores, documents, hints};
 use crate::chart::Chart;
 use crate::chart::Place;
+use crate::manifest;
 use crate::spread;
 use crate::template::{
     Context, ExecError, Inputs, Map, Mark, ParseError, ParsedText, Paths, Reads, TemplateSet, Value,
     on_deep_stack, without_no_value,
 };
+use memchr::memmem::find;
+use opdev_object::yaml::encoding;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -111,7 +114,7 @@ impl<'r> Run<'r> {
         input: &'r RenderInput<'r>,
         ahead: &Ahead,
     ) -> Result<Run<'r>, RenderError> {
-        let scopes = scope::scopes(chart);
+        let scopes = scope::scopes(chart, input.compat);
         let templates = scope::templates(&scopes);
         let mut set = TemplateSet::with_cache(input.compat, ahead.cache());
         for parsed in parse(&set, &templates, ahead) {
@@ -194,7 +197,7 @@ impl<'r> Run<'r> {
             .execute(path, Value::Map(data[scope].clone()), context)
             .map_err(|error| self.failed(&error))?;
         let bytes = without_no_value(bytes);
-        Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+        String::from_utf8(bytes).or_else(|error| not_text(path, error.as_bytes()))
     }
 
     /// Runs a template after those before it, and notes where its output comes from. `None` where it is not reached.
@@ -230,6 +233,27 @@ impl<'r> Run<'r> {
             hints: hints::failed(error, &self.scopes, templates, self.values, &self.set),
         }
     }
+}
+
+/// The output of a template that is not UTF-8: refused where it is to be a manifest.
+fn not_text(path: &str, bytes: &[u8]) -> Result<String, RenderError> {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    if manifest::is_notes(path) {
+        return Ok(text);
+    }
+    let before = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    // Documents are read one by one.
+    let end = find(&bytes[before..], b"\n---").map_or(bytes.len(), |length| before + length);
+    let Err(why) = encoding::utf8(&bytes[before..end]) else { return Ok(text) };
+    let lines = bytes[..before].iter().filter(|byte| **byte == b'\n').count();
+    let column = before - bytes[..before].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    Err(RenderError {
+        message: format!("YAML parse error on {path}: error converting YAML to JSON: {why}"),
+        place: Some(Place { file: file_of(path), line: number(lines + 1), column: number(column + 1) }),
+        excerpt: text.lines().nth(lines).unwrap_or_default().to_owned(),
+        hints: Vec::new(),
+        kind: Box::new(RenderErrorKind::Manifest(Unreadable { text, origin: None })),
+    })
 }
 
 fn line_of(templates: &Templates<'_>, path: &str, line: usize) -> String {

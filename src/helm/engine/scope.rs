@@ -4,7 +4,7 @@
 use super::files::Files;
 use super::input::RenderInput;
 use super::{Compat, objects};
-use crate::chart::{Chart, Content};
+use crate::chart::{Chart, Content, Paths};
 use crate::template::{Inputs, Map, MapType, NodeId, ROOT, Str, Value, text_of};
 use serde_json::Value as Json;
 use std::borrow::Cow;
@@ -15,6 +15,8 @@ pub(super) struct Scope<'c> {
     pub(super) chart: &'c Chart,
     /// The path from the root chart's name on, such as `web/charts/db`.
     pub(super) path: String,
+    /// The names of the charts that lead to it, the root aside: its section of the values.
+    pub(super) section: Vec<&'c str>,
     /// The scopes of its subcharts.
     below: Vec<usize>,
 }
@@ -33,17 +35,25 @@ impl<'c> Template<'c> {
 }
 
 /// The charts of a release, the root first.
-pub(super) fn scopes(chart: &Chart) -> Vec<Scope<'_>> {
+pub(super) fn scopes(chart: &Chart, compat: Compat) -> Vec<Scope<'_>> {
     let mut found = Vec::new();
-    add(chart, chart.name(), &mut found);
+    add(chart, compat, Paths::of_root(chart), Vec::new(), &mut found);
     found
 }
 
-fn add<'c>(chart: &'c Chart, path: &str, found: &mut Vec<Scope<'c>>) -> usize {
+fn add<'c>(
+    chart: &'c Chart,
+    compat: Compat,
+    paths: Paths,
+    section: Vec<&'c str>,
+    found: &mut Vec<Scope<'c>>,
+) -> usize {
     let own = found.len();
-    found.push(Scope { chart, path: path.to_owned(), below: Vec::new() });
+    found.push(Scope { chart, path: paths.path.clone(), section: section.clone(), below: Vec::new() });
     for subchart in &chart.subcharts {
-        let at = add(subchart, &format!("{path}/charts/{}", subchart.name()), found);
+        let mut section = section.clone();
+        section.push(subchart.name());
+        let at = add(subchart, compat, paths.below(chart, subchart, compat), section, found);
         found[own].below.push(at);
     }
     own
@@ -72,7 +82,7 @@ pub(super) fn is_partial(path: &str) -> bool {
 
 /// The number of the map that a chart's templates run on.
 pub(super) fn node(scope: &Scope<'_>, inputs: &mut Inputs<'_>) -> NodeId {
-    scope.path.split("/charts/").skip(1).fold(ROOT, |node, name| {
+    scope.section.iter().fold(ROOT, |node, name| {
         let subcharts = inputs.child(node, "Subcharts");
         inputs.child(subcharts, name)
     })
@@ -106,12 +116,8 @@ pub(super) fn data(
         };
         for below in &scope.below {
             let name = scopes[*below].chart.name();
-            // The section of a subchart is the very map the subchart gets.
-            sections[*below] = own.peek(name.as_bytes()).and_then(|section| {
-                let Value::Map(section) = section else { return None };
-                own.put(name.into(), Value::Map(section.with_type(ty)));
-                Some(section)
-            });
+            // The section of a subchart is the very map the subchart gets; only the subchart sees it as `Values`.
+            sections[*below] = own.peek(name.as_bytes()).and_then(|section| section.as_map());
         }
         let node = node(scope, inputs);
         let below = inputs.child(node, "Subcharts");
@@ -130,7 +136,9 @@ pub(super) fn data(
     }
     for (scope, map) in scopes.iter().zip(&subcharts) {
         for below in &scope.below {
-            map.put(scopes[*below].chart.name().into(), Value::Map(data[*below].clone()));
+            // Its own templates see the data of a subchart as `Values`, the charts above it as a plain map.
+            let plain = data[*below].with_type(MapType::Any);
+            map.put(scopes[*below].chart.name().into(), Value::Map(plain));
         }
     }
     data

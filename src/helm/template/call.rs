@@ -1,9 +1,11 @@
 //! Calls of functions and methods: arguments evaluated, counted and checked against parameter types, as Go does
 //! before a call. What the functions do is in `funcs`.
 
-use super::context::{DEEP, endless};
+use super::budget::{DEEP, weigh};
+use super::error::FuncError;
 use super::exec::{At, Exec, Got, Ran};
 use super::funcs::cost::cost;
+use super::funcs::growth::growth;
 use super::funcs::{Call, Function, Run};
 use super::host::{Signature, Ty};
 use super::node::{Expr, ExprKind};
@@ -72,36 +74,45 @@ impl<'t> Exec<'t, '_, '_> {
             }
             Run::Plain(run) => {
                 let args = self.arguments(dot, function.name, function.signature, args, last)?;
-                if reads_all(function.name)
-                    && !(reads_lists(function.name) && args.last().is_some_and(|v| matches!(v, Value::Map(_))))
-                    && !(function.name.ends_with("ithout") && matches!(args.first(), Some(Value::Map(_))))
-                    && let Some(why) = args.iter().find_map(endless)
-                    // Go's JSON notices a value that holds itself; so does ours.
-                    && !(why == DEEP && is_json(function.name))
-                {
-                    self.at = node;
-                    return self.fail_call(function.name, why.into());
-                }
-                if let Some(why) = self.context.charge(cost(function.name, &args)) {
+                let outer = self.context.budget.begin();
+                if let Err(why) = self.admit(function.name, &args) {
                     self.at = node;
                     return self.fail_call(function.name, why.into());
                 }
                 let mut call = Call { set: self.set, context: &mut *self.context };
-                match run(&mut call, &args) {
-                    Ok(value) => match self.context.given(&value) {
-                        None => Ok(value),
-                        Some(why) => {
-                            self.at = node;
-                            self.fail_call(function.name, why.into())
-                        }
-                    },
-                    Err(error) => {
-                        self.at = node;
-                        self.fail_call(function.name, error)
-                    }
-                }
+                let made = run(&mut call, &args).and_then(|value| {
+                    self.context.budget.ends(outer, &value).map_err(FuncError::from)?;
+                    Ok(value)
+                });
+                made.or_else(|error| {
+                    self.at = node;
+                    self.fail_call(function.name, error)
+                })
             }
         }
+    }
+
+    /// Charges a call before it is made; why not to make it, if so.
+    fn admit(&mut self, name: &str, args: &[Value]) -> Result<(), &'static str> {
+        if reads_all(name)
+            && !(reads_lists(name) && args.last().is_some_and(|v| matches!(v, Value::Map(_))))
+            && !(name.ends_with("ithout") && matches!(args.first(), Some(Value::Map(_))))
+        {
+            let mut bytes = 0_usize;
+            for arg in args {
+                match weigh(arg) {
+                    Ok(weight) => bytes = bytes.saturating_add(weight),
+                    // Go's JSON notices a value that holds itself; so does ours.
+                    Err(DEEP) if is_json(name) => {}
+                    Err(why) => return Err(why),
+                }
+            }
+            if bytes > WORTH_CHARGING {
+                self.context.budget.makes(bytes.saturating_mul(written(name)))?;
+            }
+        }
+        self.context.budget.makes(growth(name, args))?;
+        self.context.charge(cost(name, args))
     }
 
     fn count(&self, name: &str, signature: Signature, given: usize, piped: bool) -> Ran<()> {
@@ -275,6 +286,19 @@ fn is_json(function: &str) -> bool {
             | "toRawJson"
             | "mustToRawJson"
     )
+}
+
+/// What is less is charged once it is written.
+const WORTH_CHARGING: usize = 4096;
+
+/// How many bytes a function makes of one of a value, at most: those of its escapes.
+fn written(function: &str) -> usize {
+    match function {
+        "html" | "js" => 6,
+        _ if is_json(function) => 6,
+        "quote" | "toYamlPretty" | "toToml" | "urlquery" | "deepCopy" | "mustDeepCopy" => 4,
+        _ => 1,
+    }
 }
 
 /// Whether a function reads its arguments to the last leaf, so that one that holds itself would never end.

@@ -1,7 +1,9 @@
 //! What one render brings: the outside world (clock, randomness, cluster, zone) and the counters of the run.
 //! Templates reach nothing else, so a render with the same context gives the same bytes.
 
+use super::budget::{Budget, MAX_BYTES, Spent};
 use super::error::FuncError;
+use super::funcs::cost::Cost;
 use super::reads::{Quickly, Reads};
 use super::value::Value;
 use std::collections::HashMap;
@@ -97,103 +99,26 @@ pub struct Context<'a> {
     pub(super) bounds: Option<(&'a AtomicBool, usize)>,
     /// Where the output of the outermost template came from, if that is to be known.
     pub(super) marks: Option<Vec<Mark>>,
-    /// Statements executed, functions called and rounds of loops so far.
-    steps: u64,
-    /// Bytes of what functions gave so far.
-    given: u64,
+    /// What was taken so far.
+    pub(super) budget: Budget,
     /// The step at which the environment is asked again whether to go on.
     ask_at: u64,
     /// Where it is noted what templates read, if anybody wants to know.
     pub(super) reads: Option<Rc<Reads>>,
 }
 
-/// What a context has counted: part of what one render may take.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Spent {
-    steps: u64,
-    given: u64,
-}
-
-impl Spent {
-    /// What both come to.
-    #[must_use]
-    pub fn and(self, other: Spent) -> Spent {
-        Spent { steps: self.steps + other.steps, given: self.given + other.given }
-    }
-
-    /// Whether one render may take that much.
-    #[must_use]
-    pub fn is_allowed(self) -> bool {
-        self.steps <= MAX_STEPS && self.given <= MAX_GIVEN
-    }
-}
-
-/// No chart comes near; Helm itself would go on for hours.
-const MAX_STEPS: u64 = 10_000_000;
-
 /// How many steps go by until the environment is asked whether to go on.
 const STEPS_UNASKED: u64 = 4_096;
 
-/// How many statements the call of a function counts for: some take microseconds.
-const CALL: u64 = 4;
-
-/// The longest output, and the most one value may come to when it is written.
-const MAX_BYTES: usize = 256 << 20;
-
-/// What all functions of a render may give, in bytes.
-const MAX_GIVEN: u64 = 2 << 30;
-
-/// How deep a value may be where all of it is read; a map that holds itself has no end.
-const MAX_LEVELS: usize = 1_000;
-
-/// Why a value cannot be read as a whole.
-pub(super) const DEEP: &str = "a value is more than 1000 levels deep, or holds itself";
-const LARGE: &str = "a value is larger than 256 MiB";
-
-/// Counts down from `left` what a value comes to when it is written.
-fn fits(value: &Value, left: &mut usize, levels: usize) -> Result<(), &'static str> {
-    let own = 32 + value.as_str().map_or(0, |text| text.len());
-    *left = left.checked_sub(own).ok_or(LARGE)?;
-    let below = || levels.checked_sub(1).ok_or(DEEP);
-    match value {
-        Value::List(list) => list.items().iter().try_for_each(|item| fits(item, left, below()?)),
-        Value::Map(map) => map.peek_all().values().try_for_each(|item| fits(item, left, below()?)),
-        _ => Ok(()),
-    }
-}
-
-/// Why a value cannot be read as a whole, if so.
-pub(super) fn endless(value: &Value) -> Option<&'static str> {
-    let mut left = MAX_BYTES;
-    fits(value, &mut left, MAX_LEVELS).err()
-}
-
 impl<'a> Context<'a> {
-    /// Counts what a function gave; why to give up, if so.
-    pub(super) fn given(&mut self, value: &Value) -> Option<&'static str> {
-        let size = match value {
-            Value::Str(text) => text.len(),
-            Value::List(list) => 32 * list.items().len(),
-            Value::Map(map) => 64 * map.len(),
-            _ => 0,
-        };
-        self.given += size as u64;
-        self.steps += CALL;
-        (self.given > MAX_GIVEN).then_some("the functions of one render give more than 2 GiB")
-    }
-
-    /// Counts what the call of a function is about to cost; why not to make it, if so.
-    pub(super) fn charge(&mut self, steps: u64) -> Option<&'static str> {
-        if steps == 0 {
-            return None;
+    /// Counts what the call of a function is about to cost in steps and keys; why not to make it, if so.
+    pub(super) fn charge(&mut self, cost: Cost) -> Result<(), &'static str> {
+        if cost == Cost::default() {
+            return Ok(());
         }
-        self.steps += steps;
-        if self.steps > MAX_STEPS {
-            return Some(
-                "one render makes too many keys or passwords, or reads too much text with functions",
-            );
-        }
-        self.interrupted()
+        self.budget.reads(cost.steps)?;
+        self.budget.keys(cost.keys)?;
+        self.interrupted().map_or(Ok(()), Err)
     }
 
     /// Why to break off what is going on, if so. What a function does at length asks for it in between.
@@ -214,8 +139,7 @@ impl<'a> Context<'a> {
             strict: false,
             bounds: None,
             marks: None,
-            steps: 0,
-            given: 0,
+            budget: Budget::default(),
             ask_at: 0,
             reads: None,
         }
@@ -249,15 +173,14 @@ impl<'a> Context<'a> {
 
     /// Why to give up, if so.
     pub(super) fn exhausted(&mut self, written: usize) -> Option<&'static str> {
-        self.steps += 1;
-        if self.steps > MAX_STEPS {
-            return Some("the templates of one render run for more than 10000000 steps");
+        if let Err(why) = self.budget.step() {
+            return Some(why);
         }
         if written > MAX_BYTES {
-            return Some("one template writes more than 256 MiB");
+            return Some("one template writes more than 128 MiB");
         }
-        if self.steps >= self.ask_at {
-            self.ask_at = self.steps + STEPS_UNASKED;
+        if self.budget.steps() >= self.ask_at {
+            self.ask_at = self.budget.steps() + STEPS_UNASKED;
             if let Some(why) = self.env.give_up() {
                 return Some(why);
             }
@@ -286,7 +209,7 @@ impl<'a> Context<'a> {
     /// What was counted so far.
     #[must_use]
     pub fn spent(&self) -> Spent {
-        Spent { steps: self.steps, given: self.given }
+        self.budget.spent()
     }
 
     /// The outside; marks the render as not repeatable.

@@ -1,8 +1,10 @@
 //! Executes trees: walks statements, evaluates pipelines and field chains, keeps the place for errors.
 //! Follows Go's rules for nil, interfaces and variables. Calls and the checks of arguments are in `call`.
 
+use super::budget::weigh;
 use super::context::{Context, Mark};
 use super::error::{ExecError, Frame, FuncError};
+use super::host::{Signature, Ty};
 use super::node::{Branch, Command, Expr, ExprKind, Invocation, Node, Number, Pipe, Tree};
 use super::print;
 use super::reads::ReadPlace;
@@ -94,6 +96,11 @@ pub(super) fn run(
     let ran = exec.body(tree, &Got::concrete(data));
     exec.context.depth = depth;
     ran.map_err(|e| *e)?;
+    if depth == 0
+        && let Err(why) = exec.context.budget.keeps(exec.out.len())
+    {
+        return Err(ExecError::plain(why));
+    }
     Ok(exec.out)
 }
 
@@ -205,7 +212,7 @@ impl<'t> Exec<'t, '_, '_> {
                 Node::Action(pipe) => {
                     let value = self.pipeline(dot, pipe)?;
                     if pipe.decls.is_empty() {
-                        if let Some(why) = super::context::endless(&value) {
+                        if let Err(why) = weigh(&value) {
                             return self.fail(why);
                         }
                         self.mark(pipe.pos, false);
@@ -533,6 +540,9 @@ impl<'t> Exec<'t, '_, '_> {
                     }
                     return Ok(Got::concrete((text + "\n").into()));
                 }
+                if values && matches!(&**name, b"PathValue" | b"Table") {
+                    return self.values_method(dot, map, expr, name, args, last);
+                }
                 if has_args {
                     return self.fail(format!("{name} is not a method but has arguments"));
                 }
@@ -565,12 +575,57 @@ impl<'t> Exec<'t, '_, '_> {
                     return Ok(Got::concrete(value));
                 }
                 if let Some(Value::Map(map)) = host.underlying() {
+                    if has_args {
+                        return self.fail(format!("{name} is not a method but has arguments"));
+                    }
                     let value = map.get(name).unwrap_or_else(|| map.zero());
                     return Ok(Got { value, interface: map.holds_any() });
                 }
                 self.fail(format!("can't evaluate field {name} in type {}", receiver.type_name()))
             }
             _ => self.fail(format!("can't evaluate field {name} in type {}", receiver.type_name())),
+        }
+    }
+
+    /// `PathValue` and `Table` of Helm's `Values`: what stands at a dotted path.
+    fn values_method(
+        &mut self,
+        dot: &Got,
+        map: &Map,
+        expr: &'t Expr,
+        name: &Str,
+        args: &'t [Expr],
+        last: Option<Value>,
+    ) -> Ran<Got> {
+        let text = name.text();
+        let args = self.arguments(dot, &text, Signature::with_parameters(&[Ty::Str]), args, last)?;
+        let path =
+            args.first().and_then(Value::as_str).map(|path| path.text().into_owned()).unwrap_or_default();
+        let table = |path: &str| {
+            path.split('.').try_fold(map.clone(), |at, key| match at.get(key.as_bytes()) {
+                Some(Value::Map(below)) => Ok(below),
+                _ => Err(key.to_owned()),
+            })
+        };
+        let found = if &*text == "Table" {
+            let named = |table: Map| Value::Map(table.with_type(map.ty()));
+            table(&path).map(named).map_err(|key| format!("{key:?} is not a table"))
+        } else if path.is_empty() {
+            Err("YAML path cannot be empty".to_owned())
+        } else {
+            let (above, key) = path.rsplit_once('.').map_or((None, path.as_str()), |(a, key)| (Some(a), key));
+            let found =
+                above.map_or_else(|| Ok(map.clone()), table).ok().and_then(|at| at.get(key.as_bytes()));
+            found
+                .filter(|value| !matches!(value, Value::Map(_)))
+                .ok_or_else(|| format!("{key:?} is not a value"))
+        };
+        match found {
+            Ok(value) => Ok(Got::concrete(value)),
+            Err(why) => {
+                self.at = At::Expr(expr);
+                self.fail_call(&text, why.as_str().into())
+            }
         }
     }
 }

@@ -113,6 +113,11 @@ pub trait Host {
         None
     }
 
+    /// Bytes that `underlying` and `to_json` copy, where that is much.
+    fn weight(&self) -> usize {
+        0
+    }
+
     /// What its `String()` method prints, if it has one.
     fn text(&self) -> Option<Str> {
         None

@@ -1,6 +1,7 @@
 //! Go's text/template with every Sprig and Helm function: parsed once, executed often, wrong where Go is wrong.
 //! It reaches nothing but its `Environment`. Read `set` (use), `parse` and `exec` (language), `value` (data), `funcs`.
 
+mod budget;
 mod call;
 mod context;
 mod convert;
@@ -21,7 +22,6 @@ mod lex;
 mod node;
 mod number;
 mod parse;
-mod pattern;
 mod print;
 mod printf;
 mod reads;
@@ -31,8 +31,9 @@ mod text;
 mod value;
 mod world;
 
+pub use budget::Spent;
 pub use context::Mark;
-pub use context::{Compat, Context, Environment, Spent};
+pub use context::{Compat, Context, Environment};
 pub use error::{ExecError, Frame, FuncError, ParseError};
 pub use funcs::Function;
 pub use funcs::names as function_names;

@@ -8,6 +8,9 @@ use opdev_object::go::quote::{decode, quote_ascii, quote_bytes as quote, quote_c
 /// How deep values are printed.
 const MAX_DEPTH: usize = 500;
 
+/// How much is printed: what is longer is refused before, except where it belongs to an error.
+const MAX_LENGTH: usize = super::budget::MAX_BYTES;
+
 /// What an action writes for a value.
 pub(super) fn write_value(out: &mut Vec<u8>, value: &Value) {
     match value {
@@ -157,6 +160,7 @@ impl Printer {
 
     fn value(&mut self, value: &Value, verb: char, depth: usize) {
         match value {
+            _ if self.out.len() > MAX_LENGTH => {}
             // A map that holds itself; Go would run out of stack here.
             _ if depth > MAX_DEPTH => self.text("..."),
             Value::Nil if self.flags.sharp_v => self.text("interface {}(nil)"),

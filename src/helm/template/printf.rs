@@ -1,14 +1,25 @@
 //! Go's fmt.Sprintf: directives with flags, width, precision and argument indexes. Values are printed by `print`.
 
+use super::error::FuncError;
 use super::print::{Flags, Printer};
 use super::value::Value;
 use opdev_object::go::quote::decode;
 
-/// Go's fmt.Sprintf.
-pub(super) fn sprintf(format: &[u8], args: &[Value]) -> Vec<u8> {
+/// Charges what a text is about to come to.
+type Makes<'m> = dyn FnMut(usize) -> Result<(), FuncError> + 'm;
+
+/// Go's fmt.Sprintf. A format may name an argument again and again, so each directive is charged before it is followed.
+pub(super) fn sprintf(format: &[u8], args: &[Value], makes: &mut Makes<'_>) -> Result<Vec<u8>, FuncError> {
     let mut printer = Printer::default();
-    printer.format(format, args);
-    printer.out
+    printer.format(format, args, makes)?;
+    Ok(printer.out)
+}
+
+/// One value by a format of an error text, cut where it is long.
+pub(super) fn shown(format: &str, value: &Value) -> String {
+    let mut printer = Printer::default();
+    let _ = printer.format(format.as_bytes(), std::slice::from_ref(value), &mut |_| Ok(()));
+    String::from_utf8_lossy(&printer.out).into_owned()
 }
 
 /// Where `format` is while it reads one directive.
@@ -69,7 +80,7 @@ impl Cursor<'_> {
 }
 
 impl Printer {
-    fn format(&mut self, format: &[u8], args: &[Value]) {
+    fn format(&mut self, format: &[u8], args: &[Value], makes: &mut Makes<'_>) -> Result<(), FuncError> {
         let mut cursor = Cursor {
             format,
             at: 0,
@@ -88,13 +99,15 @@ impl Printer {
                 break;
             }
             cursor.at += 1;
-            if !self.directive(&mut cursor, args) {
+            makes(self.out.len())?;
+            if !self.directive(&mut cursor, args, makes)? {
                 break;
             }
         }
         if !cursor.reordered && cursor.arg < args.len() {
             self.extra(&args[cursor.arg..]);
         }
+        Ok(())
     }
 
     fn extra(&mut self, args: &[Value]) {
@@ -116,7 +129,12 @@ impl Printer {
     }
 
     /// One directive after its `%`; false when the format ends in it.
-    fn directive(&mut self, cursor: &mut Cursor<'_>, args: &[Value]) -> bool {
+    fn directive(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        args: &[Value],
+        makes: &mut Makes<'_>,
+    ) -> Result<bool, FuncError> {
         self.flags = Flags::default();
         cursor.good = true;
         cursor.after_index = false;
@@ -139,7 +157,7 @@ impl Printer {
         }
         if cursor.at >= cursor.format.len() {
             self.text("%!(NOVERB)");
-            return false;
+            return Ok(false);
         }
         let (verb, size) = decode(&cursor.format[cursor.at..]);
         let verb = verb.unwrap_or('\u{fffd}');
@@ -155,6 +173,10 @@ impl Printer {
                 self.flags.sharp_v = std::mem::take(&mut self.flags.sharp);
                 self.flags.plus_v = std::mem::take(&mut self.flags.plus);
             }
+            /// Bytes that one byte of a text becomes in `%#x` with blanks, or in quotes.
+            const ESCAPED: usize = 6;
+            let text = arg.as_str().map_or(0, |text| text.len());
+            makes(self.out.len() + ESCAPED * text + self.flags.width.unwrap_or(0))?;
             self.arg(arg, verb);
             cursor.arg += 1;
         } else {
@@ -162,7 +184,7 @@ impl Printer {
             self.text(verb.encode_utf8(&mut [0; 4]));
             self.text("(MISSING)");
         }
-        true
+        Ok(true)
     }
 
     fn width(&mut self, cursor: &mut Cursor<'_>, args: &[Value]) {

@@ -17,6 +17,11 @@ impl Str {
         &self.0
     }
 
+    /// Whether somebody else has it, too.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// The text, with each run of invalid bytes shown as U+FFFD.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
@@ -70,6 +75,12 @@ impl From<&str> for Str {
 impl From<String> for Str {
     fn from(text: String) -> Str {
         Str(Arc::from(text.into_bytes()))
+    }
+}
+
+impl From<Arc<[u8]>> for Str {
+    fn from(bytes: Arc<[u8]>) -> Str {
+        Str(bytes)
     }
 }
 

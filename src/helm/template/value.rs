@@ -2,7 +2,8 @@
 //! A clone of a map or list is the same map or list, as in Go. JSON comes in and out through `convert`.
 //! Read `host` for objects with fields and methods, `print` for their text.
 
-use std::cell::{OnceCell, Ref, RefCell};
+use std::any::Any;
+use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -119,7 +120,44 @@ pub struct List(Rc<ListData>);
 struct ListData {
     elem: Elem,
     nil: bool,
-    items: Vec<Value>,
+    /// Of a `[]uint8`: its bytes, of which the items are made once somebody asks for them.
+    bytes: Option<Str>,
+    items: OnceCell<Vec<Value>>,
+}
+
+impl Drop for ListData {
+    fn drop(&mut self) {
+        if let Some(items) = self.items.take().filter(|items| !items.is_empty()) {
+            release(items);
+        }
+    }
+}
+
+/// How many values let go of each other on the stack; a template can nest them as deep as it has time for.
+const MOST_NESTED: u32 = 100;
+
+thread_local! {
+    static NESTED: Cell<u32> = const { Cell::new(0) };
+    /// What is let go of once the stack is short again.
+    static WAITING: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Drops what a value has held: values inside it on the stack, and what is deeper afterwards, one after the other.
+fn release<T: 'static>(held: T) {
+    let nested = NESTED.get();
+    if nested >= MOST_NESTED {
+        // Where the thread ends there is nothing left to keep it in: then it is dropped here.
+        let _ = WAITING.try_with(|waiting| waiting.borrow_mut().push(Box::new(held)));
+        return;
+    }
+    NESTED.set(nested + 1);
+    drop(held);
+    if nested == 0 {
+        while let Ok(Some(held)) = WAITING.try_with(|waiting| waiting.borrow_mut().pop()) {
+            drop(held);
+        }
+    }
+    NESTED.set(nested);
 }
 
 impl List {
@@ -132,13 +170,13 @@ impl List {
     /// A slice with the given element type.
     #[must_use]
     pub fn typed(elem: Elem, items: Vec<Value>) -> List {
-        List(Rc::new(ListData { elem, nil: false, items }))
+        List(Rc::new(ListData { elem, nil: false, bytes: None, items: OnceCell::from(items) }))
     }
 
     /// The nil slice.
     #[must_use]
     pub fn nil(elem: Elem) -> List {
-        List(Rc::new(ListData { elem, nil: true, items: Vec::new() }))
+        List(Rc::new(ListData { elem, nil: true, bytes: None, items: OnceCell::from(Vec::new()) }))
     }
 
     /// A `[]string`.
@@ -148,8 +186,9 @@ impl List {
 
     /// A `[]uint8`.
     #[must_use]
-    pub fn bytes(bytes: &[u8]) -> List {
-        List::typed(Elem::Byte, bytes.iter().map(|b| Value::Uint(UintKind::U8, u64::from(*b))).collect())
+    pub fn bytes(bytes: impl Into<Str>) -> List {
+        let bytes = Some(bytes.into());
+        List(Rc::new(ListData { elem: Elem::Byte, nil: false, bytes, items: OnceCell::new() }))
     }
 
     /// The element type.
@@ -167,14 +206,46 @@ impl List {
     /// The items.
     #[must_use]
     pub fn items(&self) -> &[Value] {
-        &self.0.items
+        self.0.items.get_or_init(|| {
+            let bytes = self.0.bytes.as_deref().unwrap_or_default();
+            bytes.iter().map(|byte| Value::Uint(UintKind::U8, u64::from(*byte))).collect()
+        })
+    }
+
+    /// How many items there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.bytes.as_ref().map_or_else(|| self.items().len(), |bytes| bytes.len())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// An item.
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<Value> {
+        match &self.0.bytes {
+            Some(bytes) => bytes.get(at).map(|byte| Value::Uint(UintKind::U8, u64::from(*byte))),
+            None => self.items().get(at).cloned(),
+        }
+    }
+
+    /// Whether somebody else has it, too.
+    pub(super) fn is_shared(&self) -> bool {
+        Rc::strong_count(&self.0) > 1
     }
 
     /// The bytes of a `[]uint8`.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
+        if let Some(bytes) = &self.0.bytes {
+            return bytes.to_vec();
+        }
         let byte = |v: &Value| if let Value::Uint(_, n) = v { u8::try_from(*n).unwrap_or(0) } else { 0 };
-        self.0.items.iter().map(byte).collect()
+        self.items().iter().map(byte).collect()
     }
 
     /// Go's name of the type.
@@ -240,6 +311,15 @@ struct Shared {
     entries: RefCell<BTreeMap<Str, Value>>,
     /// Set on maps of the input of a render that notes what is read.
     watch: OnceCell<Watch>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let entries = self.entries.get_mut();
+        if !entries.is_empty() {
+            release(std::mem::take(entries));
+        }
+    }
 }
 
 impl Default for Map {
@@ -402,6 +482,11 @@ impl Map {
         self.shared.watch.get().is_some_and(|watch| watch.is_release)
     }
 
+    /// Whether somebody else has it, too.
+    pub(super) fn is_shared(&self) -> bool {
+        Rc::strong_count(&self.shared) > 1
+    }
+
     fn note_write(&self) {
         if let Some(watch) = self.shared.watch.get() {
             watch.wrote();
@@ -522,7 +607,7 @@ impl Value {
     }
 
     /// A map that is one.
-    pub(super) fn as_map(&self) -> Option<Map> {
+    pub(crate) fn as_map(&self) -> Option<Map> {
         if let Value::Map(map) = self { Some(map.clone()) } else { None }
     }
 
@@ -542,7 +627,7 @@ impl Value {
             Value::Uint(_, n) => *n != 0,
             Value::Float(f) => *f != 0.0,
             Value::Str(s) => !s.is_empty(),
-            Value::List(list) => !list.items().is_empty(),
+            Value::List(list) => !list.is_empty(),
             Value::Map(map) => !map.is_empty(),
             Value::Host(host) => host.underlying().is_none_or(|v| v.truth()),
         }
@@ -561,7 +646,7 @@ impl Value {
             (Value::List(a), Value::List(b)) => {
                 a.elem() == b.elem()
                     && a.is_nil() == b.is_nil()
-                    && a.items().len() == b.items().len()
+                    && a.len() == b.len()
                     && (a.same(b) || a.items().iter().zip(b.items()).all(|(x, y)| x.deep_equal(y)))
             }
             (Value::Map(a), Value::Map(b)) => {

@@ -80,7 +80,7 @@ impl World {
         let mut survey = Survey { reads, paths, given, numbered, shown, left: MOST_PARTS };
         for (at, map) in data.iter().enumerate() {
             let node = survey.paths.child(ROOT, &at.to_string());
-            survey.number(map, node)?;
+            survey.number(map, node, 0)?;
         }
         let charts = data.iter().map(|map| survey.map(map, false, 0)).collect::<Option<_>>()?;
         Some(World { charts })
@@ -108,7 +108,10 @@ impl World {
 
 impl Survey<'_> {
     /// Gives a number to every map that is reached by keys alone, the first way there.
-    fn number(&mut self, map: &Map, node: NodeId) -> Option<()> {
+    fn number(&mut self, map: &Map, node: NodeId, level: usize) -> Option<()> {
+        if level > MOST_LEVELS {
+            return None;
+        }
         if !self.numbered.insert(map.address()) {
             return Some(());
         }
@@ -118,7 +121,7 @@ impl Survey<'_> {
             map.peek_all().iter().filter_map(|(key, value)| Some((key.clone(), value.as_map()?))).collect();
         for (key, map) in below {
             let node = self.paths.child(node, &key.text());
-            self.number(&map, node)?;
+            self.number(&map, node, level + 1)?;
         }
         Some(())
     }

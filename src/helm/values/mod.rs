@@ -5,6 +5,7 @@ mod coalesce;
 mod plain_schema;
 pub mod schema;
 mod schema_error;
+mod schema_rules;
 pub mod set;
 mod set_error;
 
@@ -19,4 +20,12 @@ use serde_json::Value;
 /// Reads a values file as that Helm does; every number is a float64.
 pub fn from_yaml(text: &str, compat: Compat) -> Result<Value, ChartError> {
     crate::chart::parse_values(text, compat)
+}
+
+/// The same for a file as it lies on the disk: its bytes may be UTF-16, and need not be text at all.
+///
+/// # Errors
+/// What Helm says of it.
+pub fn from_bytes(data: &[u8], compat: Compat) -> Result<Value, ChartError> {
+    crate::chart::parse_values_bytes(data, compat)
 }

@@ -5,35 +5,48 @@
 pub use super::schema_error::{ChartSchemaError, SchemaError, SchemaErrors, Violation};
 
 use super::plain_schema;
+use super::schema_rules::{Rules, Written};
 use crate::chart::{Chart, File, read};
+use crate::template::Compat;
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use opdev_object::yaml::number::format_g;
 use serde_json::{Number, Value};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::error::Error;
+use std::fmt;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const NAME: &str = "file:///values.schema.json";
 
-/// Checks coalesced values.
+/// Checks coalesced values; gives Helm's warnings.
 ///
 /// # Errors
 /// What each chart's schema says against its values; `Display` is Helm's text.
-pub fn validate(chart: &Chart, values: &Value) -> Result<(), SchemaErrors> {
-    let mut charts = Vec::new();
-    collect(chart, values, &mut charts);
-    if charts.is_empty() { Ok(()) } else { Err(SchemaErrors { charts }) }
+pub fn validate(chart: &Chart, values: &Value, options: &Options) -> Result<Vec<String>, SchemaErrors> {
+    let (mut charts, mut warnings) = (Vec::new(), Vec::new());
+    collect(chart, values, options, &mut charts, &mut warnings);
+    if charts.is_empty() { Ok(warnings) } else { Err(SchemaErrors { charts }) }
 }
 
-fn collect(chart: &Chart, values: &Value, found: &mut Vec<ChartSchemaError>) {
-    if let Some(Err(error)) = chart.schema.as_ref().map(|schema| check(chart, schema, values)) {
-        found.push(ChartSchemaError { chart: chart.name().to_owned(), error });
+fn collect(
+    chart: &Chart,
+    values: &Value,
+    options: &Options,
+    found: &mut Vec<ChartSchemaError>,
+    warnings: &mut Vec<String>,
+) {
+    match chart.schema.as_ref().map(|schema| check(chart, schema, values, options)) {
+        None => {}
+        Some(Ok(said)) => warnings.extend(said),
+        Some(Err(error)) => found.push(ChartSchemaError { chart: chart.name().to_owned(), error }),
     }
     for subchart in &chart.subcharts {
         match values.get(subchart.name()) {
             None | Some(Value::Null) => {}
-            Some(section) => collect(subchart, section, found),
+            Some(section) => collect(subchart, section, options, found, warnings),
         }
     }
 }
@@ -48,6 +61,9 @@ struct CachedSchema {
 struct Compiled {
     schemas: Schemas,
     index: SchemaIndex,
+    written: Written,
+    /// What Helm would say of it beside.
+    warnings: Vec<String>,
 }
 
 type Cache = HashMap<Box<[u8]>, Arc<CachedSchema>>;
@@ -88,7 +104,7 @@ fn refers(schema: &[u8]) -> bool {
     schema.windows(KEY.len()).enumerate().any(|(at, window)| window == KEY && after(at))
 }
 
-fn compile(schema: &[u8], files: Vec<File>) -> Result<Compiled, SchemaError> {
+fn compile(schema: &[u8], files: Vec<File>, options: &Options) -> Result<Compiled, SchemaError> {
     let json: Value = serde_json::from_slice(schema).map_err(|error| SchemaError::NotJson {
         line: error.line(),
         column: error.column(),
@@ -97,23 +113,72 @@ fn compile(schema: &[u8], files: Vec<File>) -> Result<Compiled, SchemaError> {
     let refused = |message: String| SchemaError::NotASchema { message };
     let mut schemas = Schemas::new();
     let mut compiler = Compiler::new();
-    compiler.use_loader(Box::new(ChartFiles(files)));
+    let rules = Rules::default();
+    let json = rules.rewrite(json).map_err(|error| refused(error.to_string()))?;
+    Rules::register(&mut compiler);
+    let (fetch, warnings) = (options.fetch.clone(), Rc::<RefCell<Vec<String>>>::default());
+    let loader = ChartFiles {
+        files,
+        rules: rules.clone(),
+        fetch,
+        compat: options.compat,
+        warnings: Rc::clone(&warnings),
+    };
+    compiler.use_loader(Box::new(loader));
     compiler.add_resource(NAME, json).map_err(|error| refused(error.to_string()))?;
     let index = compiler.compile(NAME, &mut schemas).map_err(|error| refused(format!("{error:#}")))?;
-    Ok(Compiled { schemas, index })
+    let warnings = warnings.take();
+    Ok(Compiled { schemas, index, written: rules.written(), warnings })
 }
 
-/// The files of a chart, to which its schema may refer.
-struct ChartFiles(Vec<File>);
+/// Fetches a schema by its address.
+pub type Fetch = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
+
+/// How schemas are read.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Whose behaviour.
+    pub compat: Compat,
+    /// Fetches what a schema refers to by `https:` or `http:`; without it such a schema cannot be used.
+    pub fetch: Option<Arc<Fetch>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("compat", &self.compat).field("fetch", &self.fetch.is_some()).finish()
+    }
+}
+
+/// The files of a chart, to which its schema may refer, and what lies beyond them.
+struct ChartFiles {
+    files: Vec<File>,
+    rules: Rules,
+    fetch: Option<Arc<Fetch>>,
+    compat: Compat,
+    warnings: Rc<RefCell<Vec<String>>>,
+}
 
 impl UrlLoader for ChartFiles {
     fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
+        if let Some(schema) = self.rules.load(url) {
+            return Ok(schema);
+        }
+        if url.starts_with("urn:") && self.compat == Compat::V4 {
+            let warning = format!("unresolved URN reference ignored; using permissive schema: {url}");
+            self.warnings.borrow_mut().push(warning);
+            return Ok(Value::Bool(true));
+        }
         let Some(path) = url.strip_prefix("file://") else {
-            return Err(
-                format!("{url} is not fetched: put the schema into the chart and refer to it there").into()
-            );
+            let fetch = self.fetch.as_ref().ok_or_else(|| {
+                format!(
+                    "{url} is not fetched: put the schema into the chart and refer to it there, or skip the check of \
+                     values with --skip-schema-validation"
+                )
+            })?;
+            let json = serde_json::from_slice(&fetch(url)?).map_err(|error| format!("{url}: {error}"))?;
+            return Ok(self.rules.rewrite(json)?);
         };
-        let inside = self.0.iter().find(|file| file.name == path.trim_start_matches('/'));
+        let inside = self.files.iter().find(|file| file.name == path.trim_start_matches('/'));
         let read = match inside {
             Some(file) => serde_json::from_slice(&file.data),
             None => {
@@ -123,20 +188,27 @@ impl UrlLoader for ChartFiles {
                 serde_json::from_slice(&data)
             }
         };
-        read.map_err(|error| format!("{path}: {error}").into())
+        Ok(self.rules.rewrite(read.map_err(|error| format!("{path}: {error}"))?)?)
     }
 }
 
-fn check(chart: &Chart, schema: &[u8], values: &Value) -> Result<(), SchemaError> {
+fn check(
+    chart: &Chart,
+    schema: &[u8],
+    values: &Value,
+    options: &Options,
+) -> Result<Vec<String>, SchemaError> {
     if refers(schema) {
-        let compiled = compile(schema, chart.files.clone())?;
-        return compiled.check(values);
+        let compiled = compile(schema, chart.files.clone(), options)?;
+        compiled.check(values)?;
+        return Ok(compiled.warnings);
     }
     let known = cached(schema);
     if known.plain.as_ref().is_some_and(|plain| plain_schema::surely_fits(plain, values)) {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    known.checked(schema, values)
+    known.checked(schema, values)?;
+    Ok(Vec::new())
 }
 
 /// What the library alone says.
@@ -147,27 +219,39 @@ pub(super) fn by_library(schema: &[u8], values: &Value) -> Result<(), SchemaErro
 
 impl CachedSchema {
     fn checked(&self, schema: &[u8], values: &Value) -> Result<(), SchemaError> {
-        let compiled = self.compiled.get_or_init(|| compile(schema, Vec::new()));
+        let compiled = self.compiled.get_or_init(|| compile(schema, Vec::new(), &Options::default()));
         compiled.as_ref().map_err(SchemaError::clone)?.check(values)
     }
 }
 
 impl Compiled {
     fn check(&self, values: &Value) -> Result<(), SchemaError> {
-        let found = self.schemas.validate(values, self.index);
+        let found = self.written.during(|| self.schemas.validate(values, self.index));
+        let violation = |error: &ValidationError<'_, '_>| violation(error, &self.written);
         found.map_err(|error| SchemaError::Values(error.causes.iter().map(violation).collect()))
     }
 }
 
-fn violation(error: &ValidationError<'_, '_>) -> Violation {
+fn violation(error: &ValidationError<'_, '_>, written: &Written) -> Violation {
     let transparent = matches!(error.kind, ErrorKind::Reference { .. } | ErrorKind::Group);
     match (error.causes.as_slice(), transparent) {
-        ([only], true) => violation(only),
+        ([only], true) => violation(only, written),
+        // A divisor that stands alone is one of ours.
+        ([only], _) if is_divisor(only, written) => violation(only, written),
         (causes, _) => Violation {
             path: error.instance_location.to_string(),
-            message: words(&error.kind),
-            causes: causes.iter().map(violation).collect(),
+            message: words(&error.kind, written),
+            causes: causes.iter().map(|cause| violation(cause, written)).collect(),
         },
+    }
+}
+
+/// Whether all that an error says is that a number is no multiple of a fraction.
+fn is_divisor(error: &ValidationError<'_, '_>, written: &Written) -> bool {
+    match (&error.kind, error.causes.as_slice()) {
+        (ErrorKind::Format { want, .. }, _) => written.divisor(want).is_some(),
+        (ErrorKind::Reference { .. } | ErrorKind::Group, [only]) => is_divisor(only, written),
+        _ => false,
     }
 }
 
@@ -198,7 +282,7 @@ fn is_primitive(value: &Value) -> bool {
     !matches!(value, Value::Array(_) | Value::Object(_))
 }
 
-fn words(kind: &ErrorKind<'_, '_>) -> String {
+fn words(kind: &ErrorKind<'_, '_>, written: &Written) -> String {
     let range = |name: &str, got: usize, want: usize| format!("{name}: got {got}, want {want}");
     let limit =
         |name: &str, got: &Number, want: &Number| format!("{name}: got {}, want {}", plain(got), plain(want));
@@ -214,10 +298,13 @@ fn words(kind: &ErrorKind<'_, '_>) -> String {
                 format!("value must be one of {}", many.join(", "))
             }
         },
-        ErrorKind::Enum { .. } => "enum failed".to_owned(),
+        ErrorKind::Enum { .. } => "'enum' failed".to_owned(),
         ErrorKind::Const { want } if is_primitive(want) => format!("value must be {}", shown(want)),
-        ErrorKind::Const { .. } => "const failed".to_owned(),
-        ErrorKind::Format { got, want, err } => format!("{} is not valid {want}: {err}", shown(got)),
+        ErrorKind::Const { .. } => "'const' failed".to_owned(),
+        ErrorKind::Format { got, want, err } => match (got.as_ref(), written.divisor(want)) {
+            (Value::Number(got), Some(divisor)) => limit("multipleOf", got, divisor),
+            (got, _) => format!("{} is not valid {want}: {err}", shown(got)),
+        },
         ErrorKind::MinProperties { got, want } => range("minProperties", *got, *want),
         ErrorKind::MaxProperties { got, want } => range("maxProperties", *got, *want),
         ErrorKind::AdditionalProperties { got } => {
@@ -237,7 +324,9 @@ fn words(kind: &ErrorKind<'_, '_>) -> String {
         ErrorKind::AdditionalItems { got } => format!("last {got} additionalItem(s) not allowed"),
         ErrorKind::MinLength { got, want } => range("minLength", *got, *want),
         ErrorKind::MaxLength { got, want } => range("maxLength", *got, *want),
-        ErrorKind::Pattern { got, want } => format!("{} does not match pattern {}", quote(got), quote(want)),
+        ErrorKind::Pattern { got, want } => {
+            format!("{} does not match pattern {}", quote(got), quote(written.pattern(want)))
+        }
         ErrorKind::Minimum { got, want } => limit("minimum", got, want),
         ErrorKind::Maximum { got, want } => limit("maximum", got, want),
         ErrorKind::ExclusiveMinimum { got, want } => limit("exclusiveMinimum", got, want),
@@ -281,7 +370,9 @@ mod tests {
             },
             "definitions": {"flag": {"type": "boolean"}}
         });
-        let said = |values: Value| validate(&chart("web", &schema, vec![]), &values).unwrap_err().to_string();
+        let said = |values: Value| {
+            validate(&chart("web", &schema, vec![]), &values, &Options::default()).unwrap_err().to_string()
+        };
         assert_eq!(said(json!({})), "web:\n- at '': missing property 'name'\n");
         assert_eq!(
             said(json!({"name": 1, "replicas": "x"})),
@@ -299,16 +390,23 @@ mod tests {
             said(json!({"name": 1, "deep": {"x": 1}})),
             "web:\n- at '/deep/x': got number, want boolean\n"
         );
-        assert!(validate(&chart("web", &schema, vec![]), &json!({"name": 1, "replicas": 3.0})).is_ok());
+        assert!(
+            validate(
+                &chart("web", &schema, vec![]),
+                &json!({"name": 1, "replicas": 3.0}),
+                &Options::default()
+            )
+            .is_ok()
+        );
     }
 
     #[test]
     fn checks_subcharts_against_their_own() {
         let sub = chart("db", &json!({"properties": {"size": {"type": "string"}}}), vec![]);
         let parent = chart("web", &json!({}), vec![sub]);
-        assert!(validate(&parent, &json!({"db": {"size": "1Gi"}})).is_ok());
+        assert!(validate(&parent, &json!({"db": {"size": "1Gi"}}), &Options::default()).is_ok());
         assert_eq!(
-            validate(&parent, &json!({"db": {"size": 3}})).unwrap_err().to_string(),
+            validate(&parent, &json!({"db": {"size": 3}}), &Options::default()).unwrap_err().to_string(),
             "db:\n- at '/size': got number, want string\n"
         );
     }
@@ -327,28 +425,43 @@ mod tests {
         let data = r#"{"definitions": {"size": {"type": "string"}}}"#.as_bytes().into();
         web.files.push(File { name: "schemas/size.json".to_owned(), data });
         assert!(reaches_out(&chart("parent", &json!({}), vec![web.clone()])));
-        assert!(validate(&web, &json!({"size": "1Gi", "same": "x", "port": 80})).is_ok());
+        assert!(
+            validate(&web, &json!({"size": "1Gi", "same": "x", "port": 80}), &Options::default()).is_ok()
+        );
         for (field, want) in [("size", "string"), ("same", "string"), ("port", "integer")] {
-            let said = validate(&web, &json!({field: [1]})).unwrap_err().to_string();
+            let said = validate(&web, &json!({field: [1]}), &Options::default()).unwrap_err().to_string();
             assert_eq!(said, format!("web:\n- at '/{field}': got array, want {want}\n"));
         }
         // Nothing is remembered of a file that may change.
         std::fs::write(&outside, r#"{"type": "string"}"#).unwrap();
-        assert!(validate(&web, &json!({"port": 80})).is_err());
+        assert!(validate(&web, &json!({"port": 80}), &Options::default()).is_err());
         std::fs::remove_file(&outside).unwrap();
-        let said = validate(&chart("web", &json!({"$ref": "nowhere.json"}), vec![]), &json!({}))
-            .unwrap_err()
-            .to_string();
+        let said = validate(
+            &chart("web", &json!({"$ref": "nowhere.json"}), vec![]),
+            &json!({}),
+            &Options::default(),
+        )
+        .unwrap_err()
+        .to_string();
         assert!(said.contains("/nowhere.json is neither in the chart nor on this machine"), "{said}");
-        let said = validate(&chart("web", &json!({"$ref": "file:///dev/null"}), vec![]), &json!({}))
-            .unwrap_err()
-            .to_string();
+        let said = validate(
+            &chart("web", &json!({"$ref": "file:///dev/null"}), vec![]),
+            &json!({}),
+            &Options::default(),
+        )
+        .unwrap_err()
+        .to_string();
         assert!(said.contains("not a file"), "{said}");
     }
 
     #[test]
     fn refuses_schemas_from_elsewhere() {
         let chart = chart("web", &json!({"$ref": "http://example.com/s.json"}), vec![]);
-        assert!(validate(&chart, &json!({})).unwrap_err().to_string().contains("is not fetched"));
+        assert!(
+            validate(&chart, &json!({}), &Options::default())
+                .unwrap_err()
+                .to_string()
+                .contains("is not fetched")
+        );
     }
 }

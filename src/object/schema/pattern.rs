@@ -1,6 +1,6 @@
-//! `pattern` of a schema: Go's regular expression syntax translated to the `regex` crate's.
-//! The two differ in classes: Go's are ASCII and do not nest.
+//! `pattern` of a schema, in Go's regular expression syntax.
 
+use crate::go::pattern;
 use regex::Regex;
 use std::fmt;
 
@@ -13,8 +13,7 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     pub(crate) fn new(text: &str) -> Self {
-        let compiled =
-            Regex::new(&translate(text)).map_err(|error| PatternError::of(text, &error.to_string()));
+        let compiled = pattern::compile_text(text).map_err(PatternError);
         Pattern { text: text.to_owned(), compiled }
     }
 
@@ -29,98 +28,17 @@ impl Pattern {
     }
 }
 
-/// Why a pattern cannot be compiled; the mistakes people make are told in Go's words.
+/// Why a pattern cannot be compiled, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PatternError {
-    /// A group has no end.
-    Group { pattern: String },
-    /// A character class has no end; `class` is the rest of the pattern from its bracket on.
-    Class { class: String },
-    /// Something else, in the words of the `regex` crate.
-    Syntax { why: String },
-}
-
-impl PatternError {
-    /// From the text of the `regex` crate's error: its last line says what is wrong.
-    fn of(pattern: &str, error: &str) -> PatternError {
-        match error.lines().last().unwrap_or_default().trim_start_matches("error: ") {
-            "unclosed group" => PatternError::Group { pattern: pattern.to_owned() },
-            "unclosed character class" => {
-                PatternError::Class { class: pattern[pattern.rfind('[').unwrap_or(0)..].to_owned() }
-            }
-            why => PatternError::Syntax { why: why.to_owned() },
-        }
-    }
-}
+pub(crate) struct PatternError(pattern::PatternError);
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PatternError::Group { pattern } => write!(f, "missing closing ): `{pattern}`"),
-            PatternError::Class { class } => write!(f, "missing closing ]: `{class}`"),
-            PatternError::Syntax { why } => f.write_str(why),
-        }
+        write!(f, "{}: `{}`", self.0.code, self.0.expression)
     }
 }
 
 impl std::error::Error for PatternError {}
-
-fn translate(go: &str) -> String {
-    let mut out = String::with_capacity(go.len() + 16);
-    let mut chars = go.chars().peekable();
-    let mut class = Class::Outside;
-    while let Some(c) = chars.next() {
-        let at_start = class == Class::Start;
-        if at_start {
-            class = Class::Inside;
-        }
-        match c {
-            '\\' => match chars.next() {
-                Some('d') => out.push_str("[0-9]"),
-                Some('D') => out.push_str("[^0-9]"),
-                Some('w') => out.push_str("[0-9A-Za-z_]"),
-                Some('W') => out.push_str("[^0-9A-Za-z_]"),
-                Some('s') => out.push_str("[\\t\\n\\f\\r ]"),
-                Some('S') => out.push_str("[^\\t\\n\\f\\r ]"),
-                Some('b') if class == Class::Outside => out.push_str("(?-u:\\b)"),
-                Some('B') if class == Class::Outside => out.push_str("(?-u:\\B)"),
-                Some(other) => out.extend(['\\', other]),
-                None => out.push('\\'),
-            },
-            '[' if class == Class::Outside => {
-                out.push('[');
-                class = Class::Start;
-                if chars.next_if_eq(&'^').is_some() {
-                    out.push('^');
-                }
-            }
-            '[' if chars.peek() == Some(&':') => {
-                // A named class such as [:alpha:] is the same in both.
-                out.push('[');
-                for inner in chars.by_ref() {
-                    out.push(inner);
-                    if inner == ']' {
-                        break;
-                    }
-                }
-            }
-            ']' if class == Class::Inside && !at_start => {
-                out.push(']');
-                class = Class::Outside;
-            }
-            '[' | ']' | '&' | '~' if class == Class::Inside => out.extend(['\\', c]),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-#[derive(PartialEq)]
-enum Class {
-    Outside,
-    Start,
-    Inside,
-}
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@ mod block_scalar;
 mod block_tests;
 mod compose;
 pub mod emit;
+pub mod encoding;
 mod events;
 #[cfg(test)]
 mod hostile;

@@ -108,7 +108,8 @@ impl Pass {
             }
         };
         let own = if self.engine.options.hybrid {
-            coalesce(&chart, &own).map_err(|error| plain(error.into()))?.values
+            let compat = self.engine.settings.helm_compat.into();
+            coalesce(&chart, &own, compat).map_err(|error| plain(error.into()))?.values
         } else {
             own
         };

@@ -6,7 +6,6 @@ use super::engine::Engine;
 use super::verdict::Blamed;
 use crate::api::{Api, At};
 use crate::operator::deadline;
-use crate::operator::settings::HelmCompat;
 use crate::sources::broken;
 use crate::sources::time_limit::TimeLimit;
 use crate::tap::Recorder;
@@ -91,10 +90,7 @@ impl Engine {
     ) -> anyhow::Result<Rendered> {
         let Start { seed, later, memory } = start;
         let served = self.api.discovery.served().await.context("could not get what the API server serves")?;
-        let compat = match self.settings.helm_compat {
-            HelmCompat::V3 => Compat::V3,
-            HelmCompat::V4 => Compat::V4,
-        };
+        let compat: Compat = self.settings.helm_compat.into();
         let mut capabilities =
             Capabilities::default_for(compat).with_kube_version(&served.version, compat)?;
         capabilities.api_versions = served.api_versions();
@@ -120,14 +116,10 @@ impl Engine {
         let cache = Some(Arc::clone(&self.renders.templates));
         let work = move || {
             let input = RenderInput {
-                values: &values,
-                release,
-                capabilities: &capabilities,
                 compat,
-                env: &outside,
                 cache,
                 memory: memory.as_deref(),
-                parallel: false,
+                ..RenderInput::new(&values, release, &capabilities, &outside)
             };
             let rendered = engine::render(&chart, &input);
             (rendered, outside.looked_up.into_inner())

@@ -20,9 +20,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: Run::Call,
     },
     variadic("print", &[], Ty::Any, |_, args| Ok(print::sprint_all(args).into())),
-    variadic("printf", &[Ty::Str], Ty::Any, |_, args| {
+    variadic("printf", &[Ty::Str], Ty::Any, |call, args| {
         let format = args[0].as_str().cloned().unwrap_or_default();
-        Ok(printf::sprintf(&format, &args[1..]).into())
+        Ok(printf::sprintf(&format, &args[1..], &mut |bytes| call.makes(bytes))?.into())
     }),
     variadic("println", &[], Ty::Any, |_, args| Ok(print::sprintln(args).into())),
     variadic("html", &[], Ty::Any, |_, args| Ok(html(&joined(args)).into())),
@@ -54,7 +54,7 @@ pub(in super::super) fn length(value: &Value, interface: bool) -> Outcome {
         Value::Nil if interface => return Err("len of nil pointer".into()),
         Value::Nil => return Err("reflect: call of reflect.Value.Type on zero Value".into()),
         Value::Str(text) => text.len(),
-        Value::List(list) => list.items().len(),
+        Value::List(list) => list.len(),
         Value::Map(map) => map.len(),
         other => return Err(FuncError::new(format!("len of type {}", pointed(other)))),
     };
@@ -76,8 +76,8 @@ fn index(args: &[Value]) -> Outcome {
         item = match item.underlying() {
             Value::Nil => return Err("index of nil pointer".into()),
             Value::List(list) => {
-                let i = position(at, list.items().len())?;
-                list.items().get(i).cloned().ok_or("reflect: slice index out of range")?
+                let i = position(at, list.len())?;
+                list.get(i).ok_or("reflect: slice index out of range")?
             }
             Value::Str(text) => {
                 let i = position(at, text.len())?;
@@ -160,15 +160,11 @@ fn equal(a: &Value, b: &Value, compat: Compat) -> Result<bool, FuncError> {
         (Value::Nil, Value::Nil) => true,
         (Value::Nil, other) | (other, Value::Nil) => nothing(other),
         _ if a.kind() != b.kind() => {
-            let shown = |format: &str, v: &Value| {
-                let text = printf::sprintf(format.as_bytes(), std::slice::from_ref(v));
-                String::from_utf8_lossy(&text).into_owned()
-            };
             let (ta, tb) = (a.type_name(), b.type_name());
             return Err(FuncError::new(format!(
                 "non-comparable types {}: {ta}, {tb}: {}",
-                shown("%s", a),
-                shown("%v", b)
+                printf::shown("%s", a),
+                printf::shown("%v", b)
             )));
         }
         _ if nothing(a) || nothing(b) => nothing(a) == nothing(b),
@@ -176,8 +172,7 @@ fn equal(a: &Value, b: &Value, compat: Compat) -> Result<bool, FuncError> {
             std::rc::Rc::ptr_eq(x, y) || (x.kind() != Kind::Ptr && a.deep_equal(b))
         }
         _ => {
-            let text = printf::sprintf(b"%s", std::slice::from_ref(b));
-            let shown = String::from_utf8_lossy(&text);
+            let shown = printf::shown("%s", b);
             return Err(FuncError::new(format!("non-comparable type {shown}: {}", b.type_name())));
         }
     })

@@ -1,5 +1,6 @@
 //! Sprig's dictionaries. `set`, `unset` and the merges change the map they are given, which others may hold too.
 
+use super::super::budget::ENTRY;
 use super::super::error::FuncError;
 use super::super::host::Ty;
 use super::super::text::Str;
@@ -10,7 +11,10 @@ use super::{Call, Function, Outcome, bytes, empty, fixed, variadic};
 const DICT: &[Ty] = &[Ty::Dict];
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    variadic("dict", &[], Ty::Any, |_, args| {
+    variadic("dict", &[], Ty::Any, |call, args| {
+        for key in args.iter().step_by(2).filter(|key| key.as_str().is_none()) {
+            call.writes(key)?;
+        }
         let pair =
             |pair: &[Value]| (text_of(&pair[0]), pair.get(1).cloned().unwrap_or_else(|| Value::str("")));
         Ok(Value::Map(Map::from_entries(args.chunks(2).map(pair))))
@@ -18,7 +22,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("get", &[Ty::Dict, Ty::Str], |_, args| {
         Ok(map(args, 0).get(bytes(args, 1)).unwrap_or_else(|| Value::str("")))
     }),
-    fixed("set", &[Ty::Dict, Ty::Str, Ty::Any], |_, args| {
+    fixed("set", &[Ty::Dict, Ty::Str, Ty::Any], |call, args| {
+        call.keeps(ENTRY)?;
         let map = map(args, 0);
         if map.is_nil() {
             return Err("assignment to entry in nil map".into());
@@ -52,10 +57,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let kept = map(args, 0).snapshot().into_iter().filter(|(key, _)| !omitted(key));
         Ok(Value::Map(Map::from_entries(kept)))
     }),
-    variadic("merge", DICT, Ty::Dict, |_, args| Ok(merge_all(args, false))),
-    variadic("mustMerge", DICT, Ty::Dict, |_, args| Ok(merge_all(args, false))),
-    variadic("mergeOverwrite", DICT, Ty::Dict, |_, args| Ok(merge_all(args, true))),
-    variadic("mustMergeOverwrite", DICT, Ty::Dict, |_, args| Ok(merge_all(args, true))),
+    variadic("merge", DICT, Ty::Dict, |call, args| merge_all(call, args, false)),
+    variadic("mustMerge", DICT, Ty::Dict, |call, args| merge_all(call, args, false)),
+    variadic("mergeOverwrite", DICT, Ty::Dict, |call, args| merge_all(call, args, true)),
+    variadic("mustMergeOverwrite", DICT, Ty::Dict, |call, args| merge_all(call, args, true)),
     fixed("deepCopy", &[Ty::Any], copied),
     fixed("mustDeepCopy", &[Ty::Any], copied),
     variadic("dig", &[], Ty::Any, dig),
@@ -69,40 +74,46 @@ pub(super) fn map(args: &[Value], i: usize) -> Map {
     }
 }
 
-fn merge_all(args: &[Value], overwrite: bool) -> Value {
+fn merge_all(call: &mut Call<'_, '_>, args: &[Value], overwrite: bool) -> Outcome {
     let first = map(args, 0);
     let into = if first.is_nil() { Map::new() } else { first };
     for i in 1..args.len() {
-        merge(&into, &map(args, i), overwrite);
+        let added = merge(&into, &map(args, i), overwrite);
+        call.keeps(ENTRY * added)?;
     }
-    Value::Map(into)
+    Ok(Value::Map(into))
 }
 
-/// What mergo does to maps: fills what is empty, or overwrites. Maps of the source become part of the target.
-fn merge(into: &Map, from: &Map, overwrite: bool) {
+/// What mergo does to maps: fills what is empty, or overwrites. Maps of the source become part of the target. How many
+/// entries it put in.
+fn merge(into: &Map, from: &Map, overwrite: bool) -> usize {
     if into.same(from) {
-        return;
+        return 0;
     }
+    let mut added = 0;
     for (key, value) in from.snapshot() {
         let old = into.get(&key);
         if value.is_nil() {
             if overwrite {
+                added += 1;
                 into.insert(key, value);
             }
             continue;
         }
         if let (Value::Map(part), Some(Value::Map(old))) = (&value, &old) {
             if !old.is_nil() {
-                merge(old, part, overwrite);
+                added += merge(old, part, overwrite);
             }
             if !old.is_empty() {
                 continue;
             }
         }
         if overwrite || old.as_ref().is_none_or(empty) {
+            added += 1;
             into.insert(key, value);
         }
     }
+    added
 }
 
 /// Maps and lists copied all the way down.

@@ -109,31 +109,41 @@ fn encode32(bytes: &[u8]) -> String {
     out
 }
 
+/// Go's decoder: line ends are skipped; the error is the offset that Go tells, which is the end where padding is short.
 fn decode32(text: &[u8]) -> Result<Vec<u8>, usize> {
     let text: Vec<u8> = text.iter().copied().filter(|b| !matches!(b, b'\r' | b'\n')).collect();
     let mut out = Vec::new();
     for (n, chunk) in text.chunks(8).enumerate() {
+        let start = n * 8;
         let mut bits = 0u64;
         let mut letters = 0;
         for (i, byte) in chunk.iter().enumerate() {
-            if *byte == b'=' && i >= 2 {
-                let rest = &chunk[i..];
-                let fits = chunk.len() == 8 && matches!(i, 2 | 4 | 5 | 7) && (n + 1) * 8 == text.len();
-                if !fits || rest.iter().any(|b| *b != b'=') {
-                    return Err(n * 8 + i);
+            let left = text.len() - start - i - 1;
+            if *byte == b'=' && i >= 2 && left < 8 {
+                if left + i < 7 {
+                    return Err(text.len());
+                }
+                if let Some(wrong) = text[start + i + 1..].iter().take(7 - i).position(|b| *b != b'=') {
+                    return Err(start + i + wrong);
+                }
+                if matches!(i, 3 | 6) {
+                    return Err(start + i);
                 }
                 break;
             }
-            let Some(value) = BASE32.iter().position(|b| b == byte) else { return Err(n * 8 + i) };
+            let Some(value) = BASE32.iter().position(|b| b == byte) else { return Err(start + i) };
             bits = bits << 5 | value as u64;
             letters += 1;
         }
-        if chunk.len() < 8 {
-            return Err(n * 8);
+        if letters == chunk.len() && letters < 8 {
+            return Err(start);
         }
         let length = letters * 5 / 8;
         let bytes = (bits << (64 - letters * 5)).to_be_bytes();
         out.extend_from_slice(&bytes[..length]);
+        if letters < 8 {
+            break;
+        }
     }
     Ok(out)
 }

@@ -11,6 +11,7 @@ mod dates;
 mod dicts;
 mod encoding;
 mod fromtoml;
+pub(super) mod growth;
 pub(super) mod helm;
 mod json;
 mod lists;
@@ -26,6 +27,7 @@ mod url;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use super::budget::weigh;
 use super::context::{Compat, Context};
 use super::error::FuncError;
 use super::host::{Signature, Ty};
@@ -41,6 +43,22 @@ pub(super) struct Call<'a, 'e> {
 }
 
 impl Call<'_, '_> {
+    /// Charges what the function is about to make: so many bytes altogether.
+    pub(super) fn makes(&mut self, bytes: usize) -> Result<(), FuncError> {
+        self.context.budget.makes(bytes).map_err(FuncError::from)
+    }
+
+    /// Charges what the function is about to put into a value that was there before.
+    pub(super) fn keeps(&mut self, bytes: usize) -> Result<(), FuncError> {
+        self.context.budget.keeps(bytes).map_err(FuncError::from)
+    }
+
+    /// Charges that all of a value is about to be written, or says why it cannot be.
+    pub(super) fn writes(&mut self, value: &Value) -> Result<(), FuncError> {
+        let bytes = weigh(value).map_err(FuncError::from)?;
+        self.makes(bytes)
+    }
+
     /// An error where the render is to break off: asked by what may take longer than a few milliseconds.
     pub(super) fn go_on(&self) -> Result<(), FuncError> {
         self.context.interrupted().map_or(Ok(()), |why| Err(why.into()))

@@ -6,14 +6,15 @@ use super::super::host::Ty;
 use super::super::number::{parse_float, parse_int};
 use super::super::print::sprint;
 use super::super::value::{Elem, List, Value};
-use super::{Function, Outcome, bytes, fixed, int, string, variadic};
+use super::{Call, Function, Outcome, bytes, fixed, int, string, variadic};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("atoi", &[Ty::Str], |_, args| Ok(Value::Int(atoi(&string(args, 0))))),
     fixed("int", &[Ty::Any], |_, args| Ok(Value::Int(to_int(&args[0])))),
     fixed("int64", &[Ty::Any], |_, args| Ok(Value::Int64(to_int(&args[0])))),
     fixed("float64", &[Ty::Any], |_, args| Ok(Value::Float(to_float(&args[0])))),
-    fixed("toDecimal", &[Ty::Any], |_, args| {
+    fixed("toDecimal", &[Ty::Any], |call, args| {
+        call.writes(&args[0])?;
         let text = String::from_utf8_lossy(&sprint(&args[0])).into_owned();
         Ok(Value::Int64(i64::from_str_radix(&text, 8).unwrap_or(0)))
     }),
@@ -59,14 +60,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         }
         decimals(to_float(&args[0]), &args[1..], Decimal::div, |a, b| a / b)
     }),
-    fixed("until", &[Ty::Int], |_, args| {
+    fixed("until", &[Ty::Int], |call, args| {
         let count = int(args, 0);
-        Ok(ints(&steps(0, count, if count < 0 { -1 } else { 1 })?))
+        Ok(ints(&steps(call, 0, count, if count < 0 { -1 } else { 1 })?))
     }),
-    fixed("untilStep", &[Ty::Int, Ty::Int, Ty::Int], |_, args| {
-        Ok(ints(&steps(int(args, 0), int(args, 1), int(args, 2))?))
+    fixed("untilStep", &[Ty::Int, Ty::Int, Ty::Int], |call, args| {
+        Ok(ints(&steps(call, int(args, 0), int(args, 1), int(args, 2))?))
     }),
-    variadic("seq", &[], Ty::Int, |_, args| seq(args)),
+    variadic("seq", &[], Ty::Int, seq),
     fixed("randInt", &[Ty::Int, Ty::Int], |call, args| {
         let (low, high) = (int(args, 0), int(args, 1));
         match u64::try_from(high.wrapping_sub(low)) {
@@ -178,7 +179,9 @@ fn ints(numbers: &[i64]) -> Value {
     Value::List(List::typed(Elem::Int, numbers.iter().map(|n| Value::Int(*n)).collect()))
 }
 
-fn steps(start: i64, stop: i64, step: i64) -> Result<Vec<i64>, FuncError> {
+fn steps(call: &mut Call<'_, '_>, start: i64, stop: i64, step: i64) -> Result<Vec<i64>, FuncError> {
+    /// Bytes of a number here, in the list that is made of them, or in the text of `seq`.
+    const NUMBER: usize = 32;
     let mut numbers = Vec::new();
     let mut n = start;
     while if stop < start { step < 0 && n > stop } else { step > 0 && n < stop } {
@@ -186,12 +189,13 @@ fn steps(start: i64, stop: i64, step: i64) -> Result<Vec<i64>, FuncError> {
         if numbers.len() > 10_000_000 {
             return Err("list too long".into());
         }
+        call.makes(NUMBER * numbers.len())?;
         n = n.saturating_add(step);
     }
     Ok(numbers)
 }
 
-fn seq(args: &[Value]) -> Outcome {
+fn seq(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
     let (start, stop, step) = match args.len() {
         1 => (1, int(args, 0), None),
         2 => (int(args, 0), int(args, 1), None),
@@ -202,7 +206,7 @@ fn seq(args: &[Value]) -> Outcome {
     if towards < 0 && step.is_some_and(|s| s > 0) {
         return Ok("".into());
     }
-    let numbers = steps(start, stop.saturating_add(towards), step.unwrap_or(towards))?;
+    let numbers = steps(call, start, stop.saturating_add(towards), step.unwrap_or(towards))?;
     let shown: Vec<String> = numbers.iter().map(i64::to_string).collect();
     Ok(shown.join(" ").into())
 }

@@ -22,6 +22,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let Some(count) = length(args)? else {
             return Err("runtime error: makeslice: len out of range".into());
         };
+        call.makes(3 * count)?;
         let mut bytes = vec![0; count];
         call.context.outside().random(&mut bytes);
         Ok(base64::engine::general_purpose::STANDARD.encode(bytes).into())
@@ -78,6 +79,7 @@ fn length(args: &[Value]) -> Result<Option<usize>, FuncError> {
 /// So many letters of the alphabet; nothing for a negative count, as Sprig drops that error.
 fn text(call: &mut Call<'_, '_>, args: &[Value], alphabet: &[u8]) -> Outcome {
     let Some(count) = length(args)? else { return Ok("".into()) };
+    call.makes(2 * count)?;
     let usable = 256 / alphabet.len() * alphabet.len();
     let env = call.context.outside();
     let mut out = Vec::with_capacity(count);

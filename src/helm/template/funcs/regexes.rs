@@ -6,12 +6,14 @@ use std::rc::Rc;
 
 use regex::bytes::Regex;
 
+use super::super::budget::ITEM;
 use super::super::error::FuncError;
 use super::super::host::Ty;
-use super::super::pattern::{self, ErrorCode, PatternError};
 use super::super::text::Str;
 use super::super::value::{Elem, List, Value};
 use super::{Call, Function, Outcome, bytes, fixed, int, string};
+use opdev_object::go::pattern::{self, ErrorCode, PatternError};
+use opdev_object::go::quote::decode;
 
 const TWO: &[Ty] = &[Ty::Str, Ty::Str];
 const THREE: &[Ty] = &[Ty::Str, Ty::Str, Ty::Str];
@@ -86,97 +88,175 @@ fn find(regex: &Rc<Regex>, args: &[Value]) -> Value {
     Value::str(regex.find(bytes(args, 1)).map_or(&b""[..], |m| m.as_bytes()))
 }
 
-/// A match: where it begins and ends, and its text.
-type Match<'t> = (usize, usize, &'t [u8]);
+/// Where a match begins and ends.
+type Match = (usize, usize);
 
-/// The matches Go counts: an empty one right after another match does not. Where each one is short and is known only at the
-/// end of the text, they take a time that grows with the square of its length, so that `call` is asked before each.
-fn matches<'t>(call: &Call<'_, '_>, regex: &Regex, text: &'t [u8]) -> Result<Vec<Match<'t>>, FuncError> {
-    let mut end = None;
-    let mut found = Vec::new();
-    for m in regex.find_iter(text) {
+/// The matches Go counts, one after the other: an empty one right after another match does not count, and after an empty
+/// match the search goes on behind the next character, not the next byte. Where each match is short and is known only at
+/// the end of the text, they take a time that grows with the square of its length, so that `call` is asked before each.
+fn each_match<'t>(
+    call: &mut Call<'_, '_>,
+    text: &'t [u8],
+    mut at: impl FnMut(usize) -> Option<Match>,
+    mut take: impl FnMut(&mut Call<'_, '_>, Match) -> Result<bool, FuncError>,
+) -> Result<(), FuncError> {
+    let (mut from, mut end) = (0, None);
+    while from <= text.len() {
         call.go_on()?;
-        if !(m.is_empty() && end == Some(m.start())) {
-            found.push((m.start(), m.end(), m.as_bytes()));
+        let Some((start, stop)) = at(from) else { break };
+        if start == stop && splits_character(text, start) {
+            // Only Rust's expressions look there.
+            from = start + 1;
+            continue;
         }
-        end = Some(m.end());
+        let counts = stop > start || end != Some(start);
+        if stop > from {
+            from = stop;
+        } else {
+            from += decode(&text[from..]).1.max(1);
+        }
+        end = Some(stop);
+        if counts && !take(call, (start, stop))? {
+            break;
+        }
     }
-    Ok(found)
+    Ok(())
+}
+
+/// Whether a place is inside a character.
+fn splits_character(text: &[u8], at: usize) -> bool {
+    let continues = text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    continues && (at.saturating_sub(3)..at).any(|start| start + decode(&text[start..]).1 > at)
+}
+
+/// The same for a function that wants nothing of a match but its text.
+fn each_text(
+    call: &mut Call<'_, '_>,
+    regex: &Regex,
+    text: &[u8],
+    take: impl FnMut(&mut Call<'_, '_>, Match) -> Result<bool, FuncError>,
+) -> Result<(), FuncError> {
+    each_match(call, text, |from| regex.find_at(text, from).map(|m| (m.start(), m.end())), take)
 }
 
 fn find_all(call: &mut Call<'_, '_>, regex: &Rc<Regex>, args: &[Value]) -> Outcome {
-    let found: Vec<&[u8]> =
-        matches(call, regex, bytes(args, 1))?.into_iter().map(|m| m.2).take(limit(args)).collect();
+    let (text, most) = (bytes(args, 1), limit(args));
+    let (mut found, mut length) = (Vec::new(), 0);
+    if most > 0 {
+        each_text(call, regex, text, |call, (start, stop)| {
+            length += stop - start + PART;
+            call.makes(length)?;
+            found.push(&text[start..stop]);
+            Ok(found.len() < most)
+        })?;
+    }
     if found.is_empty() {
         return Ok(Value::List(List::nil(Elem::Str)));
     }
     Ok(Value::strings(found))
 }
 
+/// Bytes of a part beside its text, in the list of parts and in that of values.
+const PART: usize = 2 * ITEM;
+
 fn replace(call: &mut Call<'_, '_>, regex: &Rc<Regex>, args: &[Value]) -> Outcome {
-    let (text, template) = (bytes(args, 1), bytes(args, 2));
+    let (text, template) = (bytes(args, 1), Replacement::read(regex, bytes(args, 2)));
     let mut out = Vec::with_capacity(text.len());
-    let mut from = 0;
-    let mut end = None;
-    for found in regex.captures_iter(text) {
-        call.go_on()?;
-        let Some(whole) = found.get(0) else { continue };
-        if whole.is_empty() && end == Some(whole.start()) {
-            continue;
-        }
-        end = Some(whole.end());
-        out.extend_from_slice(&text[from..whole.start()]);
-        expand(regex, &found, template, &mut out);
-        from = whole.end();
-    }
-    out.extend_from_slice(&text[from..]);
+    let mut copied = 0;
+    let groups = std::cell::RefCell::new(regex.capture_locations());
+    let at =
+        |from| regex.captures_read_at(&mut groups.borrow_mut(), text, from).map(|m| (m.start(), m.end()));
+    each_match(call, text, at, |call, (start, stop)| {
+        let groups = groups.borrow();
+        let length: usize = template.pieces(text, &groups).map(<[u8]>::len).sum();
+        call.makes(out.len() + (start - copied) + length + (text.len() - stop))?;
+        out.extend_from_slice(&text[copied..start]);
+        template.pieces(text, &groups).for_each(|piece| out.extend_from_slice(piece));
+        copied = stop;
+        Ok(true)
+    })?;
+    out.extend_from_slice(&text[copied..]);
     Ok(out.into())
 }
 
 /// Go's template of a replacement: `$1`, `$name`, `${name}`, `$$`.
-fn expand(regex: &Regex, found: &regex::bytes::Captures<'_>, mut template: &[u8], out: &mut Vec<u8>) {
-    while let Some(at) = template.iter().position(|b| *b == b'$') {
-        out.extend_from_slice(&template[..at]);
-        template = &template[at + 1..];
-        if template.first() == Some(&b'$') {
-            out.push(b'$');
-            template = &template[1..];
-            continue;
+struct Replacement<'t>(Vec<Piece<'t>>);
+
+enum Piece<'t> {
+    Text(&'t [u8]),
+    Group(usize),
+}
+
+impl<'t> Replacement<'t> {
+    fn read(regex: &Regex, mut template: &'t [u8]) -> Replacement<'t> {
+        let mut pieces = Vec::new();
+        while let Some(at) = template.iter().position(|b| *b == b'$') {
+            pieces.push(Piece::Text(&template[..at]));
+            template = &template[at + 1..];
+            if let Some(rest) = template.strip_prefix(b"$") {
+                pieces.push(Piece::Text(b"$"));
+                template = rest;
+                continue;
+            }
+            let braced = template.first() == Some(&b'{');
+            let body = &template[usize::from(braced)..];
+            let length = name_length(body);
+            let closed = !braced || body.get(length) == Some(&b'}');
+            if length == 0 || !closed {
+                pieces.push(Piece::Text(b"$"));
+                continue;
+            }
+            let name = &body[..length];
+            template = &body[length + usize::from(braced)..];
+            let number = name.iter().all(u8::is_ascii_digit);
+            let group = if number {
+                std::str::from_utf8(name).ok().and_then(|name| name.parse().ok())
+            } else {
+                regex.capture_names().position(|known| known.is_some_and(|known| known.as_bytes() == name))
+            };
+            pieces.extend(group.map(Piece::Group));
         }
-        let braced = template.first() == Some(&b'{');
-        let body = &template[usize::from(braced)..];
-        let text = String::from_utf8_lossy(body);
-        let length = text.find(|c: char| !super::super::lex::is_alphanumeric(c)).unwrap_or(text.len());
-        let closed = !braced || body.get(length) == Some(&b'}');
-        if length == 0 || !closed {
-            out.push(b'$');
-            continue;
-        }
-        let name = &text[..length];
-        template = &body[length + usize::from(braced)..];
-        let number =
-            name.bytes().all(|b| b.is_ascii_digit()).then(|| name.parse::<usize>().unwrap_or(usize::MAX));
-        let group = match number {
-            Some(n) => found.get(n),
-            None => regex.capture_names().flatten().find(|n| *n == name).and_then(|n| found.name(n)),
-        };
-        if let Some(group) = group {
-            out.extend_from_slice(group.as_bytes());
-        }
+        pieces.push(Piece::Text(template));
+        Replacement(pieces)
     }
-    out.extend_from_slice(template);
+
+    /// What it is made of for one match.
+    fn pieces(
+        &self,
+        text: &'t [u8],
+        groups: &regex::bytes::CaptureLocations,
+    ) -> impl Iterator<Item = &'t [u8]> {
+        self.0.iter().map(move |piece| match piece {
+            Piece::Text(piece) => *piece,
+            Piece::Group(group) => groups.get(*group).map_or(&[][..], |(start, stop)| &text[start..stop]),
+        })
+    }
+}
+
+/// How many bytes of a text are letters, digits and underscores.
+fn name_length(text: &[u8]) -> usize {
+    let mut length = 0;
+    while let (Some(c), width) = decode(&text[length..]) {
+        if width == 0 || !super::super::lex::is_alphanumeric(c) {
+            break;
+        }
+        length += width;
+    }
+    length
 }
 
 fn replace_literal(call: &mut Call<'_, '_>, regex: &Rc<Regex>, args: &[Value]) -> Outcome {
     let (text, with) = (bytes(args, 1), bytes(args, 2));
     let mut out = Vec::with_capacity(text.len());
-    let mut from = 0;
-    for (start, end, _) in matches(call, regex, text)? {
-        out.extend_from_slice(&text[from..start]);
+    let mut copied = 0;
+    each_text(call, regex, text, |call, (start, stop)| {
+        call.makes(out.len() + (start - copied) + with.len() + (text.len() - stop))?;
+        out.extend_from_slice(&text[copied..start]);
         out.extend_from_slice(with);
-        from = end;
-    }
-    out.extend_from_slice(&text[from..]);
+        copied = stop;
+        Ok(true)
+    })?;
+    out.extend_from_slice(&text[copied..]);
     Ok(out.into())
 }
 
@@ -186,20 +266,21 @@ fn split(call: &mut Call<'_, '_>, regex: &Rc<Regex>, args: &[Value]) -> Outcome 
     if most == 0 {
         return Ok(Value::List(List::nil(Elem::Str)));
     }
-    if text.is_empty() && !regex.as_str().is_empty() {
+    if text.is_empty() && !bytes(args, 0).is_empty() {
         return Ok(Value::strings([""]));
     }
     let mut parts: Vec<&[u8]> = Vec::new();
     let (mut begin, mut finish) = (0, 0);
-    for (start, end, _) in matches(call, regex, text)? {
-        if parts.len() + 1 >= most {
-            break;
-        }
-        finish = start;
-        if end != 0 {
-            parts.push(&text[begin..finish]);
-        }
-        begin = end;
+    if most > 1 {
+        each_text(call, regex, text, |call, (start, stop)| {
+            call.makes(text.len() + PART * (parts.len() + 1))?;
+            finish = start;
+            if stop != 0 {
+                parts.push(&text[begin..finish]);
+            }
+            begin = stop;
+            Ok(parts.len() + 1 < most)
+        })?;
     }
     if finish != text.len() {
         parts.push(&text[begin..]);

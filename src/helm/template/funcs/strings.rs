@@ -1,5 +1,6 @@
 //! Sprig's string functions. They count bytes where Go does, and fail where Go panics.
 
+use super::super::budget::{ENTRY, ITEM};
 use super::super::error::FuncError;
 use super::super::host::Ty;
 use super::super::print::sprint;
@@ -29,33 +30,34 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("hasSuffix", &[Ty::Str, Ty::Str], |_, args| {
         Ok(Value::Bool(bytes(args, 1).ends_with(bytes(args, 0))))
     }),
-    fixed("replace", &[Ty::Str, Ty::Str, Ty::Str], |_, args| {
-        let (old, new, text) = (bytes(args, 0), bytes(args, 1), bytes(args, 2));
-        if (text.len() / old.len().max(1) + 1).saturating_mul(new.len()) > 1 << 30 {
-            return Err("runtime error: makeslice: len out of range".into());
-        }
-        Ok(replace(text, old, new).into())
+    fixed("replace", &[Ty::Str, Ty::Str, Ty::Str], |call, args| {
+        Ok(replace(call, bytes(args, 2), bytes(args, 0), bytes(args, 1))?.into())
     }),
-    fixed("repeat", &[Ty::Int, Ty::Str], |_, args| {
+    fixed("repeat", &[Ty::Int, Ty::Str], |call, args| {
         let Ok(count) = usize::try_from(int(args, 0)) else {
             return Err("strings: negative Repeat count".into());
         };
         if count.saturating_mul(bytes(args, 1).len()) > 1 << 28 {
             return Err("strings: Repeat output length overflow".into());
         }
+        call.makes(count * bytes(args, 1).len())?;
         Ok(bytes(args, 1).repeat(count).into())
     }),
     variadic("quote", &[], Ty::Any, |_, args| Ok(each(args, |v| quote(&text_of(v)).into_bytes()).into())),
     variadic("squote", &[], Ty::Any, |_, args| {
         Ok(each(args, |v| [b"'", &sprint(v)[..], b"'"].concat()).into())
     }),
-    variadic("cat", &[], Ty::Any, |_, args| {
+    variadic("cat", &[], Ty::Any, |call, args| {
         let parts: Vec<Value> = args.iter().filter(|v| !v.is_nil()).cloned().collect();
         let format = "%v ".repeat(parts.len());
-        Ok(sprintf(format.trim_end().as_bytes(), &parts).into())
+        Ok(sprintf(format.trim_end().as_bytes(), &parts, &mut |bytes| call.makes(bytes))?.into())
     }),
-    fixed("indent", &[Ty::Int, Ty::Str], |_, args| Ok(indent(int(args, 0), bytes(args, 1), false)?.into())),
-    fixed("nindent", &[Ty::Int, Ty::Str], |_, args| Ok(indent(int(args, 0), bytes(args, 1), true)?.into())),
+    fixed("indent", &[Ty::Int, Ty::Str], |call, args| {
+        Ok(indent(call, int(args, 0), bytes(args, 1), false)?.into())
+    }),
+    fixed("nindent", &[Ty::Int, Ty::Str], |call, args| {
+        Ok(indent(call, int(args, 0), bytes(args, 1), true)?.into())
+    }),
     fixed("trunc", &[Ty::Int, Ty::Str], |_, args| {
         let (count, text) = (int(args, 0), bytes(args, 1));
         let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
@@ -85,26 +87,29 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("plural", &[Ty::Str, Ty::Str, Ty::Int], |_, args| Ok(args[usize::from(int(args, 2) != 1)].clone())),
     fixed("toString", &[Ty::Any], |_, args| Ok(Value::Str(text_of(&args[0])))),
     fixed("toStrings", &[Ty::Any], |_, args| Ok(Value::strings(strings_of(&args[0])))),
-    fixed("join", &[Ty::Str, Ty::Any], |_, args| {
+    fixed("join", &[Ty::Str, Ty::Any], |call, args| {
         let parts = strings_of(&args[1]);
         let parts: Vec<&[u8]> = parts.iter().map(Str::as_bytes).collect();
-        let length: usize = parts.iter().map(|part| part.len() + bytes(args, 0).len()).sum();
-        if length > 1 << 30 {
-            return Err("strings: Join output length overflow".into());
-        }
+        call.makes(parts.iter().map(|part| part.len() + bytes(args, 0).len()).sum())?;
         Ok(parts.join(bytes(args, 0)).into())
     }),
-    fixed("splitList", &[Ty::Str, Ty::Str], |_, args| {
-        Ok(Value::strings(split(bytes(args, 1), bytes(args, 0), -1)))
+    fixed("splitList", &[Ty::Str, Ty::Str], |call, args| {
+        Ok(Value::strings(split(call, bytes(args, 1), bytes(args, 0), -1)?))
     }),
-    fixed("split", &[Ty::Str, Ty::Str], |_, args| Ok(numbered(split(bytes(args, 1), bytes(args, 0), -1)))),
-    fixed("splitn", &[Ty::Str, Ty::Int, Ty::Str], |_, args| {
-        Ok(numbered(split(bytes(args, 2), bytes(args, 0), int(args, 1))))
+    fixed("split", &[Ty::Str, Ty::Str], |call, args| {
+        let parts = split(call, bytes(args, 1), bytes(args, 0), -1)?;
+        numbered(call, parts)
     }),
-    fixed("wrap", &[Ty::Int, Ty::Str], |_, args| Ok(wrap(bytes(args, 1), int(args, 0), b"\n", false).into())),
-    fixed("wrapWith", &[Ty::Int, Ty::Str, Ty::Str], |_, args| {
+    fixed("splitn", &[Ty::Str, Ty::Int, Ty::Str], |call, args| {
+        let parts = split(call, bytes(args, 2), bytes(args, 0), int(args, 1))?;
+        numbered(call, parts)
+    }),
+    fixed("wrap", &[Ty::Int, Ty::Str], |call, args| {
+        Ok(wrap(call, bytes(args, 1), int(args, 0), b"\n", false)?.into())
+    }),
+    fixed("wrapWith", &[Ty::Int, Ty::Str, Ty::Str], |call, args| {
         let line = if bytes(args, 1).is_empty() { b"\n" } else { bytes(args, 1) };
-        Ok(wrap(bytes(args, 2), int(args, 0), line, true).into())
+        Ok(wrap(call, bytes(args, 2), int(args, 0), line, true)?.into())
     }),
 ];
 
@@ -182,14 +187,15 @@ fn trim_all(_: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
     Ok(Value::str(trim_by(bytes(args, 1), |c| set.contains(c))))
 }
 
-fn replace(text: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+fn replace(call: &mut Call<'_, '_>, text: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, FuncError> {
     let mut out = Vec::with_capacity(text.len());
     if old.is_empty() {
         let mut rest = text;
         loop {
+            call.makes(out.len() + new.len() + rest.len())?;
             out.extend_from_slice(new);
             if rest.is_empty() {
-                return out;
+                return Ok(out);
             }
             let width = decode(rest).1;
             out.extend_from_slice(&rest[..width]);
@@ -198,23 +204,22 @@ fn replace(text: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
     }
     let mut rest = text;
     while let Some(at) = find(rest, old) {
+        call.makes(out.len() + new.len() + rest.len())?;
         out.extend_from_slice(&rest[..at]);
         out.extend_from_slice(new);
         rest = &rest[at + old.len()..];
     }
     out.extend_from_slice(rest);
-    out
+    Ok(out)
 }
 
-fn indent(spaces: i64, text: &[u8], newline: bool) -> Result<Vec<u8>, FuncError> {
+fn indent(call: &mut Call<'_, '_>, spaces: i64, text: &[u8], newline: bool) -> Result<Vec<u8>, FuncError> {
     let Ok(spaces) = usize::try_from(spaces) else { return Err("strings: negative Repeat count".into()) };
     if spaces > 1 << 16 {
         return Err("runtime error: makeslice: len out of range".into());
     }
     let lines = text.iter().filter(|b| **b == b'\n').count() + 1;
-    if lines.saturating_mul(spaces) > 1 << 30 {
-        return Err("runtime error: makeslice: len out of range".into());
-    }
+    call.makes(text.len() + 1 + lines.saturating_mul(spaces))?;
     let mut out = Vec::with_capacity(text.len() + lines * spaces + 1);
     if newline {
         out.push(b'\n');
@@ -279,15 +284,16 @@ fn abbreviate(text: &[u8], offset: usize, width: usize) -> Vec<u8> {
 }
 
 /// Go's strings.SplitN; a negative count means all.
-fn split(text: &[u8], separator: &[u8], count: i64) -> Vec<Str> {
+fn split(call: &mut Call<'_, '_>, text: &[u8], separator: &[u8], count: i64) -> Result<Vec<Str>, FuncError> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     let mut parts = Vec::new();
     if most == 0 {
-        return parts;
+        return Ok(parts);
     }
     let mut rest = text;
     if separator.is_empty() {
         while !rest.is_empty() && parts.len() + 1 < most {
+            call.makes(text.len() + PART * parts.len())?;
             let width = decode(rest).1;
             parts.push(Str::from(&rest[..width]));
             rest = &rest[width..];
@@ -295,24 +301,36 @@ fn split(text: &[u8], separator: &[u8], count: i64) -> Vec<Str> {
         if !rest.is_empty() {
             parts.push(Str::from(rest));
         }
-        return parts;
+        return Ok(parts);
     }
     while parts.len() + 1 < most {
         let Some(at) = find(rest, separator) else { break };
+        call.makes(text.len() + PART * parts.len())?;
         parts.push(Str::from(&rest[..at]));
         rest = &rest[at + separator.len()..];
     }
     parts.push(Str::from(rest));
-    parts
+    Ok(parts)
 }
 
-fn numbered(parts: Vec<Str>) -> Value {
+/// Bytes of a part beside its text, in the list of parts and in that of values.
+const PART: usize = 2 * ITEM;
+
+fn numbered(call: &mut Call<'_, '_>, parts: Vec<Str>) -> Outcome {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    call.makes(length + (PART + ENTRY) * parts.len())?;
     let entries = parts.into_iter().enumerate();
     let entries = entries.map(|(i, part)| (Str::from(format!("_{i}")), Value::Str(part))).collect();
-    Value::Map(Map::typed(MapType::Strings, entries))
+    Ok(Value::Map(Map::typed(MapType::Strings, entries)))
 }
 
-fn wrap(text: &[u8], width: i64, line: &[u8], long_words: bool) -> Vec<u8> {
+fn wrap(
+    call: &mut Call<'_, '_>,
+    text: &[u8],
+    width: i64,
+    line: &[u8],
+    long_words: bool,
+) -> Result<Vec<u8>, FuncError> {
     let width = index(width.max(1));
     let mut out = Vec::with_capacity(text.len());
     let mut offset = 0;
@@ -321,6 +339,7 @@ fn wrap(text: &[u8], width: i64, line: &[u8], long_words: bool) -> Vec<u8> {
             offset += 1;
             continue;
         }
+        call.makes(out.len() + line.len() + text.len() - offset)?;
         let space = text[offset..=offset + width].iter().rposition(|b| *b == b' ');
         let end = match space {
             Some(at) => offset + at,
@@ -340,5 +359,5 @@ fn wrap(text: &[u8], width: i64, line: &[u8], long_words: bool) -> Vec<u8> {
         offset = end + 1;
     }
     out.extend_from_slice(text.get(offset..).unwrap_or_default());
-    out
+    Ok(out)
 }

@@ -1,22 +1,21 @@
 //! Go's regular expressions for the `regex` crate: the pattern is walked and written anew, so that classes are ASCII,
 //! `\Q…\E` works, and what Go refuses is refused in Go's words.
 
-use super::go_error::GoError;
 use regex::bytes::{Regex, RegexBuilder};
 use std::fmt;
 
 /// A pattern that Go does not accept: Go's `syntax.Error`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PatternError {
+pub struct PatternError {
     /// What is wrong.
-    pub(super) code: ErrorCode,
+    pub code: ErrorCode,
     /// The part of the pattern that is wrong.
-    pub(super) expression: String,
+    pub expression: String,
 }
 
 /// What is wrong with a pattern: Go's `syntax.ErrorCode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ErrorCode {
+pub enum ErrorCode {
     /// A class such as `[z-a]`.
     InvalidCharRange,
     /// A backslash before a character that takes none.
@@ -68,12 +67,27 @@ impl fmt::Display for PatternError {
     }
 }
 
-impl GoError for PatternError {}
+impl std::error::Error for PatternError {}
 
-/// Compiles a Go pattern.
-pub(super) fn compile(pattern: &str) -> Result<Regex, PatternError> {
+/// Compiles a Go pattern that is matched against bytes.
+///
+/// # Errors
+/// What Go says of a pattern that it does not accept.
+pub fn compile(pattern: &str) -> Result<Regex, PatternError> {
     let translated = translate(pattern)?;
     RegexBuilder::new(&translated)
+        .size_limit(64 << 20)
+        .build()
+        .map_err(|_| fail(ErrorCode::InvalidPerlOp, pattern))
+}
+
+/// Compiles a Go pattern that is matched against text.
+///
+/// # Errors
+/// What Go says of a pattern that it does not accept.
+pub fn compile_text(pattern: &str) -> Result<regex::Regex, PatternError> {
+    let translated = translate(pattern)?;
+    regex::RegexBuilder::new(&translated)
         .size_limit(64 << 20)
         .build()
         .map_err(|_| fail(ErrorCode::InvalidPerlOp, pattern))
@@ -87,7 +101,8 @@ fn fail(code: ErrorCode, expression: &str) -> PatternError {
 const SPECIAL: &str = r"\.+*?()|[]{}^$";
 
 /// Go's regexp.QuoteMeta.
-pub(super) fn quote_meta(text: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn quote_meta(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() * 2);
     for byte in text {
         if SPECIAL.as_bytes().contains(byte) {
@@ -116,7 +131,11 @@ struct Walker<'a> {
     repeated: Option<usize>,
 }
 
-fn translate(pattern: &str) -> Result<String, PatternError> {
+/// A Go pattern as the `regex` crate reads it.
+///
+/// # Errors
+/// What Go says of a pattern that it does not accept.
+pub fn translate(pattern: &str) -> Result<String, PatternError> {
     let mut walker = Walker {
         pattern,
         at: 0,
@@ -279,7 +298,6 @@ impl<'a> Walker<'a> {
             'z' => Some(r"\z"),
             'b' => Some(r"(?-u:\b)"),
             'B' => Some(r"(?-u:\B)"),
-            'C' => Some(r"(?s-u:.)"),
             'E' => Some(""),
             _ => perl_class(c),
         };
