@@ -121,6 +121,9 @@ pub(super) fn to_lines(write: impl Fn(Level, &str, String) + Clone + Send + Sync
     let filter = EnvFilter::try_from_env("OPDEV_LOG").unwrap_or_else(|_| EnvFilter::new("off,opdev=warn"));
     let _ = tracing_subscriber::registry().with(ToLines(write.clone()).with_filter(filter)).try_init();
     std::panic::set_hook(Box::new(move |info| {
+        if opdev_controlplane::panics_are_caught() {
+            return;
+        }
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         let message = format!("a part of opdev panicked at {place}: {}", words(info.payload()));
         write(Level::Error, "panic", message);
@@ -138,9 +141,22 @@ impl<S: Subscriber, W: Fn(Level, &str, String) + 'static> Layer<S> for ToLines<W
     }
 }
 
+/// A panic of the store over a damaged file is caught there and told in other words: its own text would stand beside them.
+pub(super) fn leave_out_caught_panics() {
+    let others = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !opdev_controlplane::panics_are_caught() {
+            others(info);
+        }
+    }));
+}
+
 /// A panic of any task is logged and shown; the task's owner decides what goes on.
 fn report_panics(pane: &'static Pane) {
     std::panic::set_hook(Box::new(move |info| {
+        if opdev_controlplane::panics_are_caught() {
+            return;
+        }
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
         let words = words(info.payload());

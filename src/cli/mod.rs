@@ -112,6 +112,7 @@ fn suggest(mut error: clap::Error) -> clap::Error {
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let began = std::time::Instant::now();
+    logging::leave_out_caught_panics();
     let log = std::cell::OnceCell::new();
     let stop = || {
         log.get_or_init(logging::to_stderr);

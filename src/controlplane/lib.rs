@@ -83,5 +83,5 @@ pub use server::{
     Listening, Observation, ObservedToken, Observer, Passage, Refusal, Relay, RelayedAnswer, Reset, Serving,
     Treatment, Upstream, certificate_end, check_serving, self_signed, serve_endpoint,
 };
-pub use storage::MovedAside;
+pub use storage::{MovedAside, panics_are_caught};
 pub use version::git_version;

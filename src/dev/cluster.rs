@@ -12,6 +12,7 @@ mod lasting;
 mod link;
 mod local;
 mod monitor;
+mod pinned;
 mod plugin;
 mod proxies;
 mod proxy;

@@ -54,6 +54,13 @@ pub(super) struct Unasked {
     unread: Vec<(String, String)>,
 }
 
+impl Memory {
+    /// What is left where all of it got lost, and these sources serve.
+    pub(super) fn after(serving: Arc<Sources>) -> Memory {
+        Memory { loader: Loader::after(serving), ..Memory::default() }
+    }
+}
+
 impl Unasked {
     /// What these files want and the user has to allow, whatever lies on disk by now.
     pub(super) fn wanted(&self, project: &Project, programs: Vec<Permission>) -> Vec<Permission> {

@@ -4,6 +4,7 @@
 
 mod announce;
 mod elsewhere;
+mod following;
 mod leaving;
 mod opening;
 mod operator;
@@ -29,15 +30,16 @@ use super::service_account::RoleSync;
 use super::trust::{self, Trust};
 use crate::dev::ask::Ask;
 use crate::event::{
-    Asker, Event, FaultRule, Level, ObjectTask, OnExit, Permission, Protection, Request, RequestId,
-    RequestOutcome, SessionRequest, SourcesTask, Started, Task, ViewRequest, words,
+    Asker, Event, FaultRule, ObjectTask, OnExit, Permission, Protection, Request, RequestId, RequestOutcome,
+    SessionRequest, SourcesTask, Started, Task, ViewRequest, words,
 };
 use crate::operator::manager::{ManagerInput, ManagerRequest, Settings};
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
 use crate::tap::{EventSink, PassNumbers};
-use announce::{announce, notice};
+use announce::announce;
 use anyhow::{Context as _, Result, bail};
+use following::follow_files;
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use leaving::Why;
@@ -479,21 +481,6 @@ fn place<'a>(
         poll: input.poll,
         disturb: (&input.disturb, input.disturb_seed),
         acting,
-    }
-}
-
-/// Follows the files of the project until `shutdown`.
-async fn follow_files(
-    reloader: Reloader,
-    first: (files::Memory, Option<Loaded>),
-    shutdown: CancellationToken,
-) {
-    let events = reloader.events.clone();
-    let following = shutdown.clone().run_until_cancelled_owned(reloader.run(first, shutdown));
-    let following = async { following.await.unwrap_or(Ok(())) };
-    if let Err(error) = survive("file watching", following).await {
-        let hint = "what serves goes on serving, but saves are not seen; restart opdev".to_owned();
-        notice(&events, Level::Error, format!("{error:#}"), Some(hint)).await;
     }
 }
 

@@ -81,9 +81,9 @@ struct Memory {
 impl Reloader {
     /// Loads and publishes the first set, then follows the files until `shutdown`.
     pub(super) async fn run(
-        mut self,
+        &mut self,
         first: (files::Memory, Option<Loaded>),
-        shutdown: CancellationToken,
+        shutdown: &CancellationToken,
     ) -> Result<()> {
         let (files, loaded) = first;
         let crds = Crds::new(self.cautious);
@@ -247,6 +247,7 @@ impl Reloader {
                 made
             }
             Err(error) => {
+                memory.files = files::Memory::after(self.publish.borrow().clone());
                 let message = format!("reading the project failed: {error}");
                 let hint = "this is a bug in opdev; the log has the details";
                 self.notice(Level::Error, message, Some(hint.to_owned())).await;

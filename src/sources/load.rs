@@ -74,6 +74,11 @@ pub struct Loader {
 }
 
 impl Loader {
+    /// One that knows nothing but the set that serves: what was loaded before got lost.
+    pub fn after(before: Arc<Sources>) -> Loader {
+        Loader { before: Some(before), ..Loader::default() }
+    }
+
     /// Lets the next load break off renders when this limit is reached.
     pub fn limit_to(&mut self, limit: TimeLimit) {
         self.charts.limit = limit;

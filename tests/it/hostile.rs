@@ -5,6 +5,7 @@ use crate::gadget::{RECONCILER, SAMPLE, gadgets, is_gadget};
 use crate::inner_loop::Opdev;
 use opdev::event::ObjectTask;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 const HOSTILE: &str = r#"export const owns = ["v1/ConfigMap"];
@@ -108,4 +109,61 @@ fn the_first_interrupt_ends_opdev_while_a_chart_is_loaded() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{:?}: {said}", output.status);
     assert!(!said.contains("live: Slow"), "{said}");
+}
+
+/// A repository may hold links to devices, pipes and links to all there is. (They hung opdev, or filled the memory.)
+#[test]
+fn what_never_ends_is_told_and_left_out() {
+    let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let root = folder.path();
+    fs::create_dir_all(root.join("charts/small/templates")).unwrap();
+    fs::create_dir_all(root.join("config/samples")).unwrap();
+    let watches = "- {group: a.example.com, version: v1, kind: Small, chart: charts/small}\n\
+                   - {group: a.example.com, version: v1, kind: Whole, chart: all}\n";
+    fs::write(root.join("watches.yaml"), watches).unwrap();
+    fs::write(root.join("opdev.yaml"), "types: [/, config/types]\nsamples: [config/samples, all]\n").unwrap();
+    fs::write(root.join("charts/small/Chart.yaml"), "apiVersion: v2\nname: small\nversion: 0.1.0\n").unwrap();
+    for (link, target) in [
+        ("PROJECT", "/dev/zero"),
+        ("config/samples/zero.yaml", "/dev/zero"),
+        ("config/types", "/proc"),
+        ("config/reconcilers", "/"),
+        ("all", "/"),
+    ] {
+        std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+    }
+    let pipe = root.join("config/samples/pipe.yaml");
+    assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    let opdev = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_opdev"));
+        command.args(arguments).current_dir(root).env("HOME", home.path()).env_remove("XDG_STATE_HOME");
+        command.env_remove("KUBECONFIG").stdin(Stdio::null());
+        command
+    };
+    let mut child = opdev(&["run", "--embedded", "--plain"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut missing = vec![
+        "PROJECT: not read: it is a device, not a regular file",
+        "config/samples/zero.yaml: not read: it is a device, not a regular file",
+        "config/samples/pipe.yaml: not read: it is a pipe, not a regular file",
+        "config/reconcilers: not read: leads to /, which holds the project itself",
+        "config/types: not read: leads to /proc, which belongs to the kernel",
+        "all: not read: leads to /, which holds the project itself",
+        "all leads to /, which holds the project itself",
+        "live: Small",
+    ];
+    let mut said = String::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
+        missing.retain(|words| !line.contains(words));
+        said.push_str(&line);
+        said.push('\n');
+        if missing.is_empty() {
+            break;
+        }
+    }
+    assert!(missing.is_empty(), "not told: {missing:?} in\n{said}");
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert!(child.wait().unwrap().success(), "it did not end in good order");
+    // Other commands read the same files.
+    let listed = opdev(&["trust", "--list"]).output().unwrap();
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
 }

@@ -6,6 +6,7 @@
 //! holds and what their checksums add up to, so that one that is missing is noticed. A damaged file is read as far as
 //! it can be (`salvage`), and a new one takes its place; the damaged one is kept.
 
+use super::caught::caught;
 use super::disk::{Batch, CommitError, Disk, MovedAside, OpenError, Saved};
 use super::record::{self, encode_key};
 use super::salvage::{Found, Reading, TakeIn};
@@ -13,7 +14,6 @@ use redb::{Database, DatabaseError, ReadableDatabase, StorageError, TableDefinit
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "store.redb";
@@ -246,7 +246,7 @@ fn database(path: &Path, new: bool) -> Result<Database, Trouble> {
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE);
     // A damaged file can lead the database astray, up to a panic.
-    match std::panic::catch_unwind(AssertUnwindSafe(|| builder.create_file(file))) {
+    match caught(|| builder.create_file(file)) {
         Ok(opened) => opened.map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => Trouble::InUse,
             DatabaseError::Storage(error) => of_storage(error),

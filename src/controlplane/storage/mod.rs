@@ -3,6 +3,7 @@
 //! written by a thread beside it. Never knows what an object means; it only stamps `metadata.resourceVersion`.
 //! Read `watch` next; `writer` and `database` for what survives a restart.
 
+mod caught;
 mod database;
 mod disk;
 mod history;
@@ -15,6 +16,7 @@ mod trees;
 mod watch;
 mod writer;
 
+pub use caught::panics_are_caught;
 pub use database::{discard, forget_keys};
 pub use disk::{MovedAside, OpenError};
 pub use history::{Change, ChangeKind, Expired};

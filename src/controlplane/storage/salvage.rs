@@ -2,13 +2,13 @@
 //! file it lies. Says what is lost. Never touches a file: it is given a database, and the bytes.
 
 use super::Key;
+use super::caught::caught;
 use super::database::{FORMAT, KEPT, NUMBERS, OBJECTS, Totals};
 use super::disk::Saved;
 use super::record::{self, Record, decode_key, shown_key};
 use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// In this format the key of an object was in no checksum. It is read, and written anew in today's.
 const FIRST_FORMAT: u64 = 1;
@@ -79,7 +79,7 @@ impl<'a> Reading<'a> {
     /// Reads what a database gives. Where its structure is broken, that can end in a panic at any place.
     pub(super) fn all_of(&mut self, database: &Database) {
         for part in [Reading::numbers, Reading::objects, Reading::beside] {
-            match catch_unwind(AssertUnwindSafe(|| part(self, database))) {
+            match caught(|| part(self, database)) {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => self.damaged(error.to_string()),
                 Err(_) => self.damaged("its structure is broken"),
@@ -116,13 +116,13 @@ impl<'a> Reading<'a> {
 
     fn objects(&mut self, database: &Database) -> Result<(), redb::Error> {
         let objects = database.begin_read()?.open_table(OBJECTS)?;
-        let forward = catch_unwind(AssertUnwindSafe(|| self.entries(&objects, false)));
+        let forward = caught(|| self.entries(&objects, false));
         if matches!(forward, Ok(Ok(()))) {
             return Ok(());
         }
         self.damaged("its structure is broken");
         // From the other end as far as that goes.
-        let backward = catch_unwind(AssertUnwindSafe(|| self.entries(&objects, true)));
+        let backward = caught(|| self.entries(&objects, true));
         backward.unwrap_or(Ok(()))
     }
 

@@ -4,6 +4,7 @@
 use super::explain::Problem;
 use super::kubeconfig::Target;
 use super::lasting::{self, Transport};
+use super::pinned;
 use super::plugin::{self, Given};
 use crate::event::words;
 use base64::Engine as _;
@@ -127,7 +128,11 @@ fn header(target: &Target, text: &str) -> Result<HeaderValue, Problem> {
 
 fn clients(target: &Target, config: kube::Config) -> Result<(Client, Transport), Problem> {
     let lasting = lasting::transport(&config);
-    lasting.and_then(|lasting| Ok((Client::try_from(config)?, lasting))).map_err(|error| {
+    let client = |lasting: &Transport| match pinned::is_needed(&config) {
+        true => Ok(Client::new(lasting.clone(), config.default_namespace.clone())),
+        false => Client::try_from(config.clone()),
+    };
+    lasting.and_then(|lasting| Ok((client(&lasting)?, lasting))).map_err(|error| {
         let why = words::error(&error);
         let why = why.lines().next().unwrap_or_default();
         target.names.no_credential(&format!("its certificates cannot be used: {why}"), "write them anew")

@@ -2,12 +2,14 @@
 //! and port-forwards. Whether the other side is still there the kernel finds out, with probes that no stream sees.
 
 use super::link::Answer;
+use super::pinned;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::UPGRADE;
 use http::{HeaderValue, Request, Response, Uri};
 use http_body_util::BodyExt;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
@@ -46,18 +48,26 @@ pub(super) type Transport = BoxCloneSyncService<Request<Body>, Answer, BoxError>
 pub(super) fn transport(config: &kube::Config) -> kube::Result<Transport> {
     let plain = connector(config);
     let Some(proxy) = config.proxy_url.clone() else {
-        return over(config.rustls_https_connector_with_connector(plain)?, config);
+        return over(secured(config, plain)?, config);
     };
     match proxy.scheme_str() {
-        Some("socks5") => {
-            over(config.rustls_https_connector_with_connector(SocksV5::new(proxy, plain))?, config)
-        }
+        Some("socks5") => over(secured(config, SocksV5::new(proxy, plain))?, config),
         Some("https") => {
-            let secured = config.rustls_https_connector_with_connector(plain)?;
-            over(config.rustls_https_connector_with_connector(tunnel(proxy, secured))?, config)
+            let to_proxy = config.rustls_https_connector_with_connector(plain)?;
+            over(secured(config, tunnel(proxy, to_proxy))?, config)
         }
-        _ => over(config.rustls_https_connector_with_connector(tunnel(proxy, plain))?, config),
+        _ => over(secured(config, tunnel(proxy, plain))?, config),
     }
+}
+
+/// TLS as kube's own clients speak it, also with a server that is its own authority.
+fn secured<C>(config: &kube::Config, connector: C) -> kube::Result<HttpsConnector<C>> {
+    let (Some(tls), Some(name)) = (pinned::tls(config)?, pinned::server_name(config)) else {
+        return config.rustls_https_connector_with_connector(connector);
+    };
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    let builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+    Ok(builder.enable_http1().wrap_connector(connector))
 }
 
 fn connector(config: &kube::Config) -> HttpConnector {
