@@ -27,6 +27,8 @@ pub enum Wanted {
     Kinds,
     /// Packages with RBAC markers.
     Rbac,
+    /// Packages with webhook markers.
+    Webhooks,
     /// Packages that ask for copy methods.
     Copies,
 }
@@ -184,6 +186,7 @@ fn walk(folder: &Path, deep: bool, depth: usize, wanted: Wanted, found: &mut BTr
     let texts = files.iter().filter_map(|file| small_text(file));
     let holds = match wanted {
         Wanted::Rbac => texts.into_iter().any(|text| text.contains("+kubebuilder:rbac")),
+        Wanted::Webhooks => texts.into_iter().any(|text| text.contains("+kubebuilder:webhook")),
         Wanted::Copies => {
             let words = ["kubebuilder:object:", "+k8s:deepcopy-gen"];
             texts.into_iter().any(|text| words.iter().any(|word| text.contains(word)))
@@ -276,6 +279,9 @@ fn place_outputs(root: &Path, settings: &mut Settings) {
         }
         if call.rbac_output == Output::Folder(String::new()) {
             call.rbac_output = Output::Folder("config/rbac".to_owned());
+        }
+        if call.webhook_output == Output::Folder(String::new()) {
+            call.webhook_output = Output::Folder("config/webhook".to_owned());
         }
     }
 }
