@@ -20,14 +20,14 @@ pub(super) const BASES: [&str; 2] = ["config/crd/bases", "config/components/crd/
 /// Programs that change text or YAML.
 const EDITORS: [&str; 6] = ["yq", "sed", "gsed", "perl", "awk", "jq"];
 
-/// What was seen of a type's CRD when its committed file was read.
+/// A committed file, and the CRD that its type made when the file was read.
 #[derive(Debug)]
 struct Committed {
     text: String,
     generated: Arc<Value>,
 }
 
-/// What is known of the committed files, by the name of the CRD.
+/// The committed files, by the name of the CRD.
 #[derive(Debug, Default)]
 pub(super) struct Patches {
     committed: BTreeMap<String, Committed>,

@@ -100,7 +100,7 @@ impl DeepCopies {
         Ok((made, written))
     }
 
-    /// Whether the copy methods of a package are another generator's: it has written them, or its markers alone ask for them in
+    /// Asks if the copy methods of a package are another generator's: it has written them, or its markers alone ask for them in
     /// a project that does not call controller-gen for copy methods.
     fn is_of_deepcopy_gen(&self, dir: &str, is_called: bool) -> bool {
         let folder = self.root.join(dir);

@@ -148,7 +148,7 @@ fn file_of<'a>(files: &'a BTreeMap<PathBuf, String>, controller: &str) -> Option
         .or_else(|| files.iter().next().filter(|_| files.len() == 1))
 }
 
-/// What the passes in the journal used, as far as they are of the build that ran last: code that was removed needs no right.
+/// The rights that reconciles in the journal used, as far as they are of the build that ran last: code that was removed needs no right.
 fn used(folder: &Path) -> Result<Rights> {
     let path = folder.join(journal::FILE);
     let text = std::fs::read_to_string(&path).with_context(|| {
@@ -168,7 +168,7 @@ fn used(folder: &Path) -> Result<Rights> {
             Ok(Event::ProcessChanged(run)) => {
                 programs.insert(run.program.clone());
                 let is_new = matches!(&run.state, ProcessState::Running { files, .. } if !files.is_empty());
-                // Of several programs nobody knows whose pass was whose.
+                // With several programs nobody knows whose reconcile was whose.
                 if is_new && programs.len() == 1 {
                     passes.clear();
                 }

@@ -433,7 +433,7 @@ impl Sources {
         }
     }
 
-    /// Whether a package makes a manager, or one of this module that it leads to: a command of cobra's is mostly a package
+    /// Asks if a package makes a manager, or one of this module that it leads to: a command of cobra's is mostly a package
     /// of its own.
     fn leads_to_manager(&self, main: &Path) -> bool {
         let (mut seen, mut open) = (BTreeSet::new(), vec![main]);

@@ -78,7 +78,7 @@ pub(super) fn manager<'a>(kustomized: &'a Kustomized, binary: Option<&str>) -> O
     let lies_there =
         |part: &BuiltObject| part.file.parent().is_some_and(|folder| folder.ends_with("config/manager"));
     let found = kustomized.parts.iter().filter(|one| one.object["kind"] == "Deployment");
-    // Of equal ones the last one would win.
+    // The last one of equal ones would win.
     found.rev().max_by_key(|part| (starts(part), is_named(part), lies_there(part)))
 }
 

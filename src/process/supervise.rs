@@ -201,7 +201,7 @@ struct Life {
     /// How many calls there had been when the user was told of silence; a program that never calls is told of once.
     silent_at: Option<u64>,
     state: ProcessState,
-    /// What is gone back to where a new program ends at once.
+    /// The program to go back to where a new one ends at once.
     before: Before,
     /// The build of the program that runs, while a newer one waits to be started.
     started: Option<Built>,

@@ -102,12 +102,12 @@ impl Webhooks {
         Webhooks { admission, conversion, prefix, own }
     }
 
-    /// Whether the project's files have admission configurations.
+    /// Asks if the project's files have admission configurations.
     pub fn has_admission(&self) -> bool {
         !self.admission.is_empty()
     }
 
-    /// The same with these admission configurations, as markers ask for them.
+    /// These webhooks with admission configurations that markers ask for.
     pub fn with_admission(self, admission: Vec<Value>) -> Webhooks {
         Webhooks { admission, ..self }
     }

@@ -43,14 +43,14 @@ struct Unpacking {
     body: BodyStream<Packed>,
     /// None once the end was reached, or the text cannot be read any further.
     decoder: Option<MultiGzDecoder<Vec<u8>>>,
-    /// What came and was not unpacked yet.
+    /// Frames that came and were not unpacked yet.
     packed: VecDeque<Bytes>,
     /// Something came: the answer to HEAD has no body, and that is no broken one.
     begun: bool,
 }
 
 impl Unpacking {
-    /// What a client reads next; `None` at the end.
+    /// The frame that a client reads next; `None` at the end.
     async fn next(&mut self) -> Option<io::Result<Frame<Bytes>>> {
         loop {
             let decoder = self.decoder.as_mut()?;
@@ -141,7 +141,7 @@ mod tests {
         };
         let (first, second) = (flushed("{\"type\":\"ADDED\"}\n"), flushed("{\"type\":\"DELETED\"}\n"));
         let (head, tail) = second.split_at(second.len() / 2);
-        // What follows never comes: the events are there before the answer ends.
+        // Nothing follows: the events are there before the answer ends.
         let frames = vec![first, head.to_vec(), tail.to_vec()];
         let open = body(frames).into_data_stream().chain(futures::stream::pending());
         let open = StreamBody::new(open.map(|data| data.map(Frame::data))).boxed_unsync();

@@ -42,7 +42,7 @@ pub(super) struct Serving {
     pub(super) client: Client,
     pub(super) events: EventSink,
     pub(super) root: PathBuf,
-    /// What the project said of its webhooks before the newest start.
+    /// The webhooks as the project named them before the newest start.
     pub(super) said: watch::Sender<Arc<Said>>,
     pub(super) project: String,
     /// The namespace that counts where the project names none.
@@ -54,7 +54,7 @@ pub(super) struct Serving {
     pub(super) cleared: Arc<OnceCell<()>>,
 }
 
-/// What a project says of its webhooks.
+/// The webhooks as a project names them.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Said {
     pub(super) webhooks: Webhooks,

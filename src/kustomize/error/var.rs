@@ -1,8 +1,8 @@
-//! What is wrong with an entry of `vars`.
+//! Errors of `vars`.
 
 use std::fmt;
 
-/// What is wrong with a var.
+/// An error of a var.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VarError {

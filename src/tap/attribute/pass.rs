@@ -32,7 +32,7 @@ pub(super) struct Open {
     queued: Duration,
     guessed: Vec<u32>,
     level: TraceLevel,
-    /// What the log says of its panic.
+    /// The words of its panic, from the log.
     panic: String,
 }
 

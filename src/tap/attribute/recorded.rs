@@ -1,4 +1,4 @@
-//! Which pass an Event of the program belongs to. A recorder hands an Event to a broadcaster that many passes share and whose
+//! Finds the reconcile that an Event of the program belongs to. A recorder hands an Event to a broadcaster that many passes share and whose
 //! goroutine sends it later: the goroutine tells nothing of the pass. The call of the recorder does, and where that is not
 //! known, the object that the Event is about.
 
@@ -17,7 +17,7 @@ const LONGEST: SignedDuration = SignedDuration::from_secs(10);
 /// An Event that comes so soon after a pass of its object is probably of that pass.
 pub(super) const AFTER: SignedDuration = SignedDuration::from_secs(1);
 
-/// What an Event says of itself.
+/// The object that an Event is about, and its reason.
 #[derive(Debug, PartialEq, Eq)]
 struct Said {
     kind: String,
@@ -83,13 +83,13 @@ impl Recorders {
     }
 }
 
-/// Whether a call sends an Event.
+/// Asks if a call sends an Event.
 pub(super) fn is_of_event(call: &ObservedCall) -> bool {
     let (group, resource) = place_of(&call.path);
     call.writes() && resource == "events" && matches!(group.as_str(), "" | "events.k8s.io")
 }
 
-/// What an Event says that is sent, and its message. A patch counts it up, and only the answer is the whole of it.
+/// The object, reason and message of an Event that is sent. A patch counts it up, and only the answer is the whole of it.
 fn said_by(call: &ObservedCall) -> Option<(Said, String)> {
     let about = |event: &Value| {
         let about = event.get("involvedObject").or_else(|| event.get("regarding"))?;

@@ -252,12 +252,12 @@ pub(super) fn names_controller_gen(name: &str) -> bool {
     name.to_ascii_lowercase().ends_with("controllergen")
 }
 
-/// Whether a command prints the project's folder.
+/// Asks if a command prints the project's folder.
 fn says_root(command: &str) -> bool {
     command == "pwd" || command.starts_with("git rev-parse --show-toplevel")
 }
 
-/// What the shell puts in for a reference that begins after `$`, as far as the text tells it, and how long the reference is:
+/// The text that the shell puts in for a reference that begins after `$`, as far as the text tells it, and how long the reference is:
 /// `(pwd)`, `{HOME}`, `PWD`. None where it is no reference that is known; then it stays as it is. A command inside an argument
 /// leaves that argument short, and no other: what stands in the place of a command may be one that counts.
 fn shell_reference(text: &str, in_argument: bool) -> Option<(Option<char>, usize)> {

@@ -46,7 +46,7 @@ pub struct ObjectFlags {
     pub year: String,
 }
 
-/// What is set for `webhook`.
+/// The options of `webhook`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebhookFlags {
     /// `headerFile`, relative to the folder of the call.

@@ -78,7 +78,7 @@ fn what_controller_gen_refuses_is_told_at_the_marker_and_nothing_is_made() {
         let place = wrong[0].place.as_ref().unwrap();
         assert_eq!((place.file.as_str(), place.line), ("internal/webhook/v2/b.go", 4));
     }
-    // What is no marker at all is told where all markers are.
+    // Arguments that nobody knows are told where those of all markers are.
     let (_, odd) = markers(V1, &V2.replace("sideEffects=None", "sideEffect=None"));
     assert!(odd.iter().any(|one| one.message.contains("unknown argument \"sideEffect\"")), "{odd:?}");
 }
