@@ -1,5 +1,6 @@
 //! Everything that is on a control plane, by uid: what is there after a scenario and was not before it was left behind.
 
+use crate::process::webhooks::LABEL;
 use anyhow::Result;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::discovery::{Discovery, Scope, verbs};
@@ -13,7 +14,7 @@ const KEEP: &str = "helm.sh/resource-policy";
 const HOOK: &str = "helm.sh/hook";
 
 /// Kinds that stay behind by Kubernetes' own rules, or say what has happened.
-fn stays(group: &str, kind: &str) -> bool {
+pub(super) fn stays(group: &str, kind: &str) -> bool {
     matches!(
         (group, kind),
         ("" | "events.k8s.io", "Event")
@@ -67,8 +68,12 @@ pub(super) async fn inventory(
     Ok(found)
 }
 
-/// Whether an object may stay behind when its release goes.
+/// Whether an object may stay behind when its release goes. What opdev itself registers, so that the webhooks of a program
+/// are reached, goes with the program.
 pub(super) fn may_stay(object: &impl kube::Resource) -> bool {
+    if object.meta().labels.as_ref().is_some_and(|labels| labels.contains_key(LABEL)) {
+        return true;
+    }
     let annotations = object.meta().annotations.as_ref();
     let policy = annotations.and_then(|all| all.get(KEEP));
     policy.is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
@@ -105,5 +110,8 @@ mod tests {
         };
         assert!(with(KEEP, " Keep ") && with(HOOK, "post-install"));
         assert!(!with(KEEP, "delete") && !with("other", "keep"));
+        let mut registered = PartialObjectMeta::<k8s_openapi::api::core::v1::Secret>::default();
+        registered.metadata.labels = Some([(LABEL.to_owned(), "shop".to_owned())].into());
+        assert!(may_stay(&registered), "opdev's own");
     }
 }

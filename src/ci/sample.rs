@@ -1,6 +1,6 @@
 //! One file of samples as a scenario: applied, settled, a second pass that writes nothing, deleted, nothing left behind.
 
-use super::inventory::{before, inventory, may_stay};
+use super::inventory::{before, inventory, may_stay, stays};
 use super::manifest::manifests;
 use super::report::{Case, Outcome, Suite};
 use super::rest::BEHIND;
@@ -11,6 +11,7 @@ use crate::event::{Action, KindHealth, ObjectTask, OperatorTask, Propagation, wo
 use crate::process::{small_text, unreadable};
 use crate::state::{State, tree};
 use anyhow::{Context as _, Result, anyhow};
+use futures::future::join_all;
 use kube::Client;
 use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
@@ -263,7 +264,8 @@ impl Run<'_> {
         let nodes = tree::owned(&state, key).into_iter().map(|node| node.seen.object_ref.clone());
         let passes = self.world.passes();
         let written = passes.iter().flat_map(|pass| &pass.objects);
-        let written = written.filter(|change| change.action == Action::Created);
+        let is_to_go = |object: &ObjectRef| !stays(&object.gvk.group, &object.gvk.kind);
+        let written = written.filter(|change| change.action == Action::Created && is_to_go(&change.object));
         let all = nodes.chain(written.map(|change| change.object.clone()));
         all.filter_map(|object| Some((object.uid.clone()?, object))).collect()
     }
@@ -291,7 +293,6 @@ impl Run<'_> {
         before: &BTreeMap<String, ObjectRef>,
     ) -> Result<(), Wrong> {
         let client = &self.world.client;
-        let deadline = Instant::now() + self.limit;
         let brought = |object: &ObjectRef| {
             self.sample.others.iter().any(|other| {
                 (&other.gvk.group, &other.gvk.kind, &other.name)
@@ -301,15 +302,15 @@ impl Run<'_> {
         let there = inventory(client, self.world.own_namespace()).await?;
         let new = there.into_iter().filter(|(uid, object)| !before.contains_key(uid) && !brought(object));
         made.extend(new);
-        let mut left = Vec::new();
-        for (uid, object) in made {
-            let remaining = deadline.saturating_duration_since(Instant::now());
-            match tokio::time::timeout(remaining, gone(client, &uid, &object)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => left.push(format!("{object}: {error:#}")),
-                Err(_) => left.push(object.to_string()),
+        // All at once: one that stays takes no time from the others.
+        let waiting = made.into_iter().map(|(uid, object)| async move {
+            match tokio::time::timeout(self.limit, gone(client, &uid, &object)).await {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(format!("{object}: {error:#}")),
+                Err(_) => Some(object.to_string()),
             }
-        }
+        });
+        let left: Vec<String> = join_all(waiting).await.into_iter().flatten().collect();
         match left.as_slice() {
             [] => Ok(()),
             [one] => {

@@ -361,7 +361,11 @@ fn keeping(kept: &Arc<Mutex<KeptEvents>>, tell: watch::Sender<u64>) -> bus::List
             Event::RequestFinished(done) => {
                 kept.answers.insert(done.id, done.outcome.clone());
             }
-            Event::Reconciled(pass) => kept.passes.push(Arc::clone(pass)),
+            Event::Reconciled(pass) => match kept.passes.iter_mut().rfind(|known| known.id == pass.id) {
+                // It is told again, because more is known of it.
+                Some(known) => *known = Arc::clone(pass),
+                None => kept.passes.push(Arc::clone(pass)),
+            },
             Event::LoopFound(found) => kept.loops.push(Arc::clone(found)),
             _ => return,
         }

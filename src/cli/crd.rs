@@ -1,4 +1,4 @@
-//! `opdev crd`, `opdev rbac` and `opdev deepcopy`: what controller-gen would write, written, printed or compared. Starts no
+//! `opdev crd`, `opdev rbac`, `opdev webhook` and `opdev deepcopy`: what controller-gen would write, written, printed or compared. Starts no
 //! runtime, asks no cluster, runs no Go.
 
 use crate::dev::deep_copies;
@@ -10,13 +10,13 @@ use crate::dev::type_files;
 use crate::event::words::visible;
 use crate::event::{Diagnostic, Severity};
 use anyhow::{Context as _, Result};
-use opdev_types::pin::{self, CrdFlags, ObjectFlags, Output, RbacFlags};
+use opdev_types::pin::{self, CrdFlags, ObjectFlags, Output, RbacFlags, WebhookFlags};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What all three commands take.
+/// What all of these commands take.
 #[derive(Debug, clap::Args)]
 pub(super) struct SourceArgs {
     /// Packages, as `./api/...`, `./api/v1` or an import path; default: those in the project's call of controller-gen, else
@@ -26,8 +26,8 @@ pub(super) struct SourceArgs {
     /// The project's folder; default: the nearest one above the working directory
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// The folder to write to, or `-` to print; default: the Makefile's, else config/crd/bases and config/rbac, and copy
-    /// methods beside their types
+    /// The folder to write to, or `-` to print; default: the Makefile's, else config/crd/bases, config/rbac and
+    /// config/webhook, and copy methods beside their types
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Write nothing; show how the committed files differ, and fail where they do
@@ -73,6 +73,13 @@ pub(super) struct RbacArgs {
     namespace: Option<String>,
 }
 
+/// Write the webhook configurations that the project's webhook markers ask for, as controller-gen does
+#[derive(Debug, clap::Args)]
+pub(super) struct WebhookArgs {
+    #[command(flatten)]
+    manifest: ManifestArgs,
+}
+
 /// Write the DeepCopy methods of the project's Go types, as controller-gen does
 #[derive(Debug, clap::Args)]
 pub(super) struct DeepCopyArgs {
@@ -88,6 +95,11 @@ pub(super) fn deep_copy(args: &DeepCopyArgs) -> Result<ExitCode> {
 /// Runs `opdev crd`.
 pub(super) fn crd(args: &CrdArgs) -> Result<ExitCode> {
     run(&args.manifest.sources, &manifest(&args.manifest, false)?, manifests::crds)
+}
+
+/// Runs `opdev webhook`.
+pub(super) fn webhook(args: &WebhookArgs) -> Result<ExitCode> {
+    run(&args.manifest.sources, &manifest(&args.manifest, false)?, manifests::webhooks)
 }
 
 /// Runs `opdev rbac`.
@@ -127,7 +139,7 @@ fn asked(args: &SourceArgs) -> Result<Asked> {
     paths.extend(given.paths);
     // Headers are named as seen from here, those of the project's calls as seen from where these run.
     let from_here = |file: Option<String>| file.map(|file| here.join(file).display().to_string());
-    let outputs = [given.crd_output, given.rbac_output, given.object_output.flatten()];
+    let outputs = [given.crd_output, given.rbac_output, given.webhook_output, given.object_output.flatten()];
     let output = outputs.into_iter().flatten().find_map(|output| match output {
         Output::Folder(folder) => Some(PathBuf::from(folder)),
         Output::Stdout => Some(PathBuf::from("-")),
@@ -139,6 +151,9 @@ fn asked(args: &SourceArgs) -> Result<Asked> {
         crd: given.crd.map(|flags| CrdFlags { header_file: from_here(flags.header_file), ..flags }),
         rbac: given.rbac.map(|flags| RbacFlags { header_file: from_here(flags.header_file), ..flags }),
         object: given.object.map(|flags| ObjectFlags { header_file: from_here(flags.header_file), ..flags }),
+        webhook: given
+            .webhook
+            .map(|flags| WebhookFlags { header_file: from_here(flags.header_file), ..flags }),
         year: jiff::Zoned::now().year().to_string(),
         ..Asked::default()
     })

@@ -60,6 +60,7 @@ enum Command {
     Dependency(dependency::DependencyArgs),
     Crd(crd::CrdArgs),
     Rbac(crd::RbacArgs),
+    Webhook(crd::WebhookArgs),
     #[command(name = "deepcopy")]
     DeepCopy(crd::DeepCopyArgs),
     Install(deploy::InstallArgs),
@@ -136,6 +137,7 @@ pub fn main() -> ExitCode {
         Command::Plan(args) => return code(plan::run(args)),
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),
+        Command::Webhook(args) => return code(crd::webhook(&args)),
         Command::DeepCopy(args) => return code(crd::deep_copy(&args)),
         Command::Run(args) => run::run(args, began),
         Command::Operate(args) => return code(operate::run(&args)),

@@ -17,6 +17,7 @@ mod plugin;
 mod proxies;
 mod proxy;
 mod supervised;
+mod unpacked;
 mod webhooks;
 
 use super::data::{self, DataFolder};

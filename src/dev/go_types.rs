@@ -1,6 +1,7 @@
 //! The project's Go types as CRDs: which packages, with which flags and after which release of controller-gen, is read
 //! from the project (`type_files`); the generator keeps what it parsed. Runs only where a saved file may matter.
 
+use super::crd_patches::Patches;
 use super::project::Project;
 use super::type_files::{self, Disk, Wanted};
 use crate::event::Place;
@@ -18,6 +19,7 @@ pub(super) struct GoTypes {
     settings: Option<(Settings, Vec<String>)>,
     packages: Vec<String>,
     types: Types,
+    patches: Patches,
 }
 
 impl GoTypes {
@@ -39,6 +41,8 @@ impl GoTypes {
             let settings = type_files::settings(&project.root, year);
             self.settings = Some((settings, type_files::setting_files(&project.root)));
             self.packages = self.find(project);
+        } else if changed.iter().any(|file| file.starts_with("config/crd/")) {
+            // The patches there are a part of the CRDs.
         } else if !changed.iter().any(|file| file.ends_with(".go") || !file.contains('.')) {
             return self.types.clone();
         } else if !changed.iter().all(|file| self.packages.iter().any(|package| is_in(file, package))) {
@@ -86,6 +90,7 @@ impl GoTypes {
             allow_dangerous_types: flags.allow_dangerous_types,
             ignore_unexported_fields: flags.ignore_unexported_fields,
             generate_embedded_object_meta: flags.generate_embedded_object_meta,
+            exact: false,
         }
     }
 
@@ -95,11 +100,13 @@ impl GoTypes {
         let made = self.generator.generate(&disk, &self.packages, &options);
         let texts: BTreeMap<String, Arc<str>> =
             made.read.iter().filter_map(|file| Some((file.clone(), self.generator.text(file)?))).collect();
+        let mut crds: Vec<Made> = made.crds.into_iter().map(of).collect();
         let mut found = made.diagnostics;
+        found.extend(self.patches.apply(&project.root, &mut crds));
         if let Some((settings, _)) = &self.settings {
             found.extend(settings.diagnostics.iter().cloned());
         }
-        self.types = Types { made: made.crds.into_iter().map(of).collect(), found, texts };
+        self.types = Types { made: crds, found, texts };
     }
 }
 

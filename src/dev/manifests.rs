@@ -1,4 +1,4 @@
-//! What controller-gen would write for a project: CRDs and roles, as files with their places, and how they differ from
+//! What controller-gen would write for a project: CRDs, roles and webhook configurations, as files with their places, and how they differ from
 //! what is committed. Writes only where `write` is called; runs no Go.
 
 use super::private_folder;
@@ -15,9 +15,10 @@ use opdev_object::meta::{self, Gvk};
 use opdev_types::diagnostic::{Diagnostic, Place, Severity};
 use opdev_types::emit::{self, Artifact};
 use opdev_types::go::{Generator, Options, Profile};
-use opdev_types::pin::{CrdFlags, Invocation, ObjectFlags, Output, RbacFlags, Settings};
+use opdev_types::pin::{CrdFlags, Invocation, ObjectFlags, Output, RbacFlags, Settings, WebhookFlags};
 use opdev_types::rbac::charts::ChartKind;
 use opdev_types::rbac::{self, Merging, Rule};
+use opdev_types::webhook::{self, Marker};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,8 @@ pub struct Asked {
     pub rbac: Option<RbacFlags>,
     /// The flags of `object` in place of those of the project's calls.
     pub object: Option<ObjectFlags>,
+    /// The flags of `webhook` in place of those of the project's calls.
+    pub webhook: Option<WebhookFlags>,
     /// Also the rules that the charts of `watches.yaml` need.
     pub charts: bool,
     /// This year, for headers.
@@ -135,7 +138,11 @@ impl<'a> Run<'a> {
             return;
         }
         let paths = if self.asked.paths.is_empty() { &call.paths } else { &self.asked.paths };
-        let output = if generator.starts_with("rbac") { &call.rbac_output } else { &call.crd_output };
+        let output = match generator.split(':').next() {
+            Some("rbac") => &call.rbac_output,
+            Some("webhook") => &call.webhook_output,
+            _ => &call.crd_output,
+        };
         let output = match (&self.asked.output, output) {
             (Some(folder), _) => format!("dir={}", folder.display()),
             (None, Output::Folder(folder)) => format!("dir={folder}"),
@@ -198,6 +205,7 @@ fn options(flags: &CrdFlags, profile: &Profile) -> Options {
         allow_dangerous_types: flags.allow_dangerous_types,
         ignore_unexported_fields: flags.ignore_unexported_fields,
         generate_embedded_object_meta: flags.generate_embedded_object_meta,
+        exact: true,
     }
 }
 
@@ -209,12 +217,16 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
     let mut run = Run::new(root, asked);
     let mut generator = Generator::new();
     let mut patterns = Vec::new();
+    if let Some(unknown) = run.profile.unknown() {
+        let hint = "Compare with what controller-gen writes, or pin a release that is known.";
+        run.say(&[Diagnostic::warning(unknown, None).with_hint(hint)]);
+    }
     let calls = run.calls(|call| call.crd.is_some(), asked.crd.is_some());
     if calls.is_empty()
         && let Some(place) = run.settings.invocations.iter().find_map(|call| call.place.as_ref())
     {
         bail!(
-            "{}:{} calls controller-gen for roles alone, so that this project asks for no CRDs; name the packages with \
+            "{}:{} does not call controller-gen for CRDs, so that this project asks for no CRDs; name the packages with \
              kinds, as `opdev crd ./api/...`",
             place.file,
             place.line
@@ -285,7 +297,7 @@ pub fn roles_of_markers(root: &Path, asked: &Asked) -> Result<Made> {
         let options = Options { profile: run.profile.clone(), ..Options::default() };
         let generated = generator.generate(&run.disk, &packages, &options);
         let found = generated.diagnostics.into_iter();
-        let found: Vec<Diagnostic> = found.filter(|one| is_of_rbac(&run.disk, one)).collect();
+        let found: Vec<Diagnostic> = found.filter(|one| is_of(&run.disk, one, "rbac")).collect();
         run.say(&found);
         let name = flags.file_name.as_deref().unwrap_or("role.yaml");
         // A role without the rules of a marker that cannot be read would take permissions away.
@@ -309,14 +321,72 @@ pub fn roles_of_markers(root: &Path, asked: &Asked) -> Result<Made> {
     Ok(run.made)
 }
 
-/// Whether a diagnostic is about an RBAC marker: says so, or stands on its line.
-fn is_of_rbac(disk: &Disk, found: &Diagnostic) -> bool {
+/// The webhook configurations that the markers of a project ask for.
+///
+/// # Errors
+/// Where there are no markers at all, or a header cannot be read.
+pub fn webhooks(root: &Path, asked: &Asked) -> Result<Made> {
+    let made = webhooks_of_markers(root, asked)?.0;
+    if made.files.is_empty() && made.broken.is_empty() && !made.failed() {
+        bail!("no +kubebuilder:webhook markers below {}", root.display());
+    }
+    Ok(made)
+}
+
+/// As `webhooks`, but a project without markers has none; also the configurations themselves.
+///
+/// # Errors
+/// Where a header cannot be read.
+pub fn webhooks_of_markers(root: &Path, asked: &Asked) -> Result<(Made, Vec<Value>)> {
+    let mut run = Run::new(root, asked);
+    let mut generator = Generator::new();
+    let mut all = Vec::new();
+    for mut call in run.calls(|call| call.webhook.is_some(), asked.webhook.is_some()) {
+        let Some(flags) = asked.webhook.as_ref().or(call.webhook.as_ref()).cloned() else { continue };
+        if call.place.is_none() {
+            // Webhooks stand beside the types, or in a folder of their own.
+            call.paths = Invocation::scaffolded().paths;
+        }
+        run.assume(&call, "webhook");
+        let header = run.header(&call, flags.header_file.as_ref(), &flags.year)?;
+        let packages = run.packages(&call, Wanted::Webhooks);
+        let options = Options { profile: run.profile.clone(), ..Options::default() };
+        let generated = generator.generate(&run.disk, &packages, &options);
+        let markers = generated.webhooks.iter().map(|one| Marker {
+            args: &one.args,
+            place: &one.place,
+            package: &one.package,
+            of_configuration: one.of_configuration,
+        });
+        let (configurations, wrong) = webhook::configurations(&markers.collect::<Vec<_>>());
+        let mut found = generated.diagnostics;
+        found.retain(|one| is_of(&run.disk, one, "webhook"));
+        found.extend(wrong);
+        run.say(&found);
+        // One that lacks a webhook would let through what the program refuses.
+        if found.iter().any(|one| one.severity == Severity::Error) {
+            run.made.broken.push("manifests.yaml".to_owned());
+            continue;
+        }
+        if let Some(artifact) = webhook::file(&configurations, &header)? {
+            run.add(&call, &call.webhook_output, artifact);
+        }
+        all.extend(configurations);
+        if !asked.paths.is_empty() {
+            break;
+        }
+    }
+    Ok((run.made, all))
+}
+
+/// Whether a diagnostic is about a marker of a generator, such as `rbac`: says so, or stands on its line.
+fn is_of(disk: &Disk, found: &Diagnostic, generator: &str) -> bool {
     let on_line = |place: &Place| {
         let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
         let text = opdev_types::go::Files::read(disk, &place.file)?;
-        Some(text.lines().nth(line)?.contains("+kubebuilder:rbac"))
+        Some(text.lines().nth(line)?.contains(&format!("+kubebuilder:{generator}")))
     };
-    found.message.contains("rbac") || found.place.as_ref().and_then(on_line).unwrap_or(false)
+    found.message.contains(generator) || found.place.as_ref().and_then(on_line).unwrap_or(false)
 }
 
 /// The rules that the charts of `watches.yaml` need.

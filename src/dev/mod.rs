@@ -9,6 +9,7 @@ pub mod chart_dependencies;
 pub mod cluster;
 mod contexts;
 pub(crate) mod copies;
+mod crd_patches;
 mod crds;
 pub mod data;
 pub mod deep_copies;

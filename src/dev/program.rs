@@ -19,7 +19,7 @@ use crate::event::{Event, FaultRule, Level, Permission, ProcessChanged, ProcessS
 use crate::process::kustomization::Kustomized;
 use crate::process::manager_manifest::{self, Deployed, Pod};
 use crate::process::trace::{ManagerOptions, python};
-use crate::process::webhooks::{self, Webhooks};
+use crate::process::webhooks;
 use crate::process::{self, Ask, Awaited, BeforeStart, Build, Environment, Limits, Plan, Start, Supervisor};
 use crate::sources::Sources;
 use crate::sources::load::OwnProgram;
@@ -28,7 +28,7 @@ use anyhow::{Context as _, Result};
 use futures::future::join_all;
 use jiff::Timestamp;
 use notices::tell;
-use serving::{Serving, free_lease, host_name, make_namespace};
+use serving::{Serving, certified, free_lease, host_name, make_namespace};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -207,21 +207,32 @@ async fn begin(
     let mut environment = environment(place, folder)?;
     let root = place.project.root.clone();
     let kustomized = tokio::task::spawn_blocking(move || Kustomized::read(&root)).await.unwrap_or_default();
-    let deployed = if is_first { deployed(place, &kustomized) } else { None };
+    let own_namespace = manager_manifest::namespace(&kustomized, plan.binary.as_deref());
+    let own_namespace = own_namespace.filter(|_| place.connection.cluster.embedded);
+    let deployed =
+        if is_first { deployed(place, &kustomized, &plan, own_namespace.as_deref()) } else { None };
     if let Some(deployed) = &deployed {
         take_over(deployed, &mut plan, &mut environment);
         tell_deployed(deployed, &plan, place.events).await;
     }
     let port = deployed.and_then(|deployed| deployed.webhook_port).unwrap_or(webhooks::PORT);
-    let serving = if is_first { serving(place, &kustomized, port, &mut environment)? } else { None };
-    let tracing = trace(place, folder, &mut environment).await;
+    let is_go = plan.main_package().is_some();
+    let certified = if is_first { certified(place, is_go, port, &mut environment).await? } else { None };
+    let (serving, certificates) = certified.unzip();
+    if serving.is_some() {
+        // Saved, they are read again with the next start.
+        let folder = place.project.root.join("config/webhook");
+        let inside = folder.strip_prefix(&plan.dir).unwrap_or(Path::new("config/webhook")).to_owned();
+        plan.watch.extend(["yaml", "yml"].map(|end| inside.join(format!("*.{end}")).display().to_string()));
+    }
+    let tracing = trace(place, folder, certificates, &mut environment).await;
     if let Some(tracing) = tracing.as_ref().filter(|_| plan.trace.injects()) {
         add_to_python(&mut plan, tracing.socket(), place).await;
     }
     disturb(place, tracing.as_ref()).await;
-    let (starts, started) = watch::channel(None);
+    let starts = watch::Sender::new(None);
     if let Some(serving) = &serving {
-        tokio::spawn(stop.clone().run_until_cancelled_owned(serving.clone().run(started)));
+        tokio::spawn(stop.clone().run_until_cancelled_owned(serving.clone().run()));
     }
     let (patience, quiet) = (plan.stop_after, place.project.settings.reload.quiet());
     let poll = place.poll || place.project.settings.reload.poll;
@@ -244,7 +255,7 @@ async fn begin(
     let supervisor = Supervisor {
         missing,
         before_build: copy_methods::before_build(&plan, folder, place.events),
-        before_start: before_start(&plan, place, &kustomized, (serving.clone(), tracing.clone())),
+        before_start: before_start(&plan, place, own_namespace, (serving.clone(), tracing.clone())),
         plan,
         root,
         folder: folder.path().to_owned(),
@@ -300,6 +311,7 @@ async fn begin(
 async fn trace(
     place: &Place<'_>,
     folder: &PrivateFolder,
+    certificates: Option<PathBuf>,
     environment: &mut Environment,
 ) -> Option<Arc<Tracing>> {
     let socket = process::trace::socket_path(folder.path());
@@ -316,7 +328,9 @@ async fn trace(
             folder.write(name, text.as_bytes())?;
             variables.insert("KUBECONFIG".to_owned(), path.display().to_string());
         }
-        let more = process::trace::environment(tracing.socket(), &ManagerOptions::default());
+        let webhook_cert_dir = certificates.map(|folder| folder.display().to_string());
+        let options = ManagerOptions { webhook_cert_dir, ..ManagerOptions::default() };
+        let more = process::trace::environment(tracing.socket(), &options);
         environment.traced.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
         Ok(Some(Arc::new(tracing)))
     });
@@ -362,11 +376,16 @@ async fn disturb(place: &Place<'_>, tracing: Option<&Arc<Tracing>>) {
 }
 
 /// What the manager's Deployment gives to the program.
-fn deployed(place: &Place<'_>, kustomized: &Kustomized) -> Option<Deployed> {
+fn deployed(
+    place: &Place<'_>,
+    kustomized: &Kustomized,
+    plan: &Plan,
+    own_namespace: Option<&str>,
+) -> Option<Deployed> {
     // On a cluster of others the namespace may not be there.
-    let own = kustomized.namespace.as_ref().filter(|_| place.connection.cluster.embedded);
-    let namespace = own.unwrap_or(&place.connection.namespace);
-    manager_manifest::read(&place.project.root, kustomized, Pod { namespace, project: &place.project.name })
+    let namespace = own_namespace.unwrap_or(&place.connection.namespace);
+    let pod = Pod { namespace, project: &place.project.name, binary: plan.binary.as_deref() };
+    manager_manifest::read(&place.project.root, kustomized, pod)
 }
 
 /// Gives the Deployment's environment and arguments to the program. What opdev's own environment, the Makefile or
@@ -428,43 +447,16 @@ async fn tell_deployed(deployed: &Deployed, plan: &Plan, events: &EventSink) {
     }
 }
 
-/// Makes a certificate for the webhooks of the program, where it has any and this is the embedded control plane.
-fn serving(
-    place: &Place<'_>,
-    kustomized: &Kustomized,
-    port: u16,
-    environment: &mut Environment,
-) -> Result<Option<Serving>> {
-    let webhooks = Webhooks::read(&place.project.root, kustomized);
-    if webhooks.is_empty() {
-        return Ok(None);
-    }
-    // controller-runtime looks below the folder for temporary files unless it is told otherwise; one of its own keeps
-    // the programs of several projects apart.
-    let temporary = place.state_folder.folder("tmp")?;
-    let folder = temporary.folder("k8s-webhook-server")?.folder("serving-certs")?;
-    let Some(authority) = place.connection.certify_webhooks(&folder)? else { return Ok(None) };
-    for variables in [&mut environment.plain, &mut environment.traced] {
-        variables.insert("TMPDIR".to_owned(), temporary.path().display().to_string());
-    }
-    let project = place.project.name.clone();
-    let (client, events) = (place.connection.client.clone(), place.events.clone());
-    let (namespace, cleared) = (place.connection.namespace.clone(), Arc::default());
-    Ok(Some(Serving { client, events, webhooks, project, namespace, port, authority, cleared }))
-}
-
 /// Before each start: frees the lease of the program before, on the embedded control plane, makes its namespace and what its
 /// webhooks need, and says which save led to the start.
 fn before_start(
     plan: &Plan,
     place: &Place<'_>,
-    kustomized: &Kustomized,
+    namespace: Option<String>,
     (serving, tracing): (Option<Serving>, Option<Arc<Tracing>>),
 ) -> BeforeStart {
     let lease = plan.lease.clone().filter(|_| place.connection.cluster.embedded);
     let (client, host) = (place.connection.client.clone(), host_name());
-    let embedded = place.connection.cluster.embedded;
-    let namespace = kustomized.namespace.clone().filter(|_| embedded);
     Arc::new(move |start: Arc<Start>| {
         let (lease, client, host) = (lease.clone(), client.clone(), host.clone());
         let (tracing, serving, namespace) = (tracing.clone(), serving.clone(), namespace.clone());

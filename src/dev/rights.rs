@@ -7,14 +7,14 @@ use super::journal;
 use super::manifests::{self, Asked, Made};
 use super::service_account::Addition;
 use crate::disk;
-use crate::event::Event;
+use crate::event::{Event, ProcessState};
 use crate::process::small_text;
 use crate::tap::rights::{Difference, Rights};
 use anyhow::{Context as _, Result, bail};
 use insertion::{reconcile_line, with_markers};
 use opdev_object::yaml;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -150,19 +150,36 @@ fn file_of<'a>(files: &'a BTreeMap<PathBuf, String>, controller: &str) -> Option
         .or_else(|| files.iter().next().filter(|_| files.len() == 1))
 }
 
-/// What the passes in the journal used.
+/// The rights that reconciles in the journal used, as far as they are of the build that ran last: code that was removed needs no right.
 fn used(folder: &Path) -> Result<Rights> {
     let path = folder.join(journal::FILE);
     let text = disk::text_up_to(&path, disk::LARGE).with_context(|| {
         format!("{} cannot be read; run the operator with `opdev run` first", path.display())
     })?;
-    let mut rights = Rights::default();
-    for line in text.lines().filter(|line| line.contains("\"event\":\"reconciled\"")) {
+    let is_wanted = |line: &&str| {
+        ["reconciled", "processChanged"].iter().any(|event| line.contains(&format!("\"event\":\"{event}\"")))
+    };
+    let (mut passes, mut programs) = (BTreeMap::new(), BTreeSet::new());
+    for line in text.lines().filter(is_wanted) {
         // A line that is cut by a crash says nothing.
-        if let Ok(Event::Reconciled(pass)) = serde_json::from_str(line) {
-            rights.add(&pass);
+        match serde_json::from_str(line) {
+            // One that is told again counts once.
+            Ok(Event::Reconciled(pass)) => {
+                passes.insert(pass.id, pass);
+            }
+            Ok(Event::ProcessChanged(run)) => {
+                programs.insert(run.program.clone());
+                let is_new = matches!(&run.state, ProcessState::Running { files, .. } if !files.is_empty());
+                // With several programs nobody knows whose reconcile was whose.
+                if is_new && programs.len() == 1 {
+                    passes.clear();
+                }
+            }
+            _ => {}
         }
     }
+    let mut rights = Rights::default();
+    passes.values().for_each(|pass| rights.add(pass));
     if rights.passes == 0 {
         bail!(
             "{} has no pass of a Go operator; --observed is about operators that are programs of their own: run one with \
@@ -212,6 +229,48 @@ mod tests {
         assert!(error.contains("correct this first:\ncontrollers/podset.go:3:"), "{error}");
         let made = manifests::roles_of_markers(root, &Asked::default()).unwrap();
         assert_eq!(compared(root, &made).unwrap_err().to_string(), error);
+    }
+
+    /// A right that only removed code used is not a right that the program needs.
+    #[test]
+    fn the_rights_of_a_build_that_was_replaced_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut pass = crate::tap::rights::tests::pass();
+        let mut late = pass.clone();
+        late.process.as_mut().unwrap().late_calls = 1;
+        let run = |files: &[&str]| {
+            let files = files.iter().map(|file| (*file).to_owned()).collect();
+            let state = ProcessState::Running { pid: 1, files, since_save: std::time::Duration::ZERO };
+            let at = jiff::Timestamp::UNIX_EPOCH;
+            Event::ProcessChanged(
+                crate::event::ProcessChanged {
+                    at,
+                    program: "go ./cmd".to_owned(),
+                    starts: 1,
+                    state,
+                    traced: None,
+                }
+                .into(),
+            )
+        };
+        let mut events =
+            vec![run(&[]), Event::Reconciled(pass.clone().into()), Event::Reconciled(late.into())];
+        let write = |events: &[Event]| {
+            let lines = events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n");
+            std::fs::write(folder.path().join(journal::FILE), lines.collect::<String>()).unwrap();
+            used(folder.path())
+        };
+        let creates = |rights: &Rights| rights.used.values().any(|used| used.verbs.contains("create"));
+        let rights = write(&events).unwrap();
+        assert_eq!((rights.passes, creates(&rights)), (1, true), "one that is told again counts once");
+        // A crash starts the build of before again.
+        events.push(run(&[]));
+        assert!(creates(&write(&events).unwrap()));
+        pass.id = 2;
+        pass.calls.clear();
+        events.extend([run(&["internal/controller/a.go"]), Event::Reconciled(pass.into())]);
+        let rights = write(&events).unwrap();
+        assert_eq!((rights.passes, creates(&rights)), (1, false));
     }
 
     #[test]

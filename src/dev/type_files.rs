@@ -28,6 +28,8 @@ pub enum Wanted {
     Kinds,
     /// Packages with RBAC markers.
     Rbac,
+    /// Packages with webhook markers.
+    Webhooks,
     /// Packages that ask for copy methods.
     Copies,
 }
@@ -198,6 +200,7 @@ fn walk(search: &mut Search<'_>, folder: &Path, deep: bool, depth: usize) {
     let texts = files.iter().filter_map(|file| small_text(file));
     let holds = match search.wanted {
         Wanted::Rbac => texts.into_iter().any(|text| text.contains("+kubebuilder:rbac")),
+        Wanted::Webhooks => texts.into_iter().any(|text| text.contains("+kubebuilder:webhook")),
         Wanted::Copies => {
             let words = ["kubebuilder:object:", "+k8s:deepcopy-gen"];
             texts.into_iter().any(|text| words.iter().any(|word| text.contains(word)))
@@ -286,6 +289,9 @@ fn place_outputs(root: &Path, settings: &mut Settings) {
         }
         if call.rbac_output == Output::Folder(String::new()) {
             call.rbac_output = Output::Folder("config/rbac".to_owned());
+        }
+        if call.webhook_output == Output::Folder(String::new()) {
+            call.webhook_output = Output::Folder("config/webhook".to_owned());
         }
     }
 }

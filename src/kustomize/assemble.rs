@@ -15,6 +15,7 @@ use crate::references;
 use crate::replacements;
 use crate::resource::{Resource, append, texts_only};
 use crate::transform::{self, End};
+use crate::vars::{self, Vars};
 use opdev_object::patch::size;
 use opdev_object::yaml;
 use serde_json::{Map, Value};
@@ -95,6 +96,7 @@ pub fn build_what_can_be(files: &dyn Files, folder: &Path, kinds: &[&str]) -> Re
 struct Gathered {
     resources: Vec<Resource>,
     config: Config,
+    vars: Vars,
 }
 
 struct Build<'a> {
@@ -129,6 +131,14 @@ impl<'a> Build<'a> {
         generate::add_hashes(&mut gathered.resources);
         let fixed = references::fix(&mut gathered.resources, &gathered.config.name_reference);
         self.unless_left_out(fixed.map_err(|why| Error::new(&file.path, 0, why)))?;
+        let Gathered { resources, config, vars } = &mut gathered;
+        if self.kinds.is_some() {
+            // An object of another kind is not looked for.
+            vars.retain(|name, _| resources.iter().any(|resource| resource.vars.contains(name)));
+        }
+        self.step(&file, resources, |all| {
+            vars::resolve(vars, &config.var_reference, all).map_err(|why| Error::new(&file.path, 0, why))
+        })?;
         gathered.resources.retain(|resource| {
             let local = &resource.object["metadata"]["annotations"][LOCAL];
             local.is_null() || read::text(local) == "false"
@@ -218,6 +228,10 @@ impl<'a> Build<'a> {
             gathered = self.folder(&component, gathered)?;
         }
         self.transform(file, &mut gathered)?;
+        for (at, var) in file.content.vars.iter().enumerate() {
+            let added = vars::add(&mut gathered.vars, var, &mut gathered.resources);
+            self.unless_left_out(added.map_err(|why| file.error("vars", Some(at), why)))?;
+        }
         Ok(gathered)
     }
 
@@ -257,6 +271,7 @@ impl<'a> Build<'a> {
             let gathered = self.folder(&below, Gathered::default())?;
             let failed = |why: ErrorKind| file.error("resources", Some(at), why);
             into.config.merge(&gathered.config).map_err(failed)?;
+            vars::merge(&mut into.vars, gathered.vars).map_err(failed)?;
             for resource in gathered.resources {
                 self.add(&mut into.resources, resource, failed)?;
             }
@@ -323,7 +338,7 @@ impl<'a> Build<'a> {
 
     /// Changes the objects, in the order that kustomize has.
     fn transform(&mut self, file: &File, gathered: &mut Gathered) -> Result<(), Error> {
-        let Gathered { resources, config } = gathered;
+        let Gathered { resources, config, vars: _ } = gathered;
         let content = &file.content;
         let files = self.files;
         let said = |key: &str, at: Option<usize>, result: Result<(), ErrorKind>| {

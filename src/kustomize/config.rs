@@ -14,7 +14,7 @@ pub(crate) struct Referrers {
     pub(crate) field_specs: Vec<FieldSpec>,
 }
 
-/// Field specs by what they are for. `varReference` is left out, for variables are not built.
+/// Field specs by what they are for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Config {
@@ -28,6 +28,7 @@ pub(crate) struct Config {
     pub(crate) name_reference: Vec<Referrers>,
     pub(crate) images: Vec<FieldSpec>,
     pub(crate) replicas: Vec<FieldSpec>,
+    pub(crate) var_reference: Vec<FieldSpec>,
 }
 
 impl Config {
@@ -43,6 +44,7 @@ impl Config {
             (&mut self.common_annotations, &other.common_annotations),
             (&mut self.images, &other.images),
             (&mut self.replicas, &other.replicas),
+            (&mut self.var_reference, &other.var_reference),
         ] {
             theirs.iter().try_for_each(|spec| fields::add(mine, spec))?;
         }

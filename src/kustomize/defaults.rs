@@ -250,6 +250,40 @@ fn name_references() -> Vec<Referrers> {
     ]
 }
 
+/// Where vars may stand.
+fn var_reference() -> Vec<FieldSpec> {
+    let pods = [
+        ("CronJob", "spec/jobTemplate/spec/template/spec", "spec/jobTemplate/spec/template/volumes"),
+        ("DaemonSet", "spec/template/spec", "spec/template/spec/volumes"),
+        ("Deployment", "spec/template/spec", "spec/template/spec/volumes"),
+        ("Job", "spec/template/spec", "spec/template/spec/volumes"),
+        ("Pod", "spec", "spec/volumes"),
+        ("ReplicaSet", "spec/template/spec", "spec/template/spec/volumes"),
+        ("StatefulSet", "spec/template/spec", "spec/volumeClaimTemplates/spec"),
+    ];
+    let mut found = Vec::new();
+    for (kind, pod, volumes) in pods {
+        for containers in ["containers", "initContainers"] {
+            for field in ["args", "command", "env/value", "volumeMounts/mountPath"] {
+                found.push(spec(&format!("{pod}/{containers}/{field}"), kind, false));
+            }
+        }
+        found.push(spec(&format!("{volumes}/nfs/server"), kind, false));
+    }
+    found.extend([
+        spec("spec/template/metadata/annotations", "Deployment", false),
+        spec("spec/rules/host", "Ingress", false),
+        spec("spec/tls/hosts", "Ingress", false),
+        spec("spec/tls/secretName", "Ingress", false),
+        spec("spec/ports/port", "Service", false),
+        spec("spec/ports/targetPort", "Service", false),
+        spec("spec/nfs/server", "PersistentVolume", false),
+        spec("metadata/labels", "", false),
+        spec("metadata/annotations", "", false),
+    ]);
+    found
+}
+
 /// What every kustomization starts from.
 pub(crate) fn config() -> Config {
     let images = ["spec", "spec/template/spec"].iter().flat_map(|pod| {
@@ -260,6 +294,7 @@ pub(crate) fn config() -> Config {
     Config {
         name_prefix: vec![spec("metadata/name", "", false)],
         name_suffix: vec![spec("metadata/name", "", false)],
+        var_reference: var_reference(),
         namespace: vec![
             spec("metadata/name", "Namespace", true),
             grouped("apiregistration.k8s.io", "APIService", "spec/service/namespace", true),

@@ -4,11 +4,13 @@ mod input;
 mod object;
 mod patch;
 mod replacement;
+mod var;
 
 pub use input::{FileError, GeneratorError, KustomizationError, Limit};
 pub use object::{FieldError, ObjectError, SelectorError};
 pub use patch::{MergeError, MergeErrorKind, PatchError};
 pub use replacement::ReplacementError;
+pub use var::VarError;
 
 use opdev_object::yaml;
 use std::fmt;
@@ -82,6 +84,8 @@ pub enum ErrorKind {
     Patch(PatchError),
     /// An entry of `replacements` is wrong, or changes nothing.
     Replacement(ReplacementError),
+    /// An entry of `vars` is wrong.
+    Var(VarError),
 }
 
 impl Error {
@@ -148,6 +152,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Selector(error) => error.fmt(f),
             ErrorKind::Patch(error) => error.fmt(f),
             ErrorKind::Replacement(error) => error.fmt(f),
+            ErrorKind::Var(error) => error.fmt(f),
         }
     }
 }
@@ -176,4 +181,5 @@ kinds! {
     Selector(SelectorError),
     Patch(PatchError),
     Replacement(ReplacementError),
+    Var(VarError),
 }

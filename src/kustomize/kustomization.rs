@@ -39,6 +39,7 @@ pub(crate) struct Kustomization {
     pub(crate) secret_generator: Vec<Generator>,
     pub(crate) generator_options: Option<GeneratorOptions>,
     pub(crate) configurations: Vec<String>,
+    pub(crate) vars: Vec<Var>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -142,6 +143,33 @@ pub(crate) struct LegacySortOptions {
     pub(crate) order_last: Vec<String>,
 }
 
+/// A name, and the value of an object that it stands for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Var {
+    pub(crate) name: String,
+    pub(crate) objref: ObjRef,
+    pub(crate) fieldref: FieldRef,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ObjRef {
+    pub(crate) api_version: String,
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct FieldRef {
+    #[serde(alias = "fieldPath")]
+    pub(crate) fieldpath: String,
+}
+
 /// A generator of ConfigMaps or Secrets; `type` is of Secrets alone.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -168,7 +196,7 @@ pub(crate) struct GeneratorOptions {
 }
 
 /// Keys that are understood.
-const KEYS: [&str; 25] = [
+const KEYS: [&str; 26] = [
     "kind",
     "apiVersion",
     "metadata",
@@ -194,11 +222,11 @@ const KEYS: [&str; 25] = [
     "secretGenerator",
     "generatorOptions",
     "configurations",
+    "vars",
 ];
 
 /// Keys of kustomize that opdev does not build, and why.
-const REFUSED: [(&str, &str); 9] = [
-    ("vars", "opdev does not build vars; replacements say the same"),
+const REFUSED: [(&str, &str); 8] = [
     ("helmCharts", "opdev fetches no charts while it builds a kustomization"),
     ("helmGlobals", "opdev fetches no charts while it builds a kustomization"),
     ("helmChartInflationGenerator", "opdev fetches no charts while it builds a kustomization"),

@@ -70,10 +70,11 @@ mod resource;
 mod scopes;
 mod selector;
 mod transform;
+mod vars;
 
 pub use assemble::{Built, BuiltObject, build, build_what_can_be, to_yaml};
 pub use error::{
     Error, ErrorKind, FieldError, FileError, GeneratorError, KustomizationError, Limit, MergeError,
-    MergeErrorKind, ObjectError, PatchError, ReplacementError, SelectorError,
+    MergeErrorKind, ObjectError, PatchError, ReplacementError, SelectorError, VarError,
 };
 pub use files::{Files, NAMES, is_far};

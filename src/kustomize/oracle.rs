@@ -178,9 +178,22 @@ fn what_cannot_be_built_is_said_with_its_place() {
             "kustomization.yaml:1: kustomize knows no field resource (did you mean resources?)",
         ),
         (
-            "resources: [a.yaml]\nvars:\n- name: X\n",
-            "kustomization.yaml:2: vars: opdev does not build vars; replacements say the same (let \
-             `kubectl kustomize` build it)",
+            "resources: [a.yaml]\nvalidators:\n- a.yaml\n",
+            "kustomization.yaml:2: validators: opdev runs no validators (let `kubectl kustomize` build it)",
+        ),
+        (
+            "resources: [a.yaml]\nvars:\n- name: X\n  objref: { apiVersion: v1, kind: ConfigMap, name: b }\n",
+            "kustomization.yaml: objref of the var X means no object",
+        ),
+        (
+            "resources: [a.yaml]\nvars:\n- name: X\n  objref: { apiVersion: v1, kind: ConfigMap, name: a }\n  \
+             fieldref: { fieldpath: data.none }\n",
+            "kustomization.yaml: ConfigMap a has no field data.none, which the var X stands for",
+        ),
+        (
+            "resources: [a.yaml]\nvars:\n- { name: X, objref: { apiVersion: v1, kind: ConfigMap, name: a } }\n\
+             - { name: X, objref: { apiVersion: v1, kind: ConfigMap, name: a } }\n",
+            "kustomization.yaml:4: vars[1]: the var X is there twice",
         ),
         (
             "resources:\n- https://example.com/a.yaml\n",
@@ -206,7 +219,7 @@ fn what_cannot_be_built_is_said_with_its_place() {
     ] {
         assert_eq!(said(text), wanted, "{text}");
     }
-    let text = "resources: [a.yaml, b.yaml]\nnamePrefix: x-\nvars: [{name: x}]\nother: 1\n";
+    let text = "resources: [a.yaml, b.yaml]\nnamePrefix: x-\nvalidators: [x]\nother: 1\n";
     fs::write(folder.join("kustomization.yaml"), text).unwrap();
     let built = build_what_can_be(&Disk, &folder, &["ConfigMap"]).unwrap();
     let left_out: Vec<u32> = built.left_out.iter().map(|error| error.line).collect();

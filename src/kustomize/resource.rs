@@ -72,6 +72,8 @@ pub(crate) struct Resource {
     pub(crate) file: PathBuf,
     /// Keys of a generated object and the files that they come from.
     pub(crate) sources: BTreeMap<String, PathBuf>,
+    /// The vars that stand for a value of it.
+    pub(crate) vars: Vec<String>,
 }
 
 impl Resource {

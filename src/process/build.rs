@@ -18,13 +18,15 @@ const MOST: u64 = 4 << 20;
 
 /// Files below `.opdev/bin` that are written by path. Whoever lets builds run removes what lies there, such as a link that came
 /// with the project.
-pub const WRITTEN: [&str; 3] = [OVERLAY, VET_OVERLAY, NEXT];
+pub const WRITTEN: [&str; 4] = [OVERLAY, VET_OVERLAY, NEXT, LAST];
 /// Files that take part in a build in the place of others.
 const OVERLAY: &str = "overlay.json";
 /// The same for `go vet`.
 const VET_OVERLAY: &str = "vet.json";
 /// The binary that is to take the place of the running one.
 const NEXT: &str = "operator.next";
+/// The binary of the program before, as long as it may be needed.
+pub(super) const LAST: &str = "operator.last";
 
 /// What came of a build.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use opdev_object::go::duration;
 use opdev_types::pin::{self, RecipeCommand, Source};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Looks for a program. `settings` is `operator:` of `opdev.yaml`, `watches` whether there is a `watches.yaml`.
 ///
@@ -141,6 +141,7 @@ fn configured(command: &[String], settings: &Settings, dir: &Path) -> Result<Pla
         stop_after: STOP_AFTER,
         vet: true,
         debug: None,
+        binary: None,
     })
 }
 
@@ -154,9 +155,12 @@ fn is_go_operator(dir: &Path) -> bool {
 /// The main package of a Go operator and how its own Makefile builds and runs it.
 fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) -> Result<Plan> {
     let makefile = small_text(&dir.join("Makefile")).unwrap_or_default();
-    let commands = pin::commands(&[Source { path: "Makefile", text: &makefile }], "");
-    let run = GoCommand::of(&commands, "run", "run");
-    let build = GoCommand::of(&commands, "build", "build");
+    let whole = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let home = std::env::var("HOME").unwrap_or_default();
+    let commands =
+        pin::commands(&[Source { path: "Makefile", text: &makefile }], &whole.to_string_lossy(), &home);
+    let run = GoCommand::of(&commands, "run", "run", &whole);
+    let build = GoCommand::of(&commands, "build", "build", &whole);
     let (package, said_by) = match (package, &run, &build) {
         (Some(package), _, _) => (package.to_owned(), "operator.go in opdev.yaml".to_owned()),
         (None, Some(run), _) => (run.package.clone(), "target run of the Makefile".to_owned()),
@@ -171,8 +175,10 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
     let (mut ldflags, mut env) = (String::new(), BTreeMap::new());
     let main = source.mains.get(&inside(&package)).cloned().unwrap_or_default();
     let mut command = main.off_flags();
+    let mut binary = None;
     for found in [&build, &run].into_iter().flatten().filter(|found| found.package == package) {
         flags.clone_from(&found.flags);
+        binary = found.output.clone().or(binary);
         if !found.ldflags.is_empty() {
             ldflags.clone_from(&found.ldflags);
         }
@@ -205,6 +211,7 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
         stop_after: STOP_AFTER,
         vet: true,
         debug: None,
+        binary,
     })
 }
 
@@ -227,14 +234,23 @@ struct GoCommand {
     ldflags: String,
     env: BTreeMap<String, String>,
     arguments: Vec<String>,
+    /// The name of the program that a build writes.
+    output: Option<String>,
 }
 
 impl GoCommand {
-    /// The last such command of a target.
-    fn of(commands: &[RecipeCommand], target: &str, verb: &str) -> Option<GoCommand> {
+    /// The last such command of a target, with its package as seen from the project's folder.
+    fn of(commands: &[RecipeCommand], target: &str, verb: &str, root: &Path) -> Option<GoCommand> {
         let of_target =
             |command: &&RecipeCommand| command.target.split_whitespace().any(|name| name == target);
-        commands.iter().filter(of_target).filter_map(|command| Self::read(&command.words, verb)).next_back()
+        let read = |command: &RecipeCommand| {
+            let mut found = Self::read(&command.words, verb)?;
+            let place = root.join(&command.folder).join(&found.package);
+            let inside = place.strip_prefix(root).unwrap_or(&place);
+            found.package = package_of(&plain(inside).display().to_string());
+            Some(found)
+        };
+        commands.iter().filter(of_target).filter_map(read).next_back()
     }
 
     fn read(words: &[String], verb: &str) -> Option<GoCommand> {
@@ -250,7 +266,7 @@ impl GoCommand {
         let mut rest = words[at + 2..].iter();
         while let Some(word) = rest.next() {
             let Some(flag) = word.strip_prefix('-') else {
-                found.package = package_of(word);
+                found.package = folder_of(word);
                 found.arguments = rest.cloned().collect();
                 break;
             };
@@ -268,6 +284,10 @@ impl GoCommand {
                 None => None,
             };
             match (name, value) {
+                ("o", Some(path)) => {
+                    let name = Path::new(&path).file_name();
+                    found.output = name.map(|name| name.to_string_lossy().into_owned());
+                }
                 // Where opdev decides itself.
                 ("o" | "a" | "v" | "x" | "json" | "overlay" | "exec", _) => {}
                 ("ldflags", value) => found.ldflags = value.unwrap_or_default(),
@@ -279,16 +299,30 @@ impl GoCommand {
     }
 }
 
-/// The package of what `go run` is given: a file stands for its folder, for a file that is added to the build belongs
+/// The folder of what `go run` is given: a file stands for its folder, for a file that is added to the build belongs
 /// to a package only.
-fn package_of(word: &str) -> String {
-    let path = if word.ends_with(".go") {
-        Path::new(word).parent().unwrap_or(Path::new("")).to_owned()
-    } else {
-        PathBuf::from(word)
-    };
-    let text = path.to_string_lossy();
-    let text = text.trim_start_matches("./").trim_end_matches('/');
+fn folder_of(word: &str) -> String {
+    let path = Path::new(word);
+    let folder = if word.ends_with(".go") { path.parent().unwrap_or(Path::new("")) } else { path };
+    if folder.as_os_str().is_empty() { ".".to_owned() } else { folder.display().to_string() }
+}
+
+/// A path without `.` parts, and without `..` parts behind a name.
+fn plain(path: &Path) -> PathBuf {
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if found.file_name().is_some() => _ = found.pop(),
+            part => found.push(part),
+        }
+    }
+    found
+}
+
+/// The package in a folder, as the go command is given it.
+fn package_of(folder: &str) -> String {
+    let text = folder.trim_start_matches("./").trim_end_matches('/');
     if text.is_empty() || text == "." { ".".to_owned() } else { format!("./{text}") }
 }
 
@@ -346,27 +380,45 @@ struct Sources {
     mains: BTreeMap<PathBuf, Main>,
     /// What `//go:embed` names, as globs relative to the root.
     embedded: BTreeSet<String>,
+    /// The folders of this module that the files of a folder import.
+    imports: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
+    /// Folders whose packages make a manager, main packages or not.
+    managers: BTreeSet<PathBuf>,
 }
 
 impl Sources {
     fn read(dir: &Path) -> Sources {
         let mut found = Sources::default();
+        let go_mod = small_text(&dir.join("go.mod")).unwrap_or_default();
+        let module = go_mod.lines().find_map(|line| line.trim().strip_prefix("module "));
+        let module = module.map(|path| path.trim().trim_matches('"').to_owned()).unwrap_or_default();
         for folder in tree::folders(dir) {
             for path in disk::paths(&folder) {
                 let name =
                     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
                 if name.ends_with(".go") && !name.ends_with("_test.go") && path.is_file() {
                     let text = small_text(&path).unwrap_or_default();
-                    found.take(dir, &folder, &text);
+                    found.take(dir, &folder, &text, &module);
                 }
             }
         }
         found
     }
 
-    fn take(&mut self, dir: &Path, folder: &Path, text: &str) {
+    fn take(&mut self, dir: &Path, folder: &Path, text: &str, module: &str) {
         let inside = folder.strip_prefix(dir).unwrap_or(folder);
         let ignored = text.lines().any(|line| line.starts_with("//go:build ignore"));
+        if !ignored {
+            self.managers.extend(text.contains("NewManager(").then(|| inside.to_owned()));
+            // The quoted path of an import spec, with or without a name before it.
+            let quoted = text.lines().filter_map(|line| line.trim_end().strip_suffix('"')?.rsplit_once('"'));
+            let of_module = quoted.filter_map(|(_, path)| {
+                let rest = path.strip_prefix(module).filter(|_| !module.is_empty())?;
+                (rest.is_empty() || rest.starts_with('/'))
+                    .then(|| PathBuf::from(rest.trim_start_matches('/')))
+            });
+            self.imports.entry(inside.to_owned()).or_default().extend(of_module);
+        }
         if !ignored && text.lines().any(|line| line.trim_end() == "package main") {
             self.mains.entry(inside.to_owned()).or_default().take(text);
         }
@@ -381,12 +433,32 @@ impl Sources {
         }
     }
 
+    /// Asks if a package makes a manager, or one of this module that it leads to: a command of cobra's is mostly a package
+    /// of its own.
+    fn leads_to_manager(&self, main: &Path) -> bool {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![main]);
+        while let Some(folder) = open.pop() {
+            if self.managers.contains(folder) {
+                return true;
+            }
+            if seen.insert(folder) {
+                open.extend(self.imports.get(folder).into_iter().flatten().map(PathBuf::as_path));
+            }
+        }
+        false
+    }
+
     /// The only main package that makes a manager, or the only one. Of several: the one that the Dockerfile builds, or the only
     /// one that stands where scaffolds put it.
     fn only_main(&self, dir: &Path) -> Result<(String, String)> {
         let name = |folder: &PathBuf| package_of(&folder.display().to_string());
         let managers: Vec<&PathBuf> =
             self.mains.iter().filter(|(_, main)| main.manager).map(|(folder, _)| folder).collect();
+        let managers = if managers.is_empty() {
+            self.mains.keys().filter(|folder| self.leads_to_manager(folder)).collect()
+        } else {
+            managers
+        };
         let all: Vec<&PathBuf> = self.mains.keys().collect();
         let said = |what: &str| format!("{what} of {}", dir.join("go.mod").display());
         match (managers.as_slice(), all.as_slice()) {
@@ -458,6 +530,22 @@ mod tests {
             chosen(&[("Dockerfile", "RUN go build -o manager bootstrap/main.go\n")]).unwrap(),
             "./bootstrap"
         );
+        // The manager of a command of cobra's is made in a package of its own; a generator beside it makes none.
+        let cobra = project(&[
+            ("go.mod", "module example.com/x/v2\n\nrequire sigs.k8s.io/controller-runtime v0.24.1\n"),
+            (
+                "cmd/operator/main.go",
+                "package main\n\nimport (\n\tctl \"example.com/x/v2/cmd/operator/controller\"\n)\n",
+            ),
+            (
+                "cmd/operator/controller/start.go",
+                "package controller\n\nimport \"example.com/x/v2/internal/run\"\n",
+            ),
+            ("internal/run/run.go", "package run\n\nfunc Run() { ctrl.NewManager(nil) }\n"),
+            ("hack/swagger/main.go", "package main\n\nimport \"example.com/x/v2/api\"\n"),
+        ]);
+        let found = Sources::read(cobra.path()).only_main(cobra.path()).unwrap();
+        assert_eq!(found.0, "./cmd/operator");
         let both = chosen(&[("cmd/main.go", main)]).unwrap_err().to_string();
         assert!(both.contains("several main packages: ., ./bootstrap, ./cmd; name"), "{both}");
     }
@@ -501,6 +589,34 @@ mod tests {
             plan.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(env, [("CGO_ENABLED", "0"), ("ENABLE_WEBHOOKS", "false")]);
         assert_eq!(plan.words, "go ./cmd");
+    }
+
+    #[test]
+    fn whole_paths_of_a_makefile_are_those_of_this_machine() {
+        let makefile = "BIN := $(CURDIR)/bin\n\
+            run:\n\tcd $(PWD) && go run $(CURDIR)/cmd/main.go --a=$(shell pwd)/x --b=$(abspath y) --c=$$(pwd)/z \\\n\
+            \t\t--d=\"$$PWD/d\" --e='$$PWD' --f=$(HOME)/f --g=`pwd`/g --h=$$(git describe) --i=$${HOME} last\n\
+            build:\n\tcd cmd && go build -o $(BIN)/shop .\n";
+        let folder = project(&[("go.mod", MODULE), ("Makefile", makefile), ("cmd/main.go", MAIN)]);
+        let plan = plan(&folder);
+        let root = folder.path().canonicalize().unwrap().display().to_string();
+        let home = std::env::var("HOME").unwrap_or_default();
+        assert_eq!(plan.words, "go ./cmd");
+        assert_eq!(plan.binary.as_deref(), Some("shop"));
+        let wanted = [
+            format!("--a={root}/x"),
+            format!("--b={root}/y"),
+            format!("--c={root}/z"),
+            format!("--d={root}/d"),
+            "--e=$PWD".to_owned(),
+            format!("--f={home}/f"),
+            format!("--g={root}/g"),
+            "--h=".to_owned(),
+            format!("--i={home}"),
+            "last".to_owned(),
+        ];
+        assert_eq!(plan.command, wanted);
+        assert!(plan.command.iter().all(|word| !word.contains(char::is_control)), "{:?}", plan.command);
     }
 
     #[test]

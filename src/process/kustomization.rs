@@ -6,6 +6,7 @@ use super::small_file::small_file;
 use opdev_kustomize::{BuiltObject, Files, build_what_can_be};
 use opdev_object::yaml;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +36,27 @@ impl Files for ProjectFiles {
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         small_file(path).ok_or_else(|| io::Error::other("it is no plain file, too large, or may not be read"))
+    }
+}
+
+/// Files of the project, some with other texts than those on disk.
+#[derive(Debug, Default)]
+pub struct Overlaid(pub BTreeMap<PathBuf, Vec<u8>>);
+
+impl Files for Overlaid {
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        ProjectFiles.real(path)
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        ProjectFiles.is_folder(path)
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match self.0.get(path) {
+            Some(text) => Ok(text.clone()),
+            None => ProjectFiles.read(path),
+        }
     }
 }
 

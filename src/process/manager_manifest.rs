@@ -34,6 +34,8 @@ pub struct Pod<'a> {
     pub namespace: &'a str,
     /// The project's name.
     pub project: &'a str,
+    /// The name of the program, where it is known: of several Deployments the one that starts it counts.
+    pub binary: Option<&'a str>,
 }
 
 /// Arguments that concern the pod, not the operator.
@@ -54,20 +56,39 @@ const OF_THE_POD: [&str; 12] = [
 
 /// Reads the manager's Deployment; `None` where the project has none.
 pub fn read(root: &Path, kustomized: &Kustomized, pod: Pod<'_>) -> Option<Deployed> {
-    let part = manager(kustomized)?;
+    let part = manager(kustomized, pod.binary)?;
     let root = root.canonicalize().ok()?;
     let file = part.file.strip_prefix(&root).unwrap_or(&part.file).display().to_string();
     Some(of_deployment(&part.object, file, kustomized, pod))
 }
 
-/// The Deployment of the manager.
-pub(super) fn manager(kustomized: &Kustomized) -> Option<&BuiltObject> {
-    let is_manager = |part: &&BuiltObject| {
+/// The Deployment of the manager: of several the one that starts the program, then the one that scaffolds name so, then one
+/// in `config/manager`, then the first.
+pub(super) fn manager<'a>(kustomized: &'a Kustomized, binary: Option<&str>) -> Option<&'a BuiltObject> {
+    let starts = |part: &BuiltObject| {
+        let Some(binary) = binary else { return false };
+        let containers = items(&part.object["spec"]["template"]["spec"]["containers"]);
+        let mut commands = containers.filter_map(|one| texts(&one["command"]).next());
+        commands.any(|command| Path::new(command).file_name().is_some_and(|name| name == binary))
+    };
+    let is_named = |part: &BuiltObject| {
         let labels = part.object.pointer("/spec/template/metadata/labels");
         labels.is_some_and(|labels| labels["control-plane"].is_string())
     };
-    let mut found = kustomized.parts.iter().filter(|one| one.object["kind"] == "Deployment");
-    found.clone().find(is_manager).or_else(|| found.next())
+    let lies_there =
+        |part: &BuiltObject| part.file.parent().is_some_and(|folder| folder.ends_with("config/manager"));
+    let found = kustomized.parts.iter().filter(|one| one.object["kind"] == "Deployment");
+    // The last one of equal ones would win.
+    found.rev().max_by_key(|part| (starts(part), is_named(part), lies_there(part)))
+}
+
+/// The namespace that the manager is deployed to, where its files say so.
+pub fn namespace(kustomized: &Kustomized, binary: Option<&str>) -> Option<String> {
+    let own = || {
+        let manager = manager(kustomized, binary)?;
+        Some(manager.object["metadata"]["namespace"].as_str()?.to_owned())
+    };
+    kustomized.namespace.clone().or_else(own)
 }
 
 /// The container of the program, for others may stand beside it.
@@ -291,6 +312,35 @@ spec:
     }
 
     #[test]
+    fn of_several_deployments_the_one_that_starts_the_program_counts_with_its_namespace() {
+        let deployment = |name: &str, command: &str| {
+            format!(
+                "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{ name: {name}, namespace: keda }}\nspec:\n  template:\n\
+                 \x20   spec:\n      containers:\n      - name: {name}\n        command: [{command}]\n\
+                 \x20       env:\n        - {{ name: WHO, value: {name} }}\n\
+                 \x20       - {{ name: POD_NAMESPACE, valueFrom: {{ fieldRef: {{ fieldPath: metadata.namespace }} }} }}\n"
+            )
+        };
+        let folder = project(&[
+            ("config/default/kustomization.yaml", "resources: [../webhooks, ../manager]\n"),
+            ("config/webhooks/kustomization.yaml", "resources: [webhooks.yaml]\n"),
+            ("config/webhooks/webhooks.yaml", &deployment("webhooks", "/keda-admission-webhooks")),
+            ("config/manager/kustomization.yaml", "resources: [manager.yaml]\n"),
+            ("config/manager/manager.yaml", &deployment("manager", "/keda")),
+        ]);
+        let kustomized = Kustomized::read(folder.path());
+        for (binary, who) in
+            [(Some("keda"), "manager"), (Some("keda-admission-webhooks"), "webhooks"), (None, "manager")]
+        {
+            let namespace = namespace(&kustomized, binary).unwrap();
+            let pod = Pod { namespace: &namespace, project: "keda", binary };
+            let found = super::read(folder.path(), &kustomized, pod).unwrap();
+            assert_eq!(found.env["WHO"], who, "{binary:?}");
+            assert_eq!(found.env["POD_NAMESPACE"], "keda");
+        }
+    }
+
+    #[test]
     fn the_deployment_with_its_patches_says_environment_and_arguments() {
         let folder = project(&[
             ("config/manager/manager.yaml", MANAGER),
@@ -312,7 +362,7 @@ spec:
                  spec: { template: { spec: { containers: [ { name: manager, env: [ { name: LITERAL, value: b } ] } ] } } }\n",
             ),
         ]);
-        let pod = Pod { namespace: "default", project: "demo" };
+        let pod = Pod { namespace: "default", project: "demo", binary: None };
         let found = read(folder.path(), pod).unwrap();
         let env: Vec<String> = found.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(env, ["LABEL=controller-manager", "LITERAL=b", "OPERATOR_NAMESPACE=default"]);
@@ -344,7 +394,7 @@ spec:
                  \x20     volumes: [ { name: config, configMap: { name: manager-config } } ]\n",
             ),
         ]);
-        let found = read(folder.path(), Pod { namespace: "default", project: "demo" }).unwrap();
+        let found = read(folder.path(), Pod { namespace: "default", project: "demo", binary: None }).unwrap();
         let file = folder.path().canonicalize().unwrap().join("config/manager/settings.yaml");
         assert_eq!(
             found.args,
@@ -356,7 +406,7 @@ spec:
 
     #[test]
     fn a_project_without_a_manager_gives_nothing_and_a_circle_ends() {
-        let pod = Pod { namespace: "default", project: "demo" };
+        let pod = Pod { namespace: "default", project: "demo", binary: None };
         assert_eq!(read(project(&[("a", "")]).path(), pod), None);
         let circle = project(&[
             ("config/default/kustomization.yaml", "resources: [../manager]\n"),

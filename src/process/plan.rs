@@ -160,6 +160,8 @@ pub struct Plan {
     pub vet: bool,
     /// Where a debugger waits for an editor, as `host:port`; `None` where a Go program runs without one.
     pub debug: Option<String>,
+    /// The name under which the project's own build writes it, where that is said: containers start it under that name.
+    pub binary: Option<String>,
 }
 
 /// What stands in a command for the path of the kubeconfig that opdev gives to the program.

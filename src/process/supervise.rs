@@ -2,6 +2,7 @@
 //! succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended before the new one
 //! starts. While a build is broken, the last good program goes on.
 
+mod going_back;
 mod limits;
 mod start;
 mod tell;
@@ -22,6 +23,7 @@ use crate::tap::EventSink;
 use crate::tap::observed::Seen;
 use anyhow::{Context as _, Result};
 use futures::future::BoxFuture;
+use going_back::Before;
 use jiff::Timestamp;
 pub use limits::Limits;
 use std::collections::BTreeMap;
@@ -199,6 +201,10 @@ struct Life {
     /// How many calls there had been when the user was told of silence; a program that never calls is told of once.
     silent_at: Option<u64>,
     state: ProcessState,
+    /// The program to go back to where a new one ends at once.
+    before: Before,
+    /// The build of the program that runs, while a newer one waits to be started.
+    started: Option<Built>,
 }
 
 /// How long the rest of the output is waited for after the end.
@@ -255,6 +261,8 @@ impl Supervisor {
             names_objects: false,
             plain_clients: false,
             silent_at: None,
+            before: Before::default(),
+            started: None,
             state: ProcessState::Waiting { why: first_step.to_owned() },
             input: self,
         };
@@ -435,7 +443,11 @@ impl Life {
                 if let Some(warning) = &built.warning {
                     self.notice(Level::Warn, warning.clone()).await;
                 }
-                self.built = Some(built);
+                let last = self.built.replace(built);
+                // One that was never started is no program to go back to.
+                if !self.fresh {
+                    self.started = last;
+                }
                 self.fresh = true;
                 self.start_fresh().await;
             }
@@ -454,7 +466,10 @@ impl Life {
         }
         self.fresh = false;
         self.retry = None;
+        let running = self.started.take().filter(|_| self.running.is_some());
+        let files = std::mem::take(&mut self.files);
         self.stop().await;
+        self.keep_last(running, &files);
         if let Some(next) = self.built.as_ref().and_then(|built| built.next.clone())
             && let Err(error) = std::fs::rename(&next, self.builder.binary("operator"))
         {
@@ -462,7 +477,6 @@ impl Life {
                 .refused(format!("{} cannot take the place of the binary: {error}", next.display()))
                 .await;
         }
-        let files = std::mem::take(&mut self.files);
         self.vet.begin(&self.builder, &files);
         self.start(files).await;
     }
@@ -507,6 +521,9 @@ impl Life {
             place: reason.place,
             hint: reason.hint,
         };
+        if !clean && self.goes_back(&exit).await {
+            return;
+        }
         self.state = match clean {
             true => ProcessState::Ended { exit },
             false => match self.crashes.next(ran) {

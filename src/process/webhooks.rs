@@ -56,7 +56,7 @@ pub struct OwnCertificate {
 impl OwnCertificate {
     /// Where the manager's Deployment mounts a Secret that the same kustomization deploys, without content.
     fn find(kustomized: &Kustomized) -> Option<OwnCertificate> {
-        let manager = &manager_manifest::manager(kustomized)?.object;
+        let manager = &manager_manifest::manager(kustomized, None)?.object;
         let container = manager_manifest::container(manager)?;
         let (mount, secret) = manager_manifest::mounts(manager, container).find_map(|(mount, volume)| {
             let name = volume["secret"]["secretName"].as_str()?;
@@ -102,6 +102,16 @@ impl Webhooks {
             admission = objects(&root.join("config/webhook")).into_iter().filter(is_configuration).collect();
         }
         Webhooks { admission, conversion, prefix, own }
+    }
+
+    /// Asks if the project's files have admission configurations.
+    pub fn has_admission(&self) -> bool {
+        !self.admission.is_empty()
+    }
+
+    /// These webhooks with admission configurations that markers ask for.
+    pub fn with_admission(self, admission: Vec<Value>) -> Webhooks {
+        Webhooks { admission, ..self }
     }
 
     /// Whether there is none.

@@ -54,7 +54,12 @@ impl History {
         self.bytes
     }
 
+    /// Adds a pass. One that is told again, because more is known of it now, takes its own place.
     pub(super) fn push(&mut self, pass: &Arc<Reconcile>, per_object: usize, limit: usize) {
+        if pass.process.as_ref().is_some_and(|process| process.late_calls > 0) {
+            self.replace(pass);
+            return;
+        }
         self.total += 1;
         let key = pass.object.key();
         let ring = self.by_object.piece_mut(&key).entry(key).or_default();
@@ -72,6 +77,22 @@ impl History {
             && let Some(old) = self.remove(0)
         {
             self.leave_ring(&old);
+        }
+    }
+
+    /// One that is forgotten already stays so.
+    fn replace(&mut self, pass: &Arc<Reconcile>) {
+        let Some(at) = self.all.iter().rposition(|known| known.id == pass.id) else { return };
+        let size = OVERHEAD + 2 * json_bytes(pass.as_ref());
+        let (all, sizes) = (Arc::make_mut(&mut self.all), Arc::make_mut(&mut self.sizes));
+        let (Some(known), Some(before)) = (all.get_mut(at), sizes.get_mut(at)) else { return };
+        self.bytes = self.bytes - *before + size;
+        *before = size;
+        let key = known.object.key();
+        *known = Arc::clone(pass);
+        let ring = self.by_object.piece_mut(&key).get_mut(&key).map(Arc::make_mut);
+        if let Some(known) = ring.into_iter().flatten().find(|known| known.id == pass.id) {
+            *known = Arc::clone(pass);
         }
     }
 

@@ -239,6 +239,43 @@ pub(super) fn pass(id: u64, name: &str, outcome: Outcome) -> Reconcile {
 }
 
 #[test]
+fn a_pass_that_is_told_again_takes_its_own_place() {
+    let mut state = State::with_limits(Limits { reconciles: 3, ..Limits::default() });
+    let told = |state: &mut State, id: u64, late: u32| {
+        let mut pass = pass(id, "a", Outcome::Unchanged);
+        pass.process = Some(Box::new(crate::event::ProcessPass {
+            controller: "a".to_owned(),
+            reconcile_id: id.to_string(),
+            traced: crate::event::TraceLevel::Full,
+            reads: Vec::new(),
+            own_writes: Vec::new(),
+            guessed_calls: Vec::new(),
+            disturbed_calls: Vec::new(),
+            late_calls: late,
+            findings: Vec::new(),
+        }));
+        state.reduce(Event::Reconciled(Arc::new(pass)));
+    };
+    for id in 0..3 {
+        told(&mut state, id, 0);
+    }
+    let bytes = state.history.bytes();
+    told(&mut state, 1, 1);
+    told(&mut state, 1, 2);
+    let key = ObjectRef::of(&cr("a")).unwrap().key();
+    let late = |pass: &Arc<Reconcile>| (pass.id, pass.process.as_ref().unwrap().late_calls);
+    let shown: Vec<_> = state.history.of(&key).unwrap().iter().map(late).collect();
+    assert_eq!(shown, [(0, 0), (1, 2), (2, 0)]);
+    assert_eq!(state.history.all().iter().map(late).collect::<Vec<_>>(), shown);
+    assert_eq!(state.history.total, 3);
+    assert!(state.history.bytes() > bytes, "what it grew by is counted");
+    // One that is forgotten does not come back as the newest.
+    told(&mut state, 3, 0);
+    told(&mut state, 0, 1);
+    assert_eq!(state.history.all().iter().map(|pass| pass.id).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
 fn everything_that_grows_is_bounded() {
     let limits = Limits {
         reconciles_per_object: 3,

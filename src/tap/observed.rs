@@ -74,6 +74,11 @@ impl ObservedCall {
         self.mark.as_deref()?.split_whitespace().next()
     }
 
+    /// The pass is known from the context of the call, and not only from the goroutine that made it.
+    pub fn is_marked_by_context(&self) -> bool {
+        self.mark.as_deref().is_some_and(|mark| mark.split_whitespace().nth(1) == Some("ctx"))
+    }
+
     /// When it was answered.
     pub fn done(&self) -> Timestamp {
         let took = jiff::SignedDuration::from_micros(i64::try_from(self.took_micros).unwrap_or(i64::MAX));

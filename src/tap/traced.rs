@@ -32,6 +32,8 @@ pub enum Record {
     End(End),
     /// The cache answered a read.
     Read(CacheRead),
+    /// A pass handed an Event to its recorder.
+    Recorded(RecordedEvent),
     /// A line of the structured log.
     Log(LogRecord),
     /// Records found no room and were dropped.
@@ -133,6 +135,22 @@ pub struct Begin {
     pub causes: Vec<TraceCause>,
     /// How many more causes there were than are told.
     pub more: u32,
+}
+
+/// An Event that a pass handed to its recorder, which sends it later.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RecordedEvent {
+    /// When.
+    pub t: i64,
+    /// The pass.
+    pub id: String,
+    /// The object that the Event is about.
+    pub object: TraceObject,
+    /// Its reason.
+    pub reason: String,
+    /// The beginning of its message.
+    pub message: String,
 }
 
 /// What put a request into a queue.

@@ -81,3 +81,4 @@ pub mod readiness;
 mod script;
 mod templates;
 mod time;
+pub mod webhook;

@@ -226,6 +226,43 @@ async fn a_sum_that_go_sum_lacks_costs_no_trace() {
     world.end().await;
 }
 
+/// A save that compiles and ends at once leaves the operator without a program; the last one that has run goes on instead.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_ends_at_once_gives_way_to_the_last_one_that_ran() {
+    if !go_is_there() {
+        return;
+    }
+    let main = |body: &str| {
+        format!(
+            "package main\n\nimport (\n\t\"fmt\"\n\t\"time\"\n)\n\nfunc main() {{\n\t{body}\n\ttime.Sleep(time.Hour)\n}}\n"
+        )
+    };
+    let limits = Limits { long_build: NEVER, first_call: NEVER };
+    let settings = Settings { go: Some(".".to_owned()), ..Settings::default() };
+    let mut world = start(&settings, limits, |root| {
+        std::fs::write(root.join("go.mod"), "module example.com/x\n\ngo 1.21\n").unwrap();
+        std::fs::write(root.join("main.go"), main("fmt.Println(\"the first one\")")).unwrap();
+        std::fs::create_dir_all(root.join(".opdev/bin")).unwrap();
+    });
+    world.logged("the first one").await;
+    std::fs::write(world.root.join("main.go"), main("panic(fmt.Sprint(\"no such index\"))")).unwrap();
+    world.saved("main.go").await;
+    let found = world
+        .next("a word about the program that ends", |event| match event {
+            Event::ReloadFailed(failed) if failed.build => Some(failed.clone()),
+            _ => None,
+        })
+        .await;
+    let what = &found.diagnostics[0];
+    assert!(what.message.contains("ends at once") && what.message.contains("no such index"), "{what:?}");
+    assert_eq!(found.files, ["main.go"]);
+    world.logged("the first one").await;
+    std::fs::write(world.root.join("main.go"), main("fmt.Println(\"the third one\")")).unwrap();
+    world.saved("main.go").await;
+    world.logged("the third one").await;
+    world.end().await;
+}
+
 /// Through the whole of `opdev run`, with its own limit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_with_a_kubeconfig_of_its_own_is_told_what_to_do() {

@@ -264,6 +264,30 @@ async fn on_a_cluster_every_write_belongs_to_its_pass_too() {
     every_write_belongs_to_its_pass(world).await;
 }
 
+/// One goroutine sends the Events of all passes; the message of each says which pass it is of.
+async fn events_belong_to_their_passes(world: &World) {
+    let kind = GroupVersionKind::gvk("", "v1", "Event");
+    let events: Api<DynamicObject> =
+        Api::default_namespaced_with(world.plane.client(), &ApiResource::from_gvk(&kind));
+    let events = events.list(&ListParams::default()).await.unwrap();
+    let mut of_pass: BTreeMap<String, usize> = BTreeMap::new();
+    for event in events.items.iter().filter(|event| event.data["reason"] == "Sailing") {
+        let message = event.data["message"].as_str().unwrap();
+        *of_pass.entry(message.strip_prefix("in pass ").unwrap().to_owned()).or_default() += 1;
+    }
+    assert!(of_pass.len() >= 30, "{of_pass:?}");
+    let posts = |pass: &Reconcile| {
+        pass.calls.iter().filter(|call| call.verb == "create" && call.path.ends_with("/events")).count()
+    };
+    let all_there = |passes: &[Arc<Reconcile>]| {
+        passes.iter().all(|pass| {
+            let process = pass.process.as_ref().unwrap();
+            posts(pass) == of_pass.get(&process.reconcile_id).copied().unwrap_or_default()
+        })
+    };
+    world.until("each Event in its pass", all_there).await;
+}
+
 async fn every_write_belongs_to_its_pass(world: World) {
     let names: Vec<String> = (0..30).map(|at| format!("fleet-{at}")).collect();
     for (at, name) in names.iter().enumerate() {
@@ -302,6 +326,7 @@ async fn every_write_belongs_to_its_pass(world: World) {
         );
         assert_eq!(pass.object.name, fleet.metadata.name.unwrap());
     }
+    events_belong_to_their_passes(&world).await;
     for pass in &passes {
         assert!(!pass.causes.is_empty(), "#{} of {} has no cause", pass.id, pass.object);
         let process = pass.process.as_ref().unwrap();

@@ -1,14 +1,17 @@
 //! What the operator's own program asks of a cluster, on its way there: with the credentials of the kubeconfig, which the
-//! program never sees. Answers go through frame by frame, streams and upgrades as they are. Never disturbs a call.
+//! program never sees. Answers go through frame by frame, streams and upgrades as they are, and never compressed: a trace
+//! is made of what they say. Never disturbs a call.
 
 use super::link::{Answer, Link, Relayed};
+use super::unpacked::unpacked;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, TE, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, TE,
+    TRANSFER_ENCODING, UPGRADE,
 };
-use http::{Request, Response, StatusCode, Uri, Version};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
 use http_body_util::{BodyExt as _, Full};
 use kube::Client;
 use kube::client::Body;
@@ -68,12 +71,23 @@ async fn forward(
     if let Some(path) = parts.uri.path_and_query().cloned() {
         parts.uri = Uri::from(path);
     }
+    // An application behind the API server answers as it likes: nothing is read of that.
+    let is_the_servers = !parts.uri.path().split('/').any(|part| part == "proxy");
+    if is_the_servers {
+        parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
     let what = format!("{} {}", parts.method, parts.uri.path());
     match send(Request::from_parts(parts, Body::from(body))).await {
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
-            plain(&mut parts.headers, parts.status == StatusCode::SWITCHING_PROTOCOLS);
-            Response::from_parts(parts, body.map_err(std::io::Error::other).boxed_unsync())
+            let switches = parts.status == StatusCode::SWITCHING_PROTOCOLS;
+            plain(&mut parts.headers, switches);
+            let body = if is_the_servers && !switches {
+                unpacked(&mut parts.headers, body)
+            } else {
+                body.map_err(std::io::Error::other).boxed_unsync()
+            };
+            Response::from_parts(parts, body)
         }
         Err(error) => unanswered(&what, &error),
     }
@@ -100,7 +114,7 @@ fn unanswered(what: &str, error: &BoxError) -> RelayedAnswer {
     let body = Full::new(text.into()).map_err(|never| match never {}).boxed_unsync();
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(CONTENT_LENGTH, length.into());
     response
 }
@@ -108,6 +122,7 @@ fn unanswered(what: &str, error: &BoxError) -> RelayedAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::header::CONTENT_ENCODING;
     use std::sync::Mutex;
 
     /// A client whose API server is this function.
@@ -146,6 +161,37 @@ mod tests {
         assert_eq!(uri, "/api/v1/pods?dryRun=All");
         assert_eq!(headers["impersonate-user"], "ada");
         assert!(headers.get(HOST).is_none() && headers.get(TE).is_none(), "{headers:?}");
+    }
+
+    /// A Go client asks for gzip by itself. An API server of 1.37 compresses even streamed lists then, and something in
+    /// front of it may do so unasked.
+    #[tokio::test]
+    async fn an_answer_is_plain_whatever_encoding_the_client_asks_for_and_the_server_chooses() {
+        let list = r#"{"kind":"ConfigMapList","items":[]}"#;
+        for unasked in [false, true] {
+            let client = client(move |request| {
+                let asked = request.headers().get(ACCEPT_ENCODING).cloned();
+                let asked = asked.is_some_and(|value| value.to_str().unwrap().contains("gzip"));
+                if !asked && !unasked {
+                    return Ok(Response::new(Body::from(list.as_bytes().to_vec())));
+                }
+                let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                std::io::Write::write_all(&mut packed, list.as_bytes()).unwrap();
+                let packed = packed.finish().unwrap();
+                let answer = Response::builder().header(CONTENT_ENCODING, "gzip");
+                Ok(answer.header(CONTENT_LENGTH, packed.len()).body(Body::from(packed)).unwrap())
+            });
+            let upstream = upstream(client);
+            let ask = |path: &str| {
+                upstream(Request::get(path).header(ACCEPT_ENCODING, "gzip").body(Bytes::new()).unwrap())
+            };
+            let answer = ask("/api/v1/configmaps?watch=true").await;
+            assert_eq!(answer.headers().get(CONTENT_ENCODING), None, "unasked: {unasked}");
+            assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), list, "unasked: {unasked}");
+            // The answer of an application behind the server is its own.
+            let answer = ask("/api/v1/namespaces/default/services/app/proxy/list").await;
+            assert_eq!(answer.headers()[CONTENT_ENCODING], "gzip");
+        }
     }
 
     #[tokio::test]

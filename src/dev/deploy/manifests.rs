@@ -4,6 +4,7 @@
 use super::image;
 use super::image::Slot;
 use super::input::{DeployInput, is_crd, relative};
+use crate::dev::crd_patches::BASES;
 use crate::dev::files;
 use crate::dev::load;
 use crate::dev::manifests as made;
@@ -11,23 +12,19 @@ use crate::dev::private_folder::write_in_project;
 use crate::dev::program::Programs;
 use crate::dev::project::Project;
 use crate::event::Diagnostic;
-use crate::process::kustomization::ProjectFiles;
+use crate::process::kustomization::Overlaid;
 use crate::process::{small_text, unreadable};
 use crate::sources::Sources;
 use crate::sources::definitions::Definition;
 use anyhow::{Context as _, Result, anyhow, bail};
-use opdev_kustomize::{Files, NAMES};
+use opdev_kustomize::NAMES;
 use opdev_object::{meta, yaml};
-use opdev_types::emit;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 const CRDS: &str = "config/crd";
-/// Where projects keep the CRDs of their Go types.
-const BASES: [&str; 2] = ["config/crd/bases", "config/components/crd/bases"];
 const DEFAULT: &str = "config/default";
 
 /// What becomes of the objects.
@@ -62,27 +59,6 @@ impl Manifests {
     }
 }
 
-/// Files of the project, some with other texts than those on disk.
-#[derive(Default)]
-struct Overlaid(BTreeMap<PathBuf, Vec<u8>>);
-
-impl Files for Overlaid {
-    fn real(&self, path: &Path) -> Option<PathBuf> {
-        ProjectFiles.real(path)
-    }
-
-    fn is_folder(&self, path: &Path) -> bool {
-        ProjectFiles.is_folder(path)
-    }
-
-    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
-        match self.0.get(path) {
-            Some(text) => Ok(text.clone()),
-            None => ProjectFiles.read(path),
-        }
-    }
-}
-
 /// The CRDs of `config/crd`, and of Go types that it does not name. Without a kustomization there, those of the sources.
 pub(super) fn crds(input: &DeployInput, goal: Goal) -> Result<Manifests> {
     let sources = sources(input, goal)?;
@@ -90,7 +66,7 @@ pub(super) fn crds(input: &DeployInput, goal: Goal) -> Result<Manifests> {
     let is_kustomized = NAMES.iter().any(|name| folder.join(name).is_file());
     let mut objects = Vec::new();
     if is_kustomized {
-        let files = with_types(&input.project, &sources)?;
+        let files = with_types(&input.project)?;
         objects = build(input, &files, &folder)?;
         objects.retain(is_crd);
     }
@@ -147,7 +123,7 @@ pub(super) fn all(
         );
     }
     let sources = sources(input, goal)?;
-    let mut files = with_types(&input.project, &sources)?;
+    let mut files = with_types(&input.project)?;
     let mut warnings = with_roles(&input.project, &mut files);
     if let Some(image) = image {
         let (path, text) = with_image(&input.project, image)?;
@@ -191,15 +167,20 @@ fn sources(input: &DeployInput, goal: Goal) -> Result<Arc<Sources>> {
     }
 }
 
-/// The files, with those of CRDs as the Go types make them now, as `make manifests` would write them.
-fn with_types(project: &Project, sources: &Sources) -> Result<Overlaid> {
+/// The files, with those of CRDs as `make manifests` would write them now: what the sources have is patched already.
+fn with_types(project: &Project) -> Result<Overlaid> {
     let mut files = Overlaid::default();
-    for definition in sources.definitions.iter().filter(|one| one.file.ends_with(".go")) {
-        let artifact = emit::crd(&definition.crd, "")?;
-        let bases = BASES
+    let pattern = |path: &String| format!("./{}/...", path.trim_start_matches("./").trim_end_matches('/'));
+    let paths = project.settings.types.iter().flatten().map(pattern).collect();
+    // A project without Go types has its files.
+    let Ok(made) = made::crds(&project.root, &made::Asked { paths, ..made::Asked::default() }) else {
+        return Ok(files);
+    };
+    for artifact in made.files.into_iter().map(|target| target.artifact) {
+        let places = BASES
             .iter()
             .filter_map(|bases| project.root.join(bases).join(&artifact.name).canonicalize().ok());
-        for path in bases {
+        for path in places {
             files.0.insert(path, artifact.text.clone().into_bytes());
         }
     }

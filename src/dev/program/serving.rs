@@ -1,14 +1,17 @@
-//! The webhooks of the operator's program on the embedded control plane: registered once the program answers, taken away
-//! with it. A program that makes its certificate itself finds its Secret, its Service and the configurations before it
+//! The webhooks of the operator's program on the embedded control plane: read before each start, from the project's manifests
+//! or else from its markers, registered once the program answers, taken away with it. A program that makes its certificate itself finds its Secret, its Service and the configurations before it
 //! starts, and its Secret as files, as the kubelet would mount it. Also the lease that a program before has left. Writes as
 //! opdev, never as the program.
 
+use super::Place;
 use super::notices::tell;
 use crate::api::{OWN_MANAGER, is_not_found, send};
 use crate::dev::backoff::{AGAIN, until_refused};
+use crate::dev::manifests::{self, Asked};
 use crate::dev::private_folder::PrivateFolder;
 use crate::event::Level;
-use crate::process::Start;
+use crate::process::Environment;
+use crate::process::kustomization::Kustomized;
 use crate::process::webhooks::{CONFIGURATIONS, LABEL, OwnCertificate, Webhooks};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
@@ -19,7 +22,7 @@ use kube::runtime::watcher::watch_object;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +41,9 @@ const FILES: [&str; 3] = ["tls.key", "tls.crt", "ca.crt"];
 pub(super) struct Serving {
     pub(super) client: Client,
     pub(super) events: EventSink,
-    pub(super) webhooks: Webhooks,
+    pub(super) root: PathBuf,
+    /// The webhooks as the project named them before the newest start.
+    pub(super) said: watch::Sender<Arc<Said>>,
     pub(super) project: String,
     /// The namespace that counts where the project names none.
     pub(super) namespace: String,
@@ -49,28 +54,126 @@ pub(super) struct Serving {
     pub(super) cleared: Arc<OnceCell<()>>,
 }
 
+/// The webhooks as a project names them.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Said {
+    pub(super) webhooks: Webhooks,
+    /// No manifest has the admission configurations: the markers in the code do.
+    by_markers: bool,
+    /// Why its markers cannot be read.
+    wrong: Option<String>,
+}
+
+/// Reads what a project says of its webhooks: its manifests count, and where it has none, what its markers ask for, as
+/// `make manifests` would write it.
+pub(super) fn read(root: &Path) -> Said {
+    let webhooks = Webhooks::read(root, &Kustomized::read(root));
+    if webhooks.has_admission() || !root.join("go.mod").is_file() {
+        return Said { webhooks, ..Said::default() };
+    }
+    let year = jiff::Zoned::now().year().to_string();
+    let made = manifests::webhooks_of_markers(root, &Asked { year, ..Asked::default() });
+    let (admission, wrong) = match made {
+        Ok((made, admission)) => (admission, made.wrong()),
+        Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+    };
+    let by_markers = !admission.is_empty();
+    Said { webhooks: webhooks.with_admission(admission), by_markers, wrong }
+}
+
+/// Makes a certificate for the webhooks of the program, where this is the embedded control plane; the answer also has the
+/// folder with it. Whether a Go program serves webhooks may change with any save, so that one always finds a certificate.
+pub(super) async fn certified(
+    place: &Place<'_>,
+    is_go: bool,
+    port: u16,
+    environment: &mut Environment,
+) -> Result<Option<(Serving, PathBuf)>> {
+    let root = place.project.root.clone();
+    let said = tokio::task::spawn_blocking(move || read(&root)).await.unwrap_or_default();
+    if said.webhooks.is_empty() && !is_go {
+        return Ok(None);
+    }
+    // controller-runtime looks below the folder for temporary files unless it is told otherwise; one of its own keeps
+    // the programs of several projects apart.
+    let temporary = place.state_folder.folder("tmp")?;
+    let folder = temporary.folder("k8s-webhook-server")?.folder("serving-certs")?;
+    let Some(authority) = place.connection.certify_webhooks(&folder)? else { return Ok(None) };
+    if !said.webhooks.is_empty() {
+        for variables in [&mut environment.plain, &mut environment.traced] {
+            variables.insert("TMPDIR".to_owned(), temporary.path().display().to_string());
+        }
+    }
+    let serving = Serving {
+        client: place.connection.client.clone(),
+        events: place.events.clone(),
+        root: place.project.root.clone(),
+        said: watch::Sender::new(Arc::new(said)),
+        project: place.project.name.clone(),
+        namespace: place.connection.namespace.clone(),
+        port,
+        authority,
+        cleared: Arc::default(),
+    };
+    Ok(Some((serving, folder.path().to_owned())))
+}
+
 impl Serving {
-    /// Registers the webhooks once the program listens, and goes on to mount its Secret where it makes its certificate
-    /// itself.
-    pub(super) async fn run(self, mut starts: watch::Receiver<Option<Arc<Start>>>) {
+    /// Registers the webhooks once the program listens, again where they have changed, and goes on to mount its Secret where
+    /// it makes its certificate itself.
+    pub(super) async fn run(self) {
+        let mut said = self.said.subscribe();
         self.clear().await;
-        if starts.wait_for(Option::is_some).await.is_err() {
+        // Before the first start nothing answers.
+        if said.changed().await.is_err() {
             return;
         }
+        let own = said.borrow().webhooks.own.clone();
         let mounted = async {
-            if let Some(own) = &self.webhooks.own {
+            if let Some(own) = &own {
                 self.mount(own).await;
             }
         };
-        tokio::join!(mounted, self.reached());
+        tokio::join!(mounted, self.register_each(said));
+    }
+
+    async fn register_each(&self, mut said: watch::Receiver<Arc<Said>>) {
+        let mut registered = Arc::new(Said::default());
+        loop {
+            let newest = Arc::clone(&said.borrow_and_update());
+            let is_new = newest.webhooks != registered.webhooks;
+            if is_new && !registered.webhooks.is_empty() && newest.webhooks.own.is_none() {
+                self.remove().await;
+            }
+            let reached = async {
+                if is_new && !newest.webhooks.is_empty() {
+                    self.reached(&newest).await;
+                }
+            };
+            // A newer start may come while the program of this one does not listen.
+            tokio::select! {
+                () = reached => {
+                    registered = newest;
+                    if said.changed().await.is_err() {
+                        return;
+                    }
+                }
+                changed = said.changed() => {
+                    registered = Arc::new(Said::default());
+                    if changed.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
     }
 
     /// Waits until the program listens, and registers what leads to it.
-    async fn reached(&self) {
+    async fn reached(&self, said: &Said) {
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_err() {
             tokio::time::sleep(TRY).await;
         }
-        let (level, message) = match self.register().await {
+        let (level, message) = match self.register(&said.webhooks).await {
             Ok(names) => (
                 Level::Info,
                 format!(
@@ -83,14 +186,28 @@ impl Serving {
                 (Level::Error, format!("the webhooks of the program are not registered: {error:#}"))
             }
         };
-        tell(&self.events, level, message, None).await;
+        let hint = said.by_markers.then(|| {
+            "config/webhook has no configuration: they are made from the markers; opdev webhook writes the file".to_owned()
+        });
+        tell(&self.events, level, message, hint).await;
     }
 
-    /// Before each start: what a program that makes its certificate itself finds in its cluster.
+    /// Before each start: reads what the project says now, and makes what a program that makes its certificate itself finds in
+    /// its cluster.
     pub(super) async fn prepare(&self) {
-        let Some(own) = &self.webhooks.own else { return };
+        let root = self.root.clone();
+        if let Ok(said) = tokio::task::spawn_blocking(move || read(&root)).await {
+            if let Some(wrong) = &said.wrong {
+                let message = format!("the webhooks of the program are not known: {wrong}");
+                tell(&self.events, Level::Error, message, None).await;
+            }
+            self.said.send_replace(Arc::new(said));
+        }
+        let said = Arc::clone(&self.said.borrow());
+        let webhooks = &said.webhooks;
+        let Some(own) = &webhooks.own else { return };
         self.clear().await;
-        for object in self.webhooks.beside(own, &self.project, &self.namespace, self.port) {
+        for object in webhooks.beside(own, &self.project, &self.namespace, self.port) {
             let Some(path) = path_of(&object) else { continue };
             if let Err(error) = self.apply(&path, &object).await {
                 let message = format!("the program's webhooks miss {path}: {error:#}");
@@ -137,23 +254,23 @@ impl Serving {
         self.cleared.get_or_init(|| self.remove()).await;
     }
 
-    async fn register(&self) -> Result<Vec<String>> {
+    async fn register(&self, webhooks: &Webhooks) -> Result<Vec<String>> {
         let mut names = Vec::new();
-        let objects = match &self.webhooks.own {
+        let objects = match &webhooks.own {
             // They are there since before the program was.
-            Some(own) => self.webhooks.beside(own, &self.project, &self.namespace, self.port),
-            None => self.webhooks.configurations(&self.project, self.port, &self.authority),
+            Some(own) => webhooks.beside(own, &self.project, &self.namespace, self.port),
+            None => webhooks.configurations(&self.project, self.port, &self.authority),
         };
         for object in objects {
             let is_admission = CONFIGURATIONS.iter().any(|(kind, _)| object["kind"] == *kind);
             let Some(path) = path_of(&object).filter(|_| is_admission) else { continue };
-            if self.webhooks.own.is_none() {
+            if webhooks.own.is_none() {
                 self.apply(&path, &object).await?;
             }
             names.push(object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
         }
         let conversion = Webhooks::conversion_by_url(self.port, &self.authority);
-        for name in &self.webhooks.conversion {
+        for name in &webhooks.conversion {
             let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
             let patch = json!({ "spec": { "conversion": conversion } });
             self.write(&path, "application/merge-patch+json", &patch).await?;
@@ -180,7 +297,8 @@ impl Serving {
 
     /// Takes the registered configurations and the mounted files away: nobody answers any more.
     pub(super) async fn remove(&self) {
-        if let Some(folder) = self.webhooks.own.as_ref().and_then(|own| mount_folder(&own.folder).ok()) {
+        let said = Arc::clone(&self.said.borrow());
+        if let Some(folder) = said.webhooks.own.as_ref().and_then(|own| mount_folder(&own.folder).ok()) {
             for name in FILES {
                 // One that is missing was not mounted.
                 _ = folder.remove(name);

@@ -156,6 +156,8 @@ struct Added(&'static str, &'static str);
 
 const TRACE: Added = Added("aa_opdev_trace.go", include_str!("inject/trace.go"));
 const PASSES: Added = Added("aa_opdev_passes.go", include_str!("inject/passes.go"));
+const RECORDERS: Added = Added("aa_opdev_recorders.go", include_str!("inject/recorders.go"));
+const RECORDERS_NEW: Added = Added("aa_opdev_recorders_new.go", include_str!("inject/recorders_new.go"));
 const CAUSES: Added = Added("aa_opdev_causes.go", include_str!("inject/causes.go"));
 const QUEUE_UNTYPED: Added = Added("aa_opdev_queue_untyped.go", include_str!("inject/queue_untyped.go"));
 const QUEUE_TYPED: Added = Added("aa_opdev_queue_typed.go", include_str!("inject/queue_typed.go"));
@@ -175,6 +177,10 @@ fn files(minor: u32, rung: Rung) -> Vec<Added> {
     files.push(PASSES);
     if rung == Rung::Passes {
         return files;
+    }
+    files.push(RECORDERS);
+    if minor >= 23 {
+        files.push(RECORDERS_NEW);
     }
     files.push(CAUSES);
     // Queues hold requests since 0.19, know priorities since 0.20; informers take options since 0.21.
@@ -202,13 +208,29 @@ mod tests {
 
     #[test]
     fn the_version_decides_which_files_are_added() {
-        let all = ["trace", "passes", "causes", "queue_typed", "queue_priority", "informer_options"];
+        let all = [
+            "trace",
+            "passes",
+            "recorders",
+            "recorders_new",
+            "causes",
+            "queue_typed",
+            "queue_priority",
+            "informer_options",
+        ];
+        let but = |names: &[&'static str]| {
+            let left = all.iter().filter(|name| !names.contains(name)).copied();
+            left.collect::<Vec<_>>()
+        };
         assert_eq!(names("v0.24.1", Rung::Full), all);
         assert_eq!(names("v0.99.0", Rung::Full), all, "newer than all that are known");
         assert_eq!(names("", Rung::Full), all, "a folder in place of the module");
-        assert_eq!(names("v0.20.4", Rung::Full), all[..5]);
-        assert_eq!(names("v0.19.0-beta.0", Rung::Full), all[..4]);
-        assert_eq!(names("v0.16.1", Rung::Full), ["trace", "passes", "causes", "queue_untyped"]);
+        assert_eq!(names("v0.20.4", Rung::Full), but(&["recorders_new", "informer_options"]));
+        assert_eq!(
+            names("v0.19.0-beta.0", Rung::Full),
+            but(&["recorders_new", "queue_priority", "informer_options"])
+        );
+        assert_eq!(names("v0.16.1", Rung::Full), ["trace", "passes", "recorders", "causes", "queue_untyped"]);
         assert_eq!(names("v0.16.1", Rung::Passes), ["trace", "passes"]);
         assert_eq!(names("v0.24.1", Rung::Header), ["trace"]);
         assert!(names("v0.15.3", Rung::Full).is_empty(), "too old");

@@ -6,6 +6,7 @@ mod causes;
 mod checks;
 mod pass;
 mod printed;
+mod recorded;
 mod records;
 mod surplus;
 mod versions;
@@ -19,17 +20,18 @@ use super::observed::{ObservedCall, ObservedEvent, Seen};
 use super::traced::{Begin, ControllerAdded, End, LineName, LogRecord, Record, Traced};
 use crate::event::{Event, Level, LogLine, Notice, Reconcile, mask};
 use checks::{Known, Memory};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, resource_version};
 pub(super) use pass::plural as plural_of;
 use pass::{Open, Write};
 use printed::Printed;
+use recorded::Recorders;
 use records::time;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use versions::Versions;
-use wire::Wire;
+use wire::{Wire, place_of};
 
 /// Passes that have ended and may still get a late call.
 const ENDED: usize = 512;
@@ -59,6 +61,8 @@ pub struct Attribution {
     secrets: Vec<String>,
     memory: Memory,
     printed: Printed,
+    /// Events that passes recorded and whose call is still to come.
+    recorders: Recorders,
     /// Calls of passes that have not begun yet: a call may be seen before the process has said so.
     early: VecDeque<(String, ObservedCall, Option<Write>)>,
     /// Calls of passes that never began.
@@ -84,6 +88,7 @@ impl Attribution {
             secrets: Vec::new(),
             memory: Memory::default(),
             printed: Printed::default(),
+            recorders: Recorders::default(),
             early: VecDeque::new(),
             unknown: 0,
             wire: Wire::default(),
@@ -102,6 +107,7 @@ impl Attribution {
         self.unknown += self.early.len() as u64;
         self.early.clear();
         self.memory.restarted();
+        self.recorders.starting();
     }
 
     /// How many calls carried the id of a pass that nothing else is known of.
@@ -145,8 +151,15 @@ impl Attribution {
                 }
                 Vec::new()
             }
+            Record::Recorded(event) => {
+                self.recorders.told(event);
+                Vec::new()
+            }
             Record::Log(record) => {
                 let mut line = self.log(&record);
+                if let Some(open) = self.open.get_mut(&record.id) {
+                    open.logged(&record);
+                }
                 if let Some(name) = LineName::read(&record.printed) {
                     self.printed.told(name, &mut line);
                 }
@@ -295,6 +308,11 @@ impl Attribution {
                 Some((id, guessed)) => (Some(id), guessed),
                 None => return out,
             },
+            marked if recorded::is_of_event(&call) => match self.recorders.pass_of(&call) {
+                Some(id) => (Some(id), false),
+                None if call.is_marked_by_context() => (marked, false),
+                None => (self.guess(&call, None).or_else(|| self.just_ended(&call)), true),
+            },
             Some(id) => (Some(id), false),
             None => (self.guess(&call, write.as_ref()), true),
         };
@@ -308,7 +326,7 @@ impl Attribution {
             return out;
         }
         if number.is_some() {
-            return self.late(&id, &call);
+            return self.late(&id, &call, guessed);
         }
         self.early.push_back((id, call, write));
         if self.early.len() > EARLY {
@@ -319,14 +337,16 @@ impl Attribution {
     }
 
     /// A goroutine of a pass went on after it: the pass is told again, with the call.
-    fn late(&mut self, id: &str, call: &ObservedCall) -> Vec<Event> {
+    fn late(&mut self, id: &str, call: &ObservedCall, guessed: bool) -> Vec<Event> {
         let Some((_, ended)) = self.ended.iter_mut().rev().find(|(known, _)| known == id) else {
             return Vec::new();
         };
         let mut again = Reconcile::clone(ended);
+        let place = u32::try_from(again.calls.len()).unwrap_or(u32::MAX);
         again.calls.push(pass::call_of(call, again.at));
         if let Some(process) = &mut again.process {
             process.late_calls += 1;
+            process.guessed_calls.extend(guessed.then_some(place));
         }
         *ended = Arc::new(again);
         vec![Event::Reconciled(Arc::clone(ended))]
@@ -364,7 +384,7 @@ impl Attribution {
         }
         self.versions.keep(&key, &new, call.at);
         let created = call.verb() == "create" || call.status == 201;
-        Some(Write { object, rv, old, new: Some(new), created, unchanged, at: call.done() })
+        Some(Write { object, rv, old, new: Some(new), created, unchanged, at: call.done(), guessed: false })
     }
 
     fn delete_of(&mut self, call: &ObservedCall, answer: &Value) -> Option<Write> {
@@ -383,7 +403,16 @@ impl Attribution {
         let old = self.versions.newest(&key);
         self.versions.gone(&key);
         let rv = resource_version(answer).unwrap_or_default().to_owned();
-        Some(Write { object, rv, old, new: None, created: false, unchanged: false, at: call.done() })
+        Some(Write {
+            object,
+            rv,
+            old,
+            new: None,
+            created: false,
+            unchanged: false,
+            at: call.done(),
+            guessed: false,
+        })
     }
 
     /// The pass that a call without an id most likely belongs to: the only one that is under way for its object.
@@ -392,11 +421,8 @@ impl Attribution {
             return None;
         }
         let sent = call.sent.as_ref().or(call.answered.as_ref())?;
-        let about = match sent.get("involvedObject").or_else(|| sent.get("regarding")) {
-            Some(about) => {
-                let text = |field: &str| about[field].as_str().unwrap_or_default();
-                (text("kind").to_owned(), text("namespace").to_owned(), text("name").to_owned())
-            }
+        let about = match event_is_about(call) {
+            Some(about) => about,
             None => {
                 let object = write.map(|write| write.object.clone()).or_else(|| ObjectRef::of(sent))?;
                 let owner = opdev_object::meta::controller(sent);
@@ -414,6 +440,19 @@ impl Attribution {
         });
         let first = candidates.next()?;
         candidates.next().is_none().then(|| first.0.clone())
+    }
+
+    /// The last pass of the object that an Event is about, as long as that is not long ago.
+    fn just_ended(&self, call: &ObservedCall) -> Option<String> {
+        let (kind, namespace, name) = event_is_about(call)?;
+        let (id, last) = self.ended.iter().rev().find(|(_, pass)| {
+            let object = &pass.object;
+            object.gvk.kind == kind
+                && object.namespace.as_deref().unwrap_or_default() == namespace
+                && object.name == name
+        })?;
+        let over = SignedDuration::try_from(last.took).unwrap_or_default();
+        (call.at.duration_since(last.at) - over <= recorded::AFTER).then(|| id.clone())
     }
 
     fn event(&mut self, event: &ObservedEvent) {
@@ -507,6 +546,17 @@ impl Attribution {
         line.message = mask::text(&line.message, &self.secrets);
         Event::Log(line)
     }
+}
+
+/// Kind, namespace and name of the object that an Event is about; none where the call sends no Event.
+fn event_is_about(call: &ObservedCall) -> Option<(String, String, String)> {
+    let about = |event: &Value| {
+        let about = event.get("involvedObject").or_else(|| event.get("regarding"))?;
+        let text = |field: &str| about[field].as_str().unwrap_or_default().to_owned();
+        Some((text("kind"), text("namespace"), text("name")))
+    };
+    // A patch says only what has changed.
+    call.sent.as_ref().and_then(about).or_else(|| call.answered.as_ref().and_then(about))
 }
 
 /// The namespace in a path of the API.

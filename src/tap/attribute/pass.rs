@@ -6,7 +6,7 @@ use crate::event::{
     ReconcileStarted, Requeue, Step, TraceLevel, mask,
 };
 use crate::tap::observed::ObservedCall;
-use crate::tap::traced::{Begin, CacheRead, End};
+use crate::tap::traced::{Begin, CacheRead, End, LogRecord};
 use jiff::Timestamp;
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -32,6 +32,8 @@ pub(super) struct Open {
     queued: Duration,
     guessed: Vec<u32>,
     level: TraceLevel,
+    /// The words of its panic, from the log.
+    panic: String,
 }
 
 /// What a call has stored.
@@ -49,6 +51,16 @@ pub(super) struct Write {
     pub(super) unchanged: bool,
     /// When it was answered.
     pub(super) at: Timestamp,
+    /// That it belongs to its pass is a guess.
+    pub(super) guessed: bool,
+}
+
+impl Write {
+    /// Events tell what was done, and change nothing.
+    fn is_event(&self) -> bool {
+        let gvk = &self.object.gvk;
+        gvk.kind == "Event" && matches!(gvk.group.as_str(), "" | "events.k8s.io")
+    }
 }
 
 impl Open {
@@ -74,6 +86,7 @@ impl Open {
             queued: Duration::from_nanos(u64::try_from(waited).unwrap_or_default()),
             guessed: Vec::new(),
             level: TraceLevel::Full,
+            panic: String::new(),
         }
     }
 
@@ -85,6 +98,15 @@ impl Open {
     /// A line of the program's log belongs to it.
     pub(super) fn heard(&mut self) {
         self.level = self.level.min(TraceLevel::Log);
+    }
+
+    /// controller-runtime logs the value of a panic, and returns it as an error; a stack does not have it.
+    pub(super) fn logged(&mut self, record: &LogRecord) {
+        let value = record.values.iter().find(|(name, _)| name == "panic").map(|(_, value)| value.as_str());
+        let returned = record.error.strip_prefix("panic: ").map(|text| text.trim_end_matches(" [recovered]"));
+        if let Some(said) = value.or(returned) {
+            self.panic = said.trim_matches('"').to_owned();
+        }
     }
 
     pub(super) fn started(&self) -> ReconcileStarted {
@@ -101,7 +123,7 @@ impl Open {
             self.guessed.push(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
         }
         self.calls.push(call.clone());
-        self.writes.extend(write);
+        self.writes.extend(write.map(|write| Write { guessed, ..write }));
     }
 
     /// The kind of the object where the controller does not say it: that of what the pass read under its name.
@@ -116,7 +138,9 @@ impl Open {
     /// The pass as it is shown.
     pub(super) fn ended(&self, end: &End, attempt: u32, kinds: &HashMap<(String, String), Gvk>) -> Reconcile {
         let took = between(self.at, time(end.t));
-        let (status, objects) = self.changes();
+        let (status, objects) = self.changes(true);
+        let (own_status, own_objects) = self.changes(false);
+        let changed = !own_status.is_empty() || !own_objects.is_empty();
         let mut object = self.object.clone();
         if object.gvk.kind.is_empty()
             && let Some(gvk) = self.kind_by_reads(kinds)
@@ -128,7 +152,7 @@ impl Open {
         let disturbed_calls = disturbed.map(|(at, _)| u32::try_from(at).unwrap_or(u32::MAX)).collect();
         Reconcile {
             id: self.number,
-            outcome: self.outcome(end, !status.is_empty() || !objects.is_empty()),
+            outcome: self.outcome(end, changed),
             causes: self.causes.clone(),
             sources: 0,
             at: self.at,
@@ -141,7 +165,7 @@ impl Open {
             // When a program tries again that tells nothing is not known.
             requeue: requeue(end, attempt).filter(|_| self.level == TraceLevel::Full),
             waiting: None,
-            failure: failure(end, attempt),
+            failure: failure(end, attempt, &self.panic),
             releases: Vec::new(),
             process: Some(Box::new(ProcessPass {
                 controller: self.controller.clone(),
@@ -175,10 +199,12 @@ impl Open {
         }
     }
 
-    /// What changed in the object's own status, and everything else that was written; masked.
-    fn changes(&self) -> (Vec<Change>, Vec<ObjectChange>) {
+    /// What changed in the object's own status, and everything else that was written; masked. Whether a pass has changed
+    /// something is decided without what is only guessed to be its own.
+    fn changes(&self, with_guessed: bool) -> (Vec<Change>, Vec<ObjectChange>) {
         let (mut status, mut objects) = (Vec::new(), Vec::new());
-        for write in self.writes.iter().filter(|write| !write.unchanged) {
+        let writes = self.writes.iter().filter(|write| with_guessed || !write.guessed);
+        for write in writes.filter(|write| !write.unchanged && !write.is_event()) {
             let own = write.object.key() == self.object.key();
             let kind = write.object.gvk.kind.as_str();
             let (Some(new), false) = (&write.new, write.created) else {
@@ -272,9 +298,11 @@ fn requeue(end: &End, attempt: u32) -> Option<Requeue> {
     end.requeue.then(|| Requeue { after: Duration::from_millis(5), why })
 }
 
-fn failure(end: &End, attempt: u32) -> Option<Failure> {
+fn failure(end: &End, attempt: u32, panic: &str) -> Option<Failure> {
     let chain = if !end.panic.is_empty() {
-        vec!["the reconciler panicked".to_owned(), panic_place(&end.panic)]
+        let said =
+            if panic.is_empty() { "the reconciler panicked".to_owned() } else { format!("panic: {panic}") };
+        vec![said, panic_place(&end.panic)]
     } else if !end.error.is_empty() {
         vec![end.error.clone()]
     } else {
@@ -289,6 +317,9 @@ fn panic_place(stack: &str) -> String {
     let called = lines.next().unwrap_or_default().trim();
     let place = lines.next().unwrap_or_default().trim();
     let place = place.split(" +0x").next().unwrap_or_default();
+    // The values of its arguments are addresses.
+    let end = ["(0x", "({0x", "(...)", "({..."].iter().filter_map(|mark| called.find(mark)).min();
+    let called = end.map_or(called, |end| &called[..end]);
     if place.is_empty() {
         stack.lines().next().unwrap_or_default().to_owned()
     } else {

@@ -404,7 +404,7 @@ fn is_called(key: &ObjectKey, text: &str) -> bool {
 }
 
 /// Group and plural that a path names.
-fn place_of(path: &str) -> (String, String) {
+pub(super) fn place_of(path: &str) -> (String, String) {
     let group = path.strip_prefix("/apis/").and_then(|rest| rest.split('/').next()).unwrap_or_default();
     (group.to_owned(), Target::of(path).resource.to_owned())
 }

@@ -8,7 +8,7 @@ use super::package::{Package, TypeId};
 use super::profile::Profile;
 use super::schema::{Origin, Schema};
 use super::syntax::{SourceFile, TypeDecl, TypeKind};
-use super::{Crd, RbacMarker, description, flatten, names};
+use super::{Crd, RbacMarker, WebhookMarker, description, flatten, names};
 use crate::diagnostic::{Diagnostic, Place};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -27,6 +27,23 @@ pub(crate) fn rbac(roots: &[Arc<Package>], profile: &Profile) -> Vec<RbacMarker>
         })
         .collect();
     out.sort_by(|a, b| a.place.cmp(&b.place));
+    out
+}
+
+/// The webhook markers of some packages.
+pub(crate) fn webhooks(roots: &[Arc<Package>], profile: &Profile) -> Vec<WebhookMarker> {
+    let mut out = Vec::new();
+    for package in roots {
+        let markers = package.markers(profile).into_iter().filter(|(_, marker)| {
+            matches!(marker.name, "kubebuilder:webhook" | "kubebuilder:webhookconfiguration")
+        });
+        out.extend(markers.map(|(file, marker)| WebhookMarker {
+            place: file.place(marker.at),
+            args: marker.value.as_object().cloned().unwrap_or_default(),
+            package: package.dir.clone(),
+            of_configuration: marker.name == "kubebuilder:webhookconfiguration",
+        }));
+    }
     out
 }
 

@@ -50,6 +50,23 @@ pub(crate) fn schema(builder: &mut Builder<'_>, id: &TypeId, missing: &Missing) 
         if let Some(hint) = hint
             && builder.without_source.insert(module.0.clone())
         {
+            let known = format!("v0.{}.", opdev_object::facts::KUBERNETES_MINOR.trim_start_matches("1."));
+            // These are the same in every release.
+            let is_steady =
+                matches!(name, "TypeMeta" | "ObjectMeta" | "ListMeta" | "Time" | "MicroTime" | "Duration");
+            let differs = missing.module.is_some() && !module.1.starts_with(&known) && !is_steady;
+            if builder.options.exact && differs {
+                let message = format!(
+                    "the source of {} {} is not on this machine, and what is known without it is of Kubernetes {}",
+                    module.0,
+                    module.1,
+                    opdev_object::facts::KUBERNETES_MINOR
+                );
+                builder.without_source.remove(&module.0);
+                let hint = format!("Run `go mod download {}` or `go mod vendor`.", module.0);
+                builder.problem(Diagnostic::error(message, None).with_hint(hint));
+                return schema;
+            }
             let version = if module.1.is_empty() { String::new() } else { format!(" {}", module.1) };
             let message = format!(
                 "the source of {}{version} is not on this machine: its types have the schemas and descriptions of Kubernetes {} instead",

@@ -121,6 +121,7 @@ fn a_whole_project_by_hand() {
         allow_dangerous_types: flags.contains("dangerous"),
         ignore_unexported_fields: flags.contains("unexported"),
         generate_embedded_object_meta: flags.contains("meta"),
+        exact: false,
     };
     let files = Disk(root);
     let mut generator = Generator::new();

@@ -24,8 +24,6 @@ pub(crate) struct Found {
     pub(crate) dir: String,
     /// It lies in the project or beside it, and may change.
     pub(crate) ours: bool,
-    /// Something the user should know, such as another version than the pinned one.
-    pub(crate) note: Option<String>,
 }
 
 /// Why a package was not found.
@@ -293,10 +291,10 @@ impl Modules {
         if !path.split('/').next().unwrap_or_default().contains('.') {
             let root = files.go_root().map(|root| join(&root, &format!("src/{path}")));
             if let Some(dir) = root.filter(|dir| has_source(files, dir)) {
-                return Ok(Found { dir, ours: false, note: None });
+                return Ok(Found { dir, ours: false });
             }
         }
-        let ours = |dir: String| Found { dir, ours: true, note: None };
+        let ours = |dir: String| Found { dir, ours: true };
         let modules: Vec<Rc<Module>> = std::iter::once(&self.main).chain(&self.work).cloned().collect();
         for module in &modules {
             if let Some(rest) = below(path, &module.path) {
@@ -368,7 +366,7 @@ impl Modules {
                 Some((base, [_, _, new, new_version])) if new_version.is_empty() => {
                     let dir = join(&join(base, new), rest);
                     if has_source(files, &dir) {
-                        return Some(Found { dir, ours: true, note: None });
+                        return Some(Found { dir, ours: true });
                     }
                 }
                 Some((_, [_, _, new, new_version])) => {
@@ -386,41 +384,12 @@ impl Modules {
         None
     }
 
-    /// A module in the cache; another version of it where the wanted one was never downloaded.
+    /// A module in the cache, in the very version: types of another one would be written into the project's files.
     fn cached(&self, files: &dyn Files, module: &str, version: &str, rest: &str) -> Option<Found> {
         let cache = self.cache.as_deref()?;
-        let escaped = escape(module);
-        let dir = join(&format!("{cache}/{escaped}@{}", escape(version)), rest);
-        if has_source(files, &dir) {
-            return Some(Found { dir, ours: false, note: None });
-        }
-        let (parent, last) = escaped.rsplit_once('/').unwrap_or(("", &escaped));
-        let prefix = format!("{last}@");
-        let folder = join(cache, parent);
-        let others = files.list(&folder).into_iter().filter(|name| name.starts_with(&prefix));
-        let (_, nearest) = others
-            .filter(|name| has_source(files, &join(&folder, &format!("{name}/{rest}"))))
-            .map(|name| (away(version, &name[prefix.len()..]), name))
-            .min()?;
-        let note = format!(
-            "{module} {version} is not in the module cache; its {} is read instead",
-            &nearest[prefix.len()..]
-        );
-        Some(Found { dir: join(&folder, &format!("{nearest}/{rest}")), ours: false, note: Some(note) })
+        let dir = join(&format!("{cache}/{}@{}", escape(module), escape(version)), rest);
+        has_source(files, &dir).then_some(Found { dir, ours: false })
     }
-}
-
-/// How far two versions are apart.
-fn away(a: &str, b: &str) -> [u64; 3] {
-    let parts = |version: &str| {
-        let mut numbers = [0; 3];
-        for (slot, part) in numbers.iter_mut().zip(version.trim_start_matches('v').split(['.', '-', '+'])) {
-            *slot = part.parse::<u64>().unwrap_or(0);
-        }
-        numbers
-    };
-    let (a, b) = (parts(a), parts(b));
-    [a[0].abs_diff(b[0]), a[1].abs_diff(b[1]), a[2].abs_diff(b[2])]
 }
 
 fn has_source(files: &dyn Files, dir: &str) -> bool {

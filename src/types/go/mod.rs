@@ -34,7 +34,7 @@ mod tests;
 mod warm;
 
 pub use deepcopy::{DeepCopies, DeepCopyFile, FILE as DEEP_COPY_FILE};
-pub use model::{Crd, Files, Generated, Options, RbacMarker, source};
+pub use model::{Crd, Files, Generated, Options, RbacMarker, WebhookMarker, source};
 pub use profile::{Level, Profile};
 
 use crate::diagnostic::Diagnostic;
@@ -83,6 +83,7 @@ impl Generator {
         builder.forget_changes();
         let mut diagnostics = lint::lint(&roots, &options.profile, &mut self.said);
         let rbac = assemble::rbac(&roots, &options.profile);
+        let webhooks = assemble::webhooks(&roots, &options.profile);
         let crds = assemble::crds(&mut builder, &roots, &mut diagnostics);
         builder.kept.packages = builder.loader.packages();
         diagnostics.append(&mut builder.loader.notes);
@@ -91,6 +92,6 @@ impl Generator {
             (key(a), &a.place, &a.message).cmp(&(key(b), &b.place, &b.message))
         });
         diagnostics.dedup();
-        Generated { crds, rbac, diagnostics, read: builder.loader.read.into_iter().collect() }
+        Generated { crds, rbac, webhooks, diagnostics, read: builder.loader.read.into_iter().collect() }
     }
 }

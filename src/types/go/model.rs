@@ -51,6 +51,9 @@ pub struct Options {
     pub ignore_unexported_fields: bool,
     /// `metav1.ObjectMeta` inside a type has a schema of its own.
     pub generate_embedded_object_meta: bool,
+    /// The CRDs are written to files: a type of a module that is not on this machine is an error where what is known of it
+    /// is of another release.
+    pub exact: bool,
 }
 
 /// What came out. A file that cannot be read costs the CRDs that need it, not the others: where there is an error
@@ -61,6 +64,8 @@ pub struct Generated {
     pub crds: Vec<Crd>,
     /// RBAC markers, by file and place.
     pub rbac: Vec<RbacMarker>,
+    /// Webhook markers, by package, file and place.
+    pub webhooks: Vec<WebhookMarker>,
     /// What is wrong, by place.
     pub diagnostics: Vec<Diagnostic>,
     /// The project's files that were read, sorted.
@@ -89,4 +94,17 @@ pub struct RbacMarker {
     pub args: Map<String, Value>,
     /// Where it stands.
     pub place: Place,
+}
+
+/// One `+kubebuilder:webhook` or `+kubebuilder:webhookconfiguration` marker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WebhookMarker {
+    /// Its arguments.
+    pub args: Map<String, Value>,
+    /// Where it stands.
+    pub place: Place,
+    /// The folder of its package.
+    pub package: String,
+    /// It is the marker that names the configuration itself.
+    pub of_configuration: bool,
 }

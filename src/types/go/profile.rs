@@ -33,6 +33,10 @@ pub struct Profile {
     version: String,
 }
 
+/// The minor versions of the oldest and of the newest release that was compared, byte for byte.
+const OLDEST: u32 = 14;
+const NEWEST: u32 = 21;
+
 impl Default for Profile {
     fn default() -> Profile {
         Profile { level: Level::V0_21, version: "v0.21.0".to_owned() }
@@ -72,6 +76,18 @@ impl Profile {
         &self.version
     }
 
+    /// Why its output may differ from what is made here, where it is no release that was compared.
+    pub fn unknown(&self) -> Option<String> {
+        let mut numbers = self.version.trim_start_matches('v').split(['.', '-', '+']).map(str::parse::<u32>);
+        let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
+        let said = match (major, minor) {
+            (0, ..OLDEST) => format!("older than v0.{OLDEST}, the oldest release"),
+            (0, OLDEST..=NEWEST) => return None,
+            _ => format!("newer than v0.{NEWEST}, the newest release"),
+        };
+        Some(format!("controller-gen {} is {said} whose output opdev knows: CRDs may differ", self.version))
+    }
+
     pub(crate) fn at_least(&self, level: Level) -> bool {
         self.level >= level
     }
@@ -96,5 +112,11 @@ mod tests {
         assert_eq!(Profile::parse("master").level(), Level::Main);
         assert_eq!(Profile::parse("v0.22.0").level(), Level::Main);
         assert_eq!(Profile::default().to_string(), "v0.21.0");
+        let unknown = |version: &str| Profile::parse(version).unknown().unwrap_or_default();
+        assert!(unknown("v0.9.0").contains("older than v0.14"), "{}", unknown("v0.9.0"));
+        assert!(unknown("v0.99.0").contains("newer than v0.21"), "{}", unknown("v0.99.0"));
+        for known in ["v0.14.0", "v0.18.0", "v0.21.3", "master"] {
+            assert_eq!(unknown(known), "", "{known}");
+        }
     }
 }

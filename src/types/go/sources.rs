@@ -201,9 +201,6 @@ impl<'a> Loader<'a> {
             self.store.found.insert(path.clone(), found.clone());
         }
         let result = found.map(|found| {
-            if let Some(note) = found.note {
-                self.notes.push(Diagnostic::warning(note, None).with_hint("Run `go mod download`."));
-            }
             if !found.ours
                 && let Some(package) = self.store.packages.get(&found.dir)
             {

@@ -201,12 +201,6 @@ fn imports_are_found_where_go_finds_them() {
             "*sizes.Size",
             vec![("/cache/github.com/!big/dep/v2@v2.0.0/go-sizes/s.go", size("sizes"))],
         ),
-        (
-            "another version",
-            "github.com/Big/dep/v2",
-            "*dep.Size",
-            vec![("/cache/github.com/!big/dep/v2@v2.1.0/s.go", size("dep"))],
-        ),
     ] {
         let text = with(import, ty);
         let mut all = vec![("go.mod", replaced), ("api/v1/thing.go", text.as_str())];
@@ -215,9 +209,40 @@ fn imports_are_found_where_go_finds_them() {
         let made = generate(&Memory::of(&all));
         assert_eq!(spec(&made)["part"]["format"], "int64", "{name}: {:?}", made.diagnostics);
         assert!(!made.crds[0].broken, "{name}");
-        let noted = messages(&made).iter().any(|text| text.contains("v2.1.0 is read instead"));
-        assert_eq!(noted, name == "another version", "{name}: {:?}", made.diagnostics);
     }
+    // Types of another version would be written into the project's files.
+    let text = with("github.com/Big/dep/v2", "*dep.Size");
+    let other = size("dep");
+    let made = generate(&Memory::of(&[
+        ("go.mod", replaced),
+        ("api/v1/thing.go", text.as_str()),
+        ("/cache/github.com/!big/dep/v2@v2.1.0/s.go", other.as_ref()),
+    ]));
+    assert!(made.crds[0].broken);
+    let error =
+        made.diagnostics.iter().find(|one| one.message.contains("dep/v2 v2.0.0 is not on this machine"));
+    assert!(error.unwrap().hint.as_ref().unwrap().contains("go mod download"), "{:?}", made.diagnostics);
+}
+
+/// A file that is written must not have the schemas of another Kubernetes than the project's.
+#[test]
+fn what_is_written_has_no_schemas_of_another_release() {
+    let text = KIND.replace("import metav1", "import corev1 \"k8s.io/api/core/v1\"\nimport metav1");
+    let text = text.replace("*Part", "corev1.ResourceList");
+    let made = |version: &str, exact: bool| {
+        let go_mod = format!(
+            "module example.com/op\nrequire k8s.io/api {version}\nrequire k8s.io/apimachinery {version}\n"
+        );
+        let files = Memory::of(&[("go.mod", &go_mod), ("api/v1/thing.go", &text)]);
+        let options = Options { exact, ..Options::default() };
+        Generator::new().generate(&files, &["api/v1".to_owned()], &options)
+    };
+    assert!(!made("v0.32.1", false).crds[0].broken);
+    let refused = made("v0.32.1", true);
+    assert!(refused.crds[0].broken);
+    let error = refused.diagnostics.iter().find(|one| one.severity == crate::diagnostic::Severity::Error);
+    assert!(error.unwrap().hint.as_ref().unwrap().contains("go mod download"), "{:?}", refused.diagnostics);
+    assert!(!made("v0.36.2", true).crds[0].broken, "the release that is known");
 }
 
 #[test]

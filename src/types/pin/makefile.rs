@@ -13,6 +13,9 @@ const MAX_REFERENCES: usize = 4096;
 /// Stands for the project's folder where a text names it as a whole path: `$(CURDIR)`, `$(abspath api)`.
 pub(super) const ROOT: char = '\u{1}';
 
+/// Stands for the user's home folder: `$(HOME)`.
+pub(super) const HOME: char = '\u{2}';
+
 /// One command of a recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
@@ -68,7 +71,7 @@ impl Command {
         let down = folder.split('/').filter(|part| !matches!(*part, "" | "..")).count();
         let up = if down == 0 { ".".to_owned() } else { vec![".."; down].join("/") };
         for word in &mut self.words {
-            *word = word.replace(ROOT, &up);
+            *word = word.replace(ROOT, &up).replace(HOME, "");
         }
         if inside {
             self.folder = folder;
@@ -215,6 +218,8 @@ impl Makefile {
                 let before = out.text.len();
                 if let Some(variable) = self.variables.get(function) {
                     self.expand_into(out, &variable.text, depth + 1);
+                } else if function == "HOME" {
+                    out.text.push(HOME);
                 }
                 // A tool that is set elsewhere: its name says what it is.
                 if out.text[before..].trim().is_empty() && names_controller_gen(function) {
@@ -229,7 +234,7 @@ impl Makefile {
     /// The few commands whose output the text itself tells.
     fn shell(&self, command: &str) -> String {
         let is_date = command.starts_with("date") && command.contains("%Y") && !command.contains("%m");
-        if command == "pwd" || command.starts_with("git rev-parse --show-toplevel") {
+        if says_root(command) {
             ROOT.to_string()
         } else if is_date {
             self.year.clone()
@@ -245,6 +250,33 @@ impl Makefile {
 pub(super) fn names_controller_gen(name: &str) -> bool {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     name.to_ascii_lowercase().ends_with("controllergen")
+}
+
+/// Asks if a command prints the project's folder.
+fn says_root(command: &str) -> bool {
+    command == "pwd" || command.starts_with("git rev-parse --show-toplevel")
+}
+
+/// The text that the shell puts in for a reference that begins after `$`, as far as the text tells it, and how long the reference is:
+/// `(pwd)`, `{HOME}`, `PWD`. None where it is no reference that is known; then it stays as it is. A command inside an argument
+/// leaves that argument short, and no other: what stands in the place of a command may be one that counts.
+fn shell_reference(text: &str, in_argument: bool) -> Option<(Option<char>, usize)> {
+    let of_name = |name: &str| match name {
+        "PWD" => Some(ROOT),
+        "HOME" => Some(HOME),
+        _ => None,
+    };
+    if text.starts_with('(') {
+        let end = closing(text)?;
+        let found = says_root(text[1..end].trim()).then_some(ROOT);
+        return (found.is_some() || in_argument).then_some((found, end + 1));
+    }
+    if text.starts_with('{') {
+        let end = closing(text)?;
+        return of_name(&text[1..end]).map(|found| (Some(found), end + 1));
+    }
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+    of_name(&text[..end]).map(|found| (Some(found), end))
 }
 
 struct Assignment<'a> {
@@ -314,7 +346,7 @@ pub(super) fn shell_commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
     let mut quote = None;
-    let mut characters = line.chars().peekable();
+    let mut characters = line.chars();
     let flush = |word: &mut Option<String>, commands: &mut Vec<Vec<String>>| {
         if let (Some(word), Some(last)) = (word.take(), commands.last_mut()) {
             last.push(word);
@@ -324,6 +356,22 @@ pub(super) fn shell_commands(line: &str) -> Vec<Vec<String>> {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
             (Some('"') | None, '\\') => word.get_or_insert_default().extend(characters.next()),
+            (Some('"') | None, '$') => match shell_reference(
+                characters.as_str(),
+                word.as_ref().is_some_and(|word| word.starts_with('-')),
+            ) {
+                Some((found, length)) => {
+                    word.get_or_insert_default().extend(found);
+                    characters = characters.as_str()[length..].chars();
+                }
+                None => word.get_or_insert_default().push(c),
+            },
+            (Some('"') | None, '`') => {
+                let inner = characters.as_str();
+                let end = inner.find('`').unwrap_or(inner.len());
+                word.get_or_insert_default().extend(says_root(inner[..end].trim()).then_some(ROOT));
+                characters = inner[inner.len().min(end + 1)..].chars();
+            }
             (Some(_), c) => word.get_or_insert_default().push(c),
             (None, '"' | '\'') => {
                 quote = Some(c);

@@ -7,7 +7,7 @@ mod scripts;
 
 use crate::diagnostic::{Diagnostic, Place};
 use makefile::{Command, Makefile};
-pub use options::{CrdFlags, Given, ObjectFlags, Output, RbacFlags};
+pub use options::{CrdFlags, Given, ObjectFlags, Output, RbacFlags, WebhookFlags};
 
 /// A text and the path it came from.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct Source<'a> {
     pub text: &'a str,
 }
 
-/// One call of controller-gen with what concerns CRDs and roles.
+/// One call of controller-gen with what concerns CRDs, roles, webhooks and copy methods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
     /// The make target it belongs to; empty where the project has no Makefile.
@@ -33,10 +33,14 @@ pub struct Invocation {
     pub rbac: Option<RbacFlags>,
     /// The flags of `object`, where it is called for.
     pub object: Option<ObjectFlags>,
+    /// The flags of `webhook`, where it is called for.
+    pub webhook: Option<WebhookFlags>,
     /// Where CRDs go.
     pub crd_output: Output,
     /// Where roles go.
     pub rbac_output: Output,
+    /// Where webhook configurations go.
+    pub webhook_output: Output,
     /// Where copy methods go; `None` is beside the types.
     pub object_output: Option<Output>,
     /// Where it stands.
@@ -57,7 +61,7 @@ pub struct Version {
 pub struct Settings {
     /// The pinned release.
     pub version: Option<Version>,
-    /// The calls that write CRDs or roles, in order; never empty.
+    /// The calls that write CRDs, roles or webhook configurations, in order; never empty.
     pub invocations: Vec<Invocation>,
     /// The calls that write copy methods, in order; empty where there is none.
     pub object_calls: Vec<Invocation>,
@@ -92,11 +96,17 @@ pub struct RecipeCommand {
     pub words: Vec<String>,
 }
 
-/// Every command of every recipe, in order. What only a shell could tell is left empty.
-pub fn commands(makefiles: &[Source<'_>], year: &str) -> Vec<RecipeCommand> {
-    let commands = Makefile::read(makefiles, year).commands().into_iter();
+/// Every command of every recipe, in order. `root` is the project's folder as a whole path, which `$(CURDIR)` and the like
+/// stand for, `home` the user's. What only a shell could tell is left empty.
+pub fn commands(makefiles: &[Source<'_>], root: &str, home: &str) -> Vec<RecipeCommand> {
+    let commands = Makefile::read(makefiles, "").commands().into_iter();
+    let whole = |text: String| text.replace(makefile::ROOT, root).replace(makefile::HOME, home);
     commands
-        .map(|Command { words, folder, target, place: _ }| RecipeCommand { target, folder, words })
+        .map(|Command { words, folder, target, place: _ }| RecipeCommand {
+            target,
+            folder: whole(folder),
+            words: words.into_iter().map(whole).collect(),
+        })
         .collect()
 }
 
@@ -113,7 +123,7 @@ pub fn settings(inputs: &Inputs<'_>) -> Settings {
             if call.object.is_some() {
                 found.object_calls.push(call.clone());
             }
-            if call.crd.is_some() || call.rbac.is_some() {
+            if call.crd.is_some() || call.rbac.is_some() || call.webhook.is_some() {
                 all.push(call);
             }
         }
@@ -147,8 +157,10 @@ impl Invocation {
             crd: Some(CrdFlags::default()),
             rbac: Some(RbacFlags { role_name: "manager-role".to_owned(), ..RbacFlags::default() }),
             object: None,
+            webhook: Some(WebhookFlags::default()),
             crd_output: Output::Folder("config/crd/bases".to_owned()),
             rbac_output: Output::Folder("config/rbac".to_owned()),
+            webhook_output: Output::Folder("config/webhook".to_owned()),
             object_output: None,
             place: None,
         }
@@ -159,7 +171,9 @@ impl Invocation {
 pub fn is_flag(word: &str) -> bool {
     let name = word.split(['=', ':']).next().unwrap_or_default();
     match name {
-        "crd" | "rbac" | "object" => name.len() == word.len() || word[name.len()..].starts_with(':'),
+        "crd" | "rbac" | "object" | "webhook" => {
+            name.len() == word.len() || word[name.len()..].starts_with(':')
+        }
         "paths" => word.starts_with("paths="),
         "output" => word.starts_with("output:"),
         _ => false,

@@ -46,6 +46,15 @@ pub struct ObjectFlags {
     pub year: String,
 }
 
+/// The options of `webhook`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebhookFlags {
+    /// `headerFile`, relative to the folder of the call.
+    pub header_file: Option<String>,
+    /// `year`, for the header.
+    pub year: String,
+}
+
 /// Where files of a generator go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -68,10 +77,14 @@ pub struct Given {
     pub rbac: Option<RbacFlags>,
     /// The flags of `object`.
     pub object: Option<ObjectFlags>,
+    /// The flags of `webhook`.
+    pub webhook: Option<WebhookFlags>,
     /// Where CRDs go.
     pub crd_output: Option<Output>,
     /// Where roles go.
     pub rbac_output: Option<Output>,
+    /// Where webhook configurations go.
+    pub webhook_output: Option<Output>,
     /// Where copy methods go; `Some(None)` is beside the types.
     pub object_output: Option<Option<Output>>,
 }
@@ -98,6 +111,7 @@ pub(super) fn given(flags: &[String], warn: &mut impl FnMut(String)) -> Option<G
                 Some(("", output)) => default = Some(output),
                 Some(("crd", output)) => given.crd_output = Some(output),
                 Some(("rbac", output)) => given.rbac_output = Some(output),
+                Some(("webhook", output)) => given.webhook_output = Some(output),
                 Some(_) => {}
                 None => warn(format!("controller-gen has no output rule {flag:?}")),
             }
@@ -106,11 +120,16 @@ pub(super) fn given(flags: &[String], warn: &mut impl FnMut(String)) -> Option<G
         } else if let Some(arguments) = generator(flag, "rbac") {
             given.rbac = Some(rbac_flags(arguments, warn));
         } else if let Some(arguments) = generator(flag, "object") {
-            given.object = Some(object_flags(arguments, warn));
+            let (header_file, year) = header_flags("object", arguments, warn);
+            given.object = Some(ObjectFlags { header_file, year });
+        } else if let Some(arguments) = generator(flag, "webhook") {
+            let (header_file, year) = header_flags("webhook", arguments, warn);
+            given.webhook = Some(WebhookFlags { header_file, year });
         }
     }
     given.crd_output = given.crd_output.or_else(|| default.clone());
-    given.rbac_output = given.rbac_output.or(default);
+    given.rbac_output = given.rbac_output.or_else(|| default.clone());
+    given.webhook_output = given.webhook_output.or(default);
     Some(given)
 }
 
@@ -132,8 +151,10 @@ pub(super) fn invocation(
         crd: given.crd,
         rbac: given.rbac,
         object: given.object,
+        webhook: given.webhook,
         crd_output: given.crd_output.unwrap_or_else(|| Output::Folder("config/crd".to_owned())),
         rbac_output: given.rbac_output.unwrap_or_else(|| Output::Folder("config/rbac".to_owned())),
+        webhook_output: given.webhook_output.unwrap_or_else(|| Output::Folder("config/webhook".to_owned())),
         object_output: given.object_output.flatten(),
         place: Some(command.place.clone()),
     })
@@ -153,18 +174,19 @@ fn code_output(text: &str) -> Option<Option<Output>> {
     }
 }
 
-fn object_flags(arguments: &str, warn: &mut impl FnMut(String)) -> ObjectFlags {
-    let mut flags = ObjectFlags::default();
+/// The options of a generator that has none but those of the header: `headerFile` and `year`.
+fn header_flags(generator: &str, arguments: &str, warn: &mut impl FnMut(String)) -> (Option<String>, String) {
+    let (mut file, mut year) = (None, String::new());
     for (name, value) in pairs(arguments) {
         match name {
-            "headerFile" => flags.header_file = Some(value.to_owned()),
-            "year" => value.clone_into(&mut flags.year),
+            "headerFile" => file = Some(value.to_owned()),
+            "year" => value.clone_into(&mut year),
             _ => warn(format!(
-                "object:{name} is no option of controller-gen that is known here; it has no effect"
+                "{generator}:{name} is no option of controller-gen that is known here; it has no effect"
             )),
         }
     }
-    flags
+    (file, year)
 }
 
 /// The arguments of a generator where a flag names it.

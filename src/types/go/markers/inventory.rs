@@ -1,5 +1,5 @@
-//! Every marker that is known, where it may stand, what its arguments are and since when: the ones of CRDs and of
-//! RBAC with their arguments, those of other generators by name only. Applies nothing.
+//! Every marker that is known, where it may stand, what its arguments are and since when: the ones of CRDs, of
+//! RBAC and of webhooks with their arguments, those of other generators by name only. Applies nothing.
 
 use super::argument::Kind;
 use crate::go::profile::Level;
@@ -96,6 +96,27 @@ const RBAC: &[(&str, Kind, bool)] = &[
     ("namespace", Kind::Text, true),
     ("roleName", Kind::Text, true),
 ];
+const WEBHOOK: &[(&str, Kind, bool)] = &[
+    ("mutating", Kind::Bool, false),
+    ("failurePolicy", Kind::Text, false),
+    ("matchPolicy", Kind::Text, true),
+    ("sideEffects", Kind::Text, true),
+    ("timeoutSeconds", Kind::Int, true),
+    ("groups", Kind::Texts, false),
+    ("resources", Kind::Texts, false),
+    ("verbs", Kind::Texts, false),
+    ("versions", Kind::Texts, false),
+    ("name", Kind::Text, false),
+    ("serviceName", Kind::Text, true),
+    ("serviceNamespace", Kind::Text, true),
+    ("path", Kind::Text, true),
+    ("servicePort", Kind::Int, true),
+    ("webhookVersions", Kind::Texts, true),
+    ("admissionReviewVersions", Kind::Texts, false),
+    ("reinvocationPolicy", Kind::Text, true),
+    ("url", Kind::Text, true),
+];
+const CONFIGURATION: &[(&str, Kind, bool)] = &[("mutating", Kind::Bool, false), ("name", Kind::Text, true)];
 
 /// Validations of fields and types, each known for items too.
 const VALIDATIONS: &[(&str, &str, Level, Arguments)] = &[
@@ -174,6 +195,8 @@ const OTHERS: &[Definition] = &[
     d("versionName", P, OLD, Arguments::One(Kind::Text)),
     d("kubebuilder:skip", P, OLD, Arguments::None),
     d("kubebuilder:rbac", P, OLD, Arguments::Named(RBAC)),
+    d("kubebuilder:webhook", P, OLD, Arguments::Named(WEBHOOK)),
+    d("kubebuilder:webhookconfiguration", P, OLD, Arguments::Named(CONFIGURATION)),
     // Markers of other generators: known, and without effect on a CRD.
     d("kubebuilder:object:root", T, OLD, Arguments::Foreign),
     d("kubebuilder:object:generate", PT, OLD, Arguments::Foreign),
@@ -199,8 +222,6 @@ const OTHERS: &[Definition] = &[
     d("k8s:applyconfiguration-gen", ANYWHERE, OLD, Arguments::Foreign),
     d("kubebuilder:ac:generate", PT, OLD, Arguments::Foreign),
     d("kubebuilder:ac:output:package", P, OLD, Arguments::Foreign),
-    d("kubebuilder:webhook", P, OLD, Arguments::Foreign),
-    d("kubebuilder:webhookconfiguration", P, OLD, Arguments::Foreign),
     d("kubebuilder:scaffold", ANYWHERE, OLD, Arguments::Foreign),
     d("kubebuilder:docs-gen", ANYWHERE, OLD, Arguments::Foreign),
     d("kubebuilder:doc", ANYWHERE, OLD, Arguments::Foreign),

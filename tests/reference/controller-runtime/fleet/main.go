@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -73,6 +74,7 @@ func (in *FleetList) DeepCopyObject() runtime.Object {
 type reconciler struct {
 	client.Client
 	beside kubernetes.Interface
+	events record.EventRecorder
 	lock   sync.Mutex
 	failed map[string]int
 }
@@ -129,6 +131,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	log.FromContext(ctx).Info("sailing", "ships", len(there), "wanted", fleet.Spec.Replicas)
+	// Says which pass it is of. The goroutine that sends it was started by the first pass of all.
+	r.events.Eventf(&fleet, corev1.EventTypeNormal, "Sailing", "in pass %s", pass)
 	if fleet.Status.Replicas != len(there) {
 		fleet.Status = FleetStatus{Replicas: len(there), Pass: pass}
 		if err := r.Status().Update(ctx, &fleet); err != nil {
@@ -162,7 +166,7 @@ func main() {
 	}
 	err = ctrl.NewControllerManagedBy(m).For(&Fleet{}).Owns(&corev1.ConfigMap{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
-		Complete(&reconciler{Client: m.GetClient(), beside: beside, failed: map[string]int{}})
+		Complete(&reconciler{Client: m.GetClient(), beside: beside, events: m.GetEventRecorderFor("fleet"), failed: map[string]int{}})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "no controller:", err)
 		os.Exit(1)
