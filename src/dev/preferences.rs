@@ -51,7 +51,7 @@ fn remembered(folder: &Path) -> Option<Borders> {
 }
 
 /// The sections of `config.yaml`.
-const SECTIONS: [&str; 6] = ["allowContexts", "commands", "keys", "links", "mouse", "theme"];
+const SECTIONS: [&str; 7] = ["allowContexts", "commands", "glyphs", "keys", "links", "mouse", "theme"];
 /// The places of the project's file, first match wins.
 const PROJECT: [&str; 2] = ["opdev.yaml", "config/opdev.yaml"];
 
@@ -173,6 +173,7 @@ impl File<'_> {
             match key.as_str() {
                 Some("keys") => self.keys(value, all),
                 Some("theme") => self.theme(value, all),
+                Some("glyphs") => all.ascii = self.glyphs(value, all).or(all.ascii),
                 Some("mouse") => all.mouse = self.flag("mouse", value, all).or(all.mouse),
                 Some("links") if self.own => all.links = self.flag("links", value, all),
                 Some("commands") if self.own => self.commands(value, all),
@@ -206,6 +207,18 @@ impl File<'_> {
         }
         all.problems.push(problem(self.place(value), format!("{name} is true or false"), None));
         None
+    }
+
+    fn glyphs(&self, value: &Node, all: &mut Preferences) -> Option<bool> {
+        match value.to_text().as_deref() {
+            Some("ascii") => Some(true),
+            Some("unicode") => Some(false),
+            _ => {
+                let message = "glyphs is ascii or unicode".to_owned();
+                all.problems.push(problem(self.place(value), message, None));
+                None
+            }
+        }
     }
 
     fn theme(&self, value: &Node, all: &mut Preferences) {
@@ -390,6 +403,7 @@ mod tests {
         );
         assert_eq!(told("watches: x\n", false), Vec::<String>::new());
         assert_eq!(told("mouse: often\n", true), ["config.yaml:1:8: mouse is true or false "]);
+        assert_eq!(told("glyphs: emoji\n", true), ["config.yaml:1:9: glyphs is ascii or unicode "]);
         assert_eq!(told("keys: [a]\n", true).len(), 1);
         assert_eq!(told("keys: {zoom: {a: b}}\n", true).len(), 1);
         assert!(told("keys: {zoom: [\n", true)[0].starts_with("config.yaml:"));

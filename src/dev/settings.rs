@@ -162,7 +162,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "charts",
     "watches",
     "types",
@@ -181,6 +181,7 @@ const KEYS: [&str; 17] = [
     "theme",
     "keys",
     "mouse",
+    "glyphs",
 ];
 /// The keys under `operator`.
 const OPERATOR: [&str; 12] = [
@@ -397,7 +398,8 @@ mod tests {
         assert_eq!((settings.reload.debounce, settings.reload.poll), (Some(5000), true));
         assert!(!told.contains("None") && !told.contains("[]") && !told.contains("{}"), "{told}");
         // What the schema refuses, the reader refuses.
-        for (name, _) in named.iter().filter(|(name, _)| !matches!(name.as_str(), "theme" | "keys" | "mouse"))
+        for (name, _) in
+            named.iter().filter(|(name, _)| !matches!(name.as_str(), "theme" | "keys" | "mouse" | "glyphs"))
         {
             let mut wrong = json!({});
             wrong[name.as_str()] = json!(1);

@@ -16,6 +16,9 @@ pub struct Preferences {
     /// The theme.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<ThemeChoice>,
+    /// Whether signs and lines are ASCII letters; where nobody says so, the locale decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ascii: Option<bool>,
     /// Whether the mouse selects and scrolls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mouse: Option<bool>,
@@ -47,9 +50,12 @@ pub struct Borders {
     /// Below the custom resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<u16>,
-    /// Below the reconciles, with two columns.
+    /// Below the reconciles, where the detail pane or the operator log stands there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passes: Option<u16>,
+    /// Above the operator log, where that stands below the lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<u16>,
 }
 
 /// The keys of one action.

@@ -133,7 +133,7 @@ fn cause_of(cause: &Cause, most: usize, called: impl Fn(&ObjectRef) -> String) -
         CauseKind::Start => "start of opdev".to_owned(),
         CauseKind::Watch { object, event, fields: changed, by, own_write, relation } => {
             let what = match relation {
-                Relation::Primary => "CR".to_owned(),
+                Relation::Primary => "custom resource".to_owned(),
                 Relation::Owner | Relation::Annotation | Relation::Related => called(object),
             };
             let deleting = changed.iter().any(|c| c.path == ".metadata.deletionTimestamp" && c.new.is_some());
@@ -142,25 +142,36 @@ fn cause_of(cause: &Cause, most: usize, called: impl Fn(&ObjectRef) -> String) -
                 (WatchEvent::Added, Relation::Owner | Relation::Annotation | Relation::Related) => {
                     format!("{what} created")
                 }
+                (WatchEvent::Deleted, Relation::Primary) => "deleted".to_owned(),
                 (WatchEvent::Deleted, _) => format!("{what} deleted"),
-                (WatchEvent::Modified, _) if deleting => format!("{what} deletion asked for"),
+                (WatchEvent::Modified, Relation::Primary) if deleting => "deletion requested".to_owned(),
+                (WatchEvent::Modified, _) if deleting => format!("{what} deletion requested"),
+                (WatchEvent::Modified, Relation::Primary) if !changed.is_empty() => fields(changed, most),
                 (WatchEvent::Modified, _) if changed.is_empty() => format!("{what} changed"),
                 (WatchEvent::Modified, _) => format!("{what} {}", fields(changed, most)),
             };
             if *own_write {
-                text.push_str(" (own write)");
+                text.insert_str(0, "operator's own write: ");
             } else if let Some(by) = by.as_deref().filter(|by| !by.is_empty()) {
+                // Of a custom resource opdev writes the status alone, but for what a key of the user asks for.
+                let by = if by == "opdev" && *relation == Relation::Primary { "you" } else { by };
                 text.push_str(&format!(" ({by})"));
             }
             text
         }
         CauseKind::Reload { files: changed, .. } if changed.is_empty() => "reload".to_owned(),
         CauseKind::Reload { files: changed, .. } => format!("edit {}", files(changed)),
-        CauseKind::Period => "period".to_owned(),
+        CauseKind::Period => "resync".to_owned(),
         CauseKind::Retry { attempt, error } => format!("retry {attempt} after: {}", one_line(error)),
-        CauseKind::Wait { why } => format!("waited: {}", one_line(why)),
-        CauseKind::User => "asked for by key".to_owned(),
+        CauseKind::Wait { why } => waited(&one_line(why)),
+        CauseKind::User => "you pressed r".to_owned(),
     }
+}
+
+/// Why a pass ran that waited; what says so itself needs no word before it.
+fn waited(why: &str) -> String {
+    let tells = why.starts_with("requeued by ") || why.starts_with("retry: ");
+    if tells { why.to_owned() } else { format!("waited: {why}") }
 }
 
 /// One cause in words, short.
@@ -265,6 +276,26 @@ pub fn result(of: &Reconcile) -> &'static str {
     match of.outcome {
         Outcome::Upgraded if !of.releases.is_empty() && of.releases.iter().all(rewritten) => "rewritten",
         other => outcome(other),
+    }
+}
+
+/// What came of a pass, with how much was written: `created 3`, `status only`, `nothing to do`.
+pub fn came_to(of: &Reconcile) -> String {
+    let count = |action| of.objects.iter().filter(|change| change.action == action).count();
+    let counts = [count(Action::Created), count(Action::Updated), count(Action::Deleted)];
+    let wrote = match counts {
+        [0, 0, 0] => None,
+        [created, 0, 0] => Some(format!("created {created}")),
+        [0, updated, 0] if of.outcome == Outcome::Repaired => Some(format!("repaired {updated}")),
+        [0, updated, 0] => Some(format!("updated {updated}")),
+        [0, 0, deleted] => Some(format!("deleted {deleted}")),
+        [created, updated, deleted] => Some(format!("wrote {}", created + updated + deleted)),
+    };
+    match (of.outcome, wrote) {
+        (Outcome::Installed | Outcome::Upgraded | Outcome::Applied | Outcome::Repaired, Some(wrote)) => wrote,
+        (Outcome::Applied | Outcome::Unchanged, None) if !of.status.is_empty() => "status only".to_owned(),
+        (Outcome::Unchanged, _) => "nothing to do".to_owned(),
+        _ => result(of).to_owned(),
     }
 }
 
@@ -455,7 +486,8 @@ pub fn is_hidden(c: char) -> bool {
 pub fn took(duration: Duration) -> String {
     let micros = duration.as_micros();
     match micros {
-        0..1_000 => format!("{}.{} ms", micros / 1000, micros % 1000 / 100),
+        // Nothing takes no time at all.
+        0..1_000 => format!("0.{} ms", (micros / 100).max(1)),
         1_000..1_000_000 => format!("{} ms", (micros + 500) / 1000),
         1_000_000..10_000_000 => format!("{:.1} s", duration.as_secs_f64()),
         10_000_000..100_000_000 => format!("{} s", duration.as_secs()),
@@ -486,6 +518,27 @@ pub fn age(duration: Duration) -> String {
     }
 }
 
+/// An age in one unit, for columns: `18s`, `12m`, `3h`, `2d`.
+pub fn short_age(duration: Duration) -> String {
+    match duration.as_secs() {
+        s if s < 60 => format!("{s}s"),
+        s if s < 3_600 => format!("{}m", s / 60),
+        s if s < 86_400 => format!("{}h", s / 3_600),
+        s if s < 86_400 * 1_000 => format!("{}d", s / 86_400),
+        s => format!("{}y", s / (86_400 * 365)),
+    }
+}
+
+/// How long until `short_age` prints something else.
+pub fn short_age_changes_in(duration: Duration) -> Duration {
+    let step = match duration.as_secs() {
+        0..60 => 1,
+        60..3_600 => 60,
+        _ => 3_600,
+    };
+    until_next(duration, step)
+}
+
 /// How long until `age` prints something else.
 pub fn age_changes_in(duration: Duration) -> Duration {
     let step = match duration.as_secs() {
@@ -493,7 +546,12 @@ pub fn age_changes_in(duration: Duration) -> Duration {
         600..28_800 => 60,
         _ => 3600,
     };
-    let step = Duration::from_secs(step);
+    until_next(duration, step)
+}
+
+/// How long until a duration is a multiple of some seconds.
+fn until_next(duration: Duration, seconds: u64) -> Duration {
+    let step = Duration::from_secs(seconds);
     let into = duration.as_nanos() % step.as_nanos();
     step.saturating_sub(Duration::from_nanos(u64::try_from(into).unwrap_or(0)))
 }
@@ -581,7 +639,7 @@ mod tests {
         assert_eq!(cause(&drift), "Deployment web .spec.replicas 5→3 (kubectl)");
         let scale =
             watch(Relation::Primary, WatchEvent::Modified, &[(".spec.replicaCount", "3", "5")], false);
-        assert_eq!(cause(&scale), "CR .spec.replicaCount 3→5 (kubectl)");
+        assert_eq!(cause(&scale), ".spec.replicaCount 3→5 (kubectl)");
         assert_eq!(
             cause(&watch(Relation::Annotation, WatchEvent::Deleted, &[], false)),
             "Deployment web deleted (kubectl)"
@@ -595,8 +653,25 @@ mod tests {
         let many = [(".a", "1", "2"), (".b", "1", "2"), (".c", "1", "2")];
         assert_eq!(
             cause(&watch(Relation::Owner, WatchEvent::Modified, &many, true)),
-            "Deployment web .a 1→2, .b 1→2 +1 more (own write)"
+            "operator's own write: Deployment web .a 1→2, .b 1→2 +1 more"
         );
+    }
+
+    #[test]
+    fn a_key_of_the_user_is_named_and_waits_say_what_for() {
+        let mut created = watch(Relation::Primary, WatchEvent::Added, &[], false);
+        if let CauseKind::Watch { by, .. } = &mut created.kind {
+            *by = Some("opdev".to_owned());
+        }
+        assert_eq!(cause(&created), "created (you)");
+        assert_eq!(cause(&plain(CauseKind::User)), "you pressed r");
+        let wait = |why: &str| cause(&plain(CauseKind::Wait { why: why.to_owned() }));
+        assert_eq!(wait("requeued by the reconciler (5 ms)"), "requeued by the reconciler (5 ms)");
+        assert_eq!(
+            wait("retry: ClusterRole manager-role changed"),
+            "retry: ClusterRole manager-role changed"
+        );
+        assert_eq!(wait("the Job web-migrate"), "waited: the Job web-migrate");
     }
 
     #[test]
@@ -608,7 +683,7 @@ mod tests {
         let all = [echo, child, plain(CauseKind::Period), own];
         assert_eq!(
             causes(&all),
-            "CR .spec.size 3→5 (kubectl) · Deployment web .status.readyReplicas 1→2 (kubectl) · period · CR .status.ready 1→2 (own write)"
+            ".spec.size 3→5 (kubectl) · Deployment web .status.readyReplicas 1→2 (kubectl) · resync · operator's own write: .status.ready 1→2"
         );
     }
 
@@ -632,7 +707,7 @@ mod tests {
         let noted = [(".metadata.annotations[example.com/note]", "a", "b"), (".spec.size", "3", "5")];
         assert_eq!(
             cause(&watch(Relation::Primary, WatchEvent::Modified, &noted, false)),
-            "CR .spec.size 3→5, annotation note a→b (kubectl)"
+            ".spec.size 3→5, annotation note a→b (kubectl)"
         );
         let changed = ".status.phase Pending→Running, Ready False→True +3 more (kubectl)";
         assert_eq!(causes_of(&web, &[pod("web-1")]), format!("Deployment …-1 {changed}"));
@@ -653,7 +728,7 @@ mod tests {
         let all = [echo.clone(), edit, echo, plain(CauseKind::Period)];
         assert_eq!(
             causes(&all),
-            "edit deployment.yaml +1 more · period · Deployment web changed (own write) ×2"
+            "edit deployment.yaml +1 more · resync · operator's own write: Deployment web changed ×2"
         );
         let retry = plain(CauseKind::Retry { attempt: 2, error: "render:\n  no  value".to_owned() });
         assert_eq!(cause(&retry), "retry 2 after: render: no value");

@@ -5,7 +5,7 @@ use super::allowed::{connected, writes};
 use super::candidates::What;
 use super::command::{Command, ask};
 use super::dialog::{
-    Confirm, Copy, Delete, HeldDialog, New, Samples, Scale, Tasks, TrustDialog, Undo, Unlock,
+    Confirm, Copy, Delete, HeldDialog, New, Notices, Samples, Scale, Tasks, TrustDialog, Undo, Unlock,
 };
 use super::not_now::NotNow;
 use super::pane::Tab;
@@ -75,7 +75,7 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), N
         }
         Do::Fail => failing(view, state)?,
         Do::Held if state.trust.is_none() => {
-            state.impact.held.first().ok_or("no change waits for your word")?;
+            state.impact.held.first().ok_or("no change needs your answer")?;
         }
         Do::Disturb => disturbing(state)?,
         Do::Shell => drop(programs::shell_in(view, state)?),
@@ -223,6 +223,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Save => return save(None, view, state),
         Do::Copy => view.open(Copy::default()),
         Do::Tasks => view.open(Tasks::default()),
+        Do::Notices => view.open(Notices::default()),
         Do::Reload => return ask(view, SourcesTask::Reload),
         Do::HoldCharts => return ask(view, SourcesTask::HoldCharts { on: !state.hold }),
         Do::AddRules => return ask(view, DraftTask::AddRules),
@@ -300,7 +301,7 @@ fn freeze(state: &State) -> Option<Confirm> {
             Request::from(ClusterTask::Unfreeze { object }),
         ),
     };
-    Some(Confirm { title, objects, word, request, on_yes: false })
+    Some(Confirm { title, objects, word, request, harmless: false })
 }
 
 /// One task for each custom resource that is marked, or for the selected one.
@@ -325,7 +326,7 @@ fn bundle(
     if tasks.len() > 1 {
         let title = format!("{verb} {} objects?", objects.len());
         let request = Request::from(Task::Each { tasks });
-        view.open(Confirm { title, objects, word: verb, request, on_yes: true });
+        view.open(Confirm { title, objects, word: verb, request, harmless: true });
         return Vec::new();
     }
     tasks.pop().map(|task| ask(view, task)).unwrap_or_default()

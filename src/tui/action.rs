@@ -52,6 +52,7 @@ pub enum Do {
     Check,
     Fail,
     Tasks,
+    Notices,
     Copy,
     OpenFile,
     Shell,
@@ -97,6 +98,9 @@ pub enum Seek {
     Turn,
     Wide,
     Namespace,
+    AllNamespaces,
+    /// Sorts by one column; a second time turns the order around.
+    By(SortKey),
     Context,
     Theme,
     Mouse,
@@ -106,6 +110,17 @@ pub enum Seek {
     MoreLog,
     LessLog,
     Hold,
+}
+
+/// A column that a key of its own sorts by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum SortKey {
+    Name,
+    Status,
+    Ready,
+    Kind,
+    Age,
 }
 
 /// Where an action stands in the help.

@@ -1,13 +1,13 @@
 //! The one registry of actions: keys, footer, help and palette all come from here. Those that show a tab of the detail
 //! pane stand in the file of the tab.
 
-use super::action::{Action, Do, Section, See, Seek, action};
+use super::action::{Action, Do, Section, See, Seek, SortKey, action};
 use super::detail::TABS;
 use super::layout::Side;
 use super::pane::Pane;
 use std::sync::LazyLock;
 
-const ALL: &[Pane] = &[Pane::Resources, Pane::Owned, Pane::Reconciles, Pane::Detail];
+const ALL: &[Pane] = &Pane::ALL;
 const LISTS: &[Pane] = &[Pane::Resources, Pane::Owned];
 
 /// All of them, in the order of footer and help.
@@ -20,6 +20,9 @@ pub(super) static ACTIONS: LazyLock<Vec<Action>> = LazyLock::new(|| {
 
 /// Those that stand before the tabs of the detail pane.
 static BEFORE_TABS: &[Action] = &[
+    action("open", Do::Open, &["enter"], Section::Look)
+        .about("open", "Show more of what is selected; on a small screen as a page, and esc goes back.")
+        .footer(&[Pane::Resources, Pane::Owned, Pane::Reconciles]),
     action("apply", Do::Apply, &["a"], Section::Act)
         .about("apply", "Apply a sample or a file.")
         .footer(&[Pane::Resources]),
@@ -88,22 +91,24 @@ static BEFORE_TABS: &[Action] = &[
         .also(&["run"]),
     action("tasks", Do::Tasks, &["T"], Section::Look)
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
+    action("notices", Do::Notices, &["@"], Section::Look)
+        .about("notices", "Show all notices, what is still true first."),
     action("held", Do::Held, &["H"], Section::Act).about(
         "held",
-        "Answer what waits for your word: a change, or what the project wants to be trusted with.",
+        "Answer a question: about a change, or about what the project wants to be trusted with.",
     ),
     action("hold-charts", Do::HoldCharts, &["g h"], Section::Act)
         .about(
-            "hold charts",
-            "Let saved charts wait for your word, with what they would change, or go live at once.",
+            "approve charts",
+            "Let saved charts wait for your approval, with what they would change, or go live at once.",
         )
         .also(&["hold"]),
     action("disturb", Do::Disturb, &["g d"], Section::Act)
         .about(
-            "disturb",
-            "Disturb the calls of the operator's program: stale caches, conflicts, refusals, delays, lost answers.",
+            "inject faults",
+            "Inject faults into the calls of the operator's program: stale caches, conflicts, refusals, delays, lost answers.",
         )
-        .also(&["inject", "stale"]),
+        .also(&["inject", "stale", "fault"]),
     action("add-rules", Do::AddRules, &["A"], Section::Act)
         .about(
             "add rules",
@@ -122,9 +127,6 @@ static BEFORE_TABS: &[Action] = &[
     action("reload", Do::Reload, &["R"], Section::Act)
         .about("reload", "Read all files again, as if each had been saved.")
         .footer(&[Pane::Reconciles]),
-    action("open", Do::Open, &["enter"], Section::Look)
-        .about("open", "Show more of what is selected.")
-        .footer(&[Pane::Owned, Pane::Reconciles]),
 ];
 
 /// Those that stand behind them.
@@ -172,6 +174,16 @@ static AFTER_TABS: &[Action] = &[
     action("sort", Do::Seek(Seek::Sort), &["S"], Section::Look)
         .about("sort", "Sort the custom resources by the next column.")
         .footer(&[Pane::Resources]),
+    action("sort-name", Do::Seek(Seek::By(SortKey::Name)), &["N", "g N"], Section::Look)
+        .about("sort by name", "Sort the custom resources by name; once more turns the order around."),
+    action("sort-status", Do::Seek(Seek::By(SortKey::Status)), &["g S"], Section::Look)
+        .about("sort by status", "Sort the custom resources by status."),
+    action("sort-ready", Do::Seek(Seek::By(SortKey::Ready)), &["g R"], Section::Look)
+        .about("sort by ready", "Sort the custom resources by what is ready, the least first."),
+    action("sort-kind", Do::Seek(Seek::By(SortKey::Kind)), &["g K"], Section::Look)
+        .about("sort by kind", "Sort the custom resources by kind, the order of the start."),
+    action("sort-age", Do::Seek(Seek::By(SortKey::Age)), &["g A"], Section::Look)
+        .about("sort by age", "Sort the custom resources by age, the youngest first."),
     action("turn", Do::Seek(Seek::Turn), &["I"], Section::Look)
         .about("invert order", "Turn the order of the custom resources around.")
         .also(&["invert"]),
@@ -216,8 +228,8 @@ static AFTER_TABS: &[Action] = &[
     action("back", Do::Back, &["esc"], Section::Look)
         .about("back", "Close, dismiss, clear the filter, leave the zoom: whichever comes first."),
     action("palette", Do::Seek(Seek::Palette), &[":"], Section::Move)
-        .about("palette", "Choose from all actions, namespaces, contexts, themes and kinds.")
-        .also(&["commands"])
+        .about("commands", "Choose from all actions, namespaces, contexts, themes and kinds.")
+        .also(&["palette"])
         .footer(ALL),
     action("jump", Do::Seek(Seek::Jump), &["ctrl-p", "g j"], Section::Move)
         .about(
@@ -228,6 +240,8 @@ static AFTER_TABS: &[Action] = &[
     action("namespace", Do::Seek(Seek::Namespace), &["g n"], Section::Move)
         .about("namespace", "Show one namespace, or all.")
         .also(&["ns", "namespaces"]),
+    action("all-namespaces", Do::Seek(Seek::AllNamespaces), &["0"], Section::Move)
+        .about("all namespaces", "Show all namespaces that opdev runs in."),
     action("context", Do::Seek(Seek::Context), &["g c"], Section::Move)
         .about(
             "context",
@@ -236,9 +250,8 @@ static AFTER_TABS: &[Action] = &[
         .also(&["ctx", "contexts"]),
     action("up", Do::Up, &["k", "up"], Section::Move).about("up", "One line up."),
     action("down", Do::Down, &["j", "down"], Section::Move).about("down", "One line down."),
-    action("left", Do::Left, &["h", "left"], Section::Move).about("left", "To the pane or tab on the left."),
-    action("right", Do::Right, &["l", "right"], Section::Move)
-        .about("right", "To the pane or tab on the right."),
+    action("left", Do::Left, &["left"], Section::Move).about("left", "To the pane or tab on the left."),
+    action("right", Do::Right, &["right"], Section::Move).about("right", "To the pane or tab on the right."),
     action("page-up", Do::PageUp, &["pgup", "ctrl-b"], Section::Move).about("page up", "One page up."),
     action("page-down", Do::PageDown, &["pgdn", "ctrl-f"], Section::Move)
         .about("page down", "One page down."),
@@ -256,6 +269,9 @@ static AFTER_TABS: &[Action] = &[
     action("pane-3", Do::Pane(Pane::Reconciles), &["3"], Section::Move)
         .about("reconciles", "To the reconciles."),
     action("pane-4", Do::Pane(Pane::Detail), &["4"], Section::Move).about("detail", "To the detail pane."),
+    action("pane-5", Do::Pane(Pane::Log), &["l", "5"], Section::Move)
+        .about("operator log", "To what the operator logs; the log by reconcile is a tab.")
+        .also(&["logs"]),
     action("help", Do::Help, &["?"], Section::Program)
         .about("help", "Show all keys; / searches in them.")
         .also(&["h", "keys"])

@@ -31,8 +31,9 @@ impl ViewState {
             Ok(Some(edge)) => {
                 // Keys come faster than frames: what was drawn last may be older than the key before.
                 let moved = layout::moved_to(&self.screen.borders, edge, self.screen.body);
-                let at =
-                    moved.unwrap_or_else(|| layout::place_of(edge, &self.screen.places, self.screen.body));
+                let drawn =
+                    || layout::place_of(edge, &self.screen.places, self.screen.shape, self.screen.body);
+                let at = moved.unwrap_or_else(drawn);
                 let to = match side {
                     Side::Left => at.saturating_sub(STEP.0),
                     Side::Right => at + STEP.0,
@@ -49,8 +50,8 @@ impl ViewState {
     pub(super) fn drag_border(&mut self, (x, y): (u16, u16)) {
         let Some(edge) = self.screen.dragged else { return };
         let at = match edge {
-            Edge::Lists | Edge::Reconciles => (x + 1).saturating_sub(self.screen.body.x),
-            Edge::Resources | Edge::Passes => y.saturating_sub(self.screen.body.y),
+            Edge::Lists | Edge::Reconciles => x.saturating_sub(self.screen.body.x),
+            Edge::Resources | Edge::Passes | Edge::Log => y.saturating_sub(self.screen.body.y),
         };
         layout::put(&mut self.screen.borders, edge, at, self.screen.body);
     }

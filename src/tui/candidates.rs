@@ -1,7 +1,7 @@
 //! What can be chosen from a list, and which of it matches what is typed. Knows no view; `picker` gathers and opens.
 
 use super::action::Do;
-use super::fuzzy::Query;
+use super::fuzzy::{Nearness, Query};
 use super::theme::Theme;
 use crate::event::{Destination, FaultRule, PodFailure};
 use crate::state::{Changes, State};
@@ -205,20 +205,29 @@ impl Index {
             return (among.to_vec(), among.iter().copied().take(MOST).collect());
         }
         let exact = self.exact.get(&typed.trim().to_lowercase()).copied();
-        let mut scored: Vec<(i32, u32)> = among
+        let mut scored: Vec<(Nearness, i32, u32)> = among
             .iter()
             .filter_map(|at| {
-                let score = query.score(&self.lower[self.range(*at)])?;
-                Some((if Some(*at) == exact { i32::MIN } else { -score }, *at))
+                let range = self.range(*at);
+                let named = range.start + self.named_len(*at);
+                let (near, score) = query.rank(&self.lower[range.start..named], &self.lower[range])?;
+                Some(if Some(*at) == exact { (Nearness::Name, i32::MIN, *at) } else { (near, score, *at) })
             })
             .collect();
-        let matched = scored.iter().map(|(_, at)| *at).collect();
+        let matched = scored.iter().map(|(.., at)| *at).collect();
         if scored.len() > MOST {
             scored.select_nth_unstable(MOST);
             scored.truncate(MOST);
         }
         scored.sort_unstable();
-        (matched, scored.into_iter().map(|(_, at)| at).collect())
+        (matched, scored.into_iter().map(|(.., at)| at).collect())
+    }
+
+    /// How long the name is that a text begins with; what is said of it follows two blanks.
+    pub(super) fn named_len(&self, at: u32) -> usize {
+        let (start, end) = self.at[at as usize];
+        let shown = &self.text.as_bytes()[start as usize..end as usize];
+        shown.windows(2).position(|pair| pair == b"  ").unwrap_or(shown.len())
     }
 }
 

@@ -30,7 +30,7 @@ impl ViewState {
 
     /// Whether the detail pane is on the screen, as last drawn.
     pub(super) fn sees_detail(&self) -> bool {
-        self.focus == Pane::Detail || !(self.zoom || self.screen.compact)
+        self.focus == Pane::Detail || self.screen.shows(Pane::Detail)
     }
 
     /// Brings the lines up to a state.

@@ -1,7 +1,7 @@
 //! Finding things: the palette, jumps, what the lists show and in which order, searching in the detail pane, how much
 //! of the log is shown. View changes only; `update` hands the keys of these actions to `perform`.
 
-use super::action::Seek;
+use super::action::{Seek, SortKey};
 use super::actions;
 use super::candidates::{Item, What};
 use super::detail::search_step::step;
@@ -44,6 +44,22 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
             let by = columns.get(at).cloned().unwrap_or(Column::Kind);
             view.resources.sort = Sort { by, down: false };
         }
+        Seek::AllNamespaces => {
+            view.show_namespace(None, state);
+        }
+        Seek::By(key) => {
+            let by = match key {
+                SortKey::Name => Column::Name,
+                SortKey::Status => Column::Status,
+                SortKey::Ready => Column::Ready,
+                SortKey::Kind => Column::Kind,
+                SortKey::Age => Column::Age,
+            };
+            let sort = &view.resources.sort;
+            let down = sort.by == by && !sort.down;
+            view.resources.sort = Sort { by, down };
+            view.look_at(Pane::Resources);
+        }
         Seek::Turn => view.resources.sort.down = !view.resources.sort.down,
         Seek::Mouse => view.look.mouse = !view.look.mouse,
         Seek::Text => view.open(SearchLine::of(view)),
@@ -75,6 +91,10 @@ pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(),
             view.keys.map.text(super::action::Do::Seek(Seek::Sort))
         )
         .into()),
+        Seek::By(_) if view.browse.is_some() => {
+            let key = view.keys.map.text(super::action::Do::Seek(Seek::Sort));
+            Err(format!("{key} sorts the rows of a table by its next column").into())
+        }
         Seek::Wide if view.browse.is_some() => Ok(()),
         Seek::Wide if !view.resources.wide && !state.kinds().iter().any(|kind| !kind.columns.is_empty()) => {
             Err("no CRD asks for columns (additionalPrinterColumns)".into())
@@ -88,6 +108,8 @@ pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(),
         | Seek::Turn
         | Seek::Wide
         | Seek::Namespace
+        | Seek::AllNamespaces
+        | Seek::By(_)
         | Seek::Context
         | Seek::Theme
         | Seek::Mouse
@@ -160,13 +182,7 @@ impl ViewState {
                 self.go_to_pass(id, state);
             }
             Item::Namespace(namespace) => {
-                let outside = state.started.as_ref().filter(|started| !started.all_namespaces);
-                if let (Some(started), true) = (outside, namespace.is_none()) {
-                    let only = &started.namespace;
-                    self.told.message =
-                        Some(format!("opdev runs in the namespace {only} only; -A takes all"));
-                }
-                self.namespace = namespace;
+                self.show_namespace(namespace, state);
             }
             Item::Context(to) if is_here(&to, state) => {
                 self.told.message = Some(format!("opdev runs on {to} already"));
@@ -199,6 +215,16 @@ impl ViewState {
             Item::Theme(name) => self.look.theme = Theme::named(name).unwrap_or(self.look.theme),
         }
         Answer::Close
+    }
+
+    /// Shows one namespace, or all that opdev runs in.
+    fn show_namespace(&mut self, namespace: Option<String>, state: &State) {
+        let outside = state.started.as_ref().filter(|started| !started.all_namespaces);
+        if let (Some(started), true) = (outside, namespace.is_none()) {
+            let only = &started.namespace;
+            self.told.message = Some(format!("opdev runs in the namespace {only} only; -A takes all"));
+        }
+        self.namespace = namespace;
     }
 
     fn show_kind(&mut self, kind: &str) {

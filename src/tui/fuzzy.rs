@@ -22,8 +22,10 @@ impl Query {
     }
 
     fn span(&self, word: &[u8], text: &[u8]) -> Option<Span> {
-        let far = |span: &Span| matches!(span, Span::Pieces { len, gaps, .. } if *gaps > *len);
-        span(word, text).filter(|span| !self.close || !far(span))
+        // Letters of a long path that lie far apart are not what anybody meant.
+        let most = if self.close { 1 } else { 3 };
+        let far = |span: &Span| matches!(span, Span::Pieces { len, gaps, .. } if *gaps > *len * most);
+        span(word, text).filter(|span| !far(span))
     }
 
     /// Whether everything matches.
@@ -40,6 +42,29 @@ impl Query {
         Some(total)
     }
 
+    /// How near what was typed is to a name, and to a text that begins with it: the lower the better, then by score. What
+    /// lies in one piece comes before letters here and there, a name before what is said of it. In sentences letters here
+    /// and there say nothing.
+    pub(super) fn rank(&self, name: &[u8], text: &[u8]) -> Option<(Nearness, i32)> {
+        if let Some(score) = self.score(name) {
+            let near = if self.is_whole_in(name) { Nearness::Name } else { Nearness::NameInPieces };
+            return Some((near, -score));
+        }
+        if name.len() == text.len() {
+            return None;
+        }
+        let score = self.score(text)?;
+        match self.is_whole_in(text) {
+            true => Some((Nearness::Text, -score)),
+            false if self.close => None,
+            false => Some((Nearness::TextInPieces, -score)),
+        }
+    }
+
+    fn is_whole_in(&self, text: &[u8]) -> bool {
+        self.words.iter().all(|word| matches!(span(word, text), Some(Span::Whole { .. })))
+    }
+
     /// The bytes of a text in lower case that match.
     pub(super) fn positions(&self, text: &[u8]) -> Vec<usize> {
         let mut out = Vec::new();
@@ -52,6 +77,15 @@ impl Query {
         out.dedup();
         out
     }
+}
+
+/// How near a text is to what was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Nearness {
+    Name,
+    Text,
+    NameInPieces,
+    TextInPieces,
 }
 
 /// Where a word stands in a text.

@@ -83,7 +83,7 @@ pub(super) fn gather(what: What, view: &ViewState, state: &State) -> Index {
         }
         What::Disturbance => {
             let mut known: Vec<(FaultRule, &str)> =
-                state.disturbed.iter().map(|rule| (rule.clone(), "takes it away")).collect();
+                state.disturbed.iter().map(|rule| (rule.clone(), "is on; enter ends it")).collect();
             for (text, about) in FaultRule::PRESETS {
                 if let Ok(rule) = text.parse::<FaultRule>()
                     && !state.disturbed.contains(&rule)
@@ -92,12 +92,12 @@ pub(super) fn gather(what: What, view: &ViewState, state: &State) -> Index {
                 }
             }
             for (rule, about) in known {
-                let sign = if state.disturbed.contains(&rule) { "✓ " } else { "" };
+                let sign = if state.disturbed.contains(&rule) { "● " } else { "" };
                 let text = format!("{sign}{rule}  {about}");
                 index.push(Item::Disturb(Some(rule)), &text, "");
             }
             if !state.disturbed.is_empty() {
-                index.push(Item::Disturb(None), "end: disturb nothing any more", "none off");
+                index.push(Item::Disturb(None), "end all faults", "none off disturb inject");
             }
         }
     }

@@ -53,6 +53,11 @@ pub(super) trait Layer: Any + Debug {
         false
     }
 
+    /// Whether a click chooses one of its rows, each a line high.
+    fn picks_rows(&self) -> bool {
+        false
+    }
+
     /// Whether what it asks about is still open; one that is not closes by itself.
     fn is_open(&self, _state: &State) -> bool {
         true

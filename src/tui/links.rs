@@ -4,7 +4,7 @@
 
 use super::opening;
 use super::view::ViewState;
-use crate::event::Place;
+use crate::event::{Place, words};
 use crate::state::State;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ratatui::buffer::{Buffer, Cell};
@@ -65,12 +65,17 @@ fn find(buffer: &Buffer, places: &[Place], root: &Path) -> Vec<Link> {
             text.push_str(buffer[(x, y)].symbol());
         }
         for place in places {
-            let shown = place.to_string();
-            for (at, _) in text.match_indices(&shown) {
-                let inside = |(start, _): &&(usize, u16)| (at..at + shown.len()).contains(start);
+            let full = place.to_string();
+            // With its path, or by the name of the file alone.
+            let short = words::file_name(&full).to_owned();
+            let all = text.match_indices(&full).map(|(at, _)| (at, full.len()));
+            let all = all.chain(text.match_indices(&short).map(|(at, _)| (at, short.len())));
+            for (at, size) in all {
+                let inside = |(start, _): &&(usize, u16)| (at..at + size).contains(start);
                 let cells: Vec<(u16, u16, Cell)> =
                     starts.iter().filter(inside).map(|(_, x)| (*x, y, buffer[(*x, y)].clone())).collect();
-                let known = |link: &Link| link.cells.iter().any(|(x, row, _)| *row == y && *x == cells[0].0);
+                let taken = |x: u16| cells.iter().any(|(known, ..)| *known == x);
+                let known = |link: &Link| link.cells.iter().any(|(x, row, _)| *row == y && taken(*x));
                 if !cells.is_empty() && !found.iter().any(known) {
                     found.push(Link { begin: begin(&root.join(&place.file), place.line), cells });
                 }

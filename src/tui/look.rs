@@ -7,6 +7,9 @@ use jiff::tz::TimeZone;
 /// How the screen looks.
 pub(super) struct Look {
     pub(super) theme: Theme,
+    /// Whether signs and lines are letters, and whether the terminal itself asks for that.
+    pub(super) ascii: bool,
+    pub(super) ascii_terminal: bool,
     /// Whether the mouse selects and scrolls.
     pub(super) mouse: bool,
     /// Whether the terminal is known to understand links.
@@ -23,6 +26,8 @@ impl Default for Look {
     fn default() -> Self {
         Look {
             theme: Theme::default(),
+            ascii: false,
+            ascii_terminal: false,
             mouse: false,
             knows_links: false,
             links: None,

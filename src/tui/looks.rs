@@ -1,7 +1,7 @@
 //! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
 
 use super::waterfall::{self, Line};
-use crate::event::{CauseKind, Reconcile};
+use crate::event::{Cause, CauseKind, Outcome, Reconcile};
 use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub(super) struct PassRow {
     pub(super) line: Option<Line>,
     /// Counts the lines below the pass; the pass itself is 0.
     pub(super) number: usize,
-    /// How many passes it stands for: retries of one failure are one row.
+    /// How many passes it stands for: retries of one failure are one row, and so are resyncs that did nothing.
     pub(super) times: usize,
     /// The oldest of them: what a selection holds on to while newer retries come.
     pub(super) oldest: u64,
@@ -72,7 +72,7 @@ pub(super) struct PassRow {
 /// The rows of the reconciles.
 pub(super) fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<PassRow> {
     let mut rows = Vec::with_capacity(passes.len());
-    let shown = fold_retries(passes, open).into_iter().enumerate();
+    let shown = fold_repeats(passes, open).into_iter().enumerate();
     for (pass, (times, oldest)) in shown.filter(|(_, (times, _))| *times > 0) {
         let of = &passes[pass];
         rows.push(PassRow { pass, line: None, number: 0, times, oldest });
@@ -91,8 +91,8 @@ pub(super) fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<
 }
 
 /// For each pass, newest first: how many passes its row stands for, and the oldest of them. 0 where it stands behind
-/// a newer one that only retried it and failed alike.
-fn fold_retries(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<(usize, u64)> {
+/// a newer one that only retried it and failed alike, or that ran by the clock again and had nothing to do either.
+fn fold_repeats(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<(usize, u64)> {
     let mut rows: Vec<(usize, u64)> = passes.iter().map(|pass| (1, pass.id)).collect();
     let mut front: Vec<usize> = (0..passes.len()).collect();
     let mut last: HashMap<(&str, &str, Option<&str>), usize> = HashMap::new();
@@ -100,8 +100,8 @@ fn fold_retries(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<(usize, 
         let object = &pass.object;
         let key = (object.gvk.kind.as_str(), object.name.as_str(), object.namespace.as_deref());
         if let Some(newer) = last.insert(key, at)
-            && only_retries(&passes[newer])
-            && failed_alike(&passes[newer], pass)
+            && (only_retries(&passes[newer]) && failed_alike(&passes[newer], pass)
+                || quiet_alike(&passes[newer], pass))
         {
             front[at] = front[newer];
             rows[front[at]].0 += 1;
@@ -123,6 +123,22 @@ pub(super) fn only_retries(pass: &Reconcile) -> bool {
     !pass.causes.is_empty() && pass.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Retry { .. }))
 }
 
+/// Whether two passes ran by the clock for one reason, and wrote nothing.
+fn quiet_alike(a: &Reconcile, b: &Reconcile) -> bool {
+    let quiet = |pass: &Reconcile| {
+        matches!(pass.outcome, Outcome::Unchanged | Outcome::Waiting)
+            && pass.objects.is_empty()
+            && pass.status.is_empty()
+            && !pass.causes.is_empty()
+    };
+    let by_clock = |cause: &Cause| matches!(cause.kind, CauseKind::Period | CauseKind::Wait { .. });
+    let same = |(a, b): (&Cause, &Cause)| by_clock(a) && a.kind == b.kind;
+    quiet(a)
+        && quiet(b)
+        && (a.outcome, a.causes.len(), &a.waiting) == (b.outcome, b.causes.len(), &b.waiting)
+        && a.causes.iter().zip(&b.causes).all(same)
+}
+
 fn failed_alike(a: &Reconcile, b: &Reconcile) -> bool {
     match (&a.failure, &b.failure) {
         (Some(a), Some(b)) => a.chain == b.chain && a.diagnostic == b.diagnostic,
@@ -133,7 +149,7 @@ fn failed_alike(a: &Reconcile, b: &Reconcile) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Cause, Failure, Outcome};
+    use crate::event::Failure;
     use crate::tui::tests::fixture;
 
     fn failed(id: u64, name: &str, retry: bool, text: &str) -> Arc<Reconcile> {

@@ -14,6 +14,7 @@ use super::view::ViewState;
 use crate::state::State;
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
+use std::cmp::Ordering;
 
 /// Rows of one turn of the wheel.
 const TURN: usize = 3;
@@ -44,15 +45,8 @@ fn pane(view: &ViewState, (x, y): (u16, u16)) -> Option<(Pane, Rect)> {
 /// Takes what the mouse did.
 pub(super) fn take(view: &mut ViewState, mouse: Mouse, state: &State) -> Vec<Command> {
     if let Some(layer) = view.layers.last() {
-        // A dialog keeps the keys; in lists and texts the wheel moves, in others it could press something.
-        let scrolls = layer.scrolls();
-        return match mouse {
-            Mouse::Wheel { up, .. } if scrolls => {
-                let code = if up { KeyCode::Up } else { KeyCode::Down };
-                update(view, Input::Key(Key::plain(code)), state)
-            }
-            Mouse::Wheel { .. } | Mouse::Click(..) | Mouse::Drag(..) | Mouse::Release => Vec::new(),
-        };
+        let (scrolls, picks) = (layer.scrolls(), layer.picks_rows());
+        return in_dialog(view, mouse, (scrolls, picks), state);
     }
     match mouse {
         Mouse::Drag(x, y) => view.drag_border((x, y)),
@@ -101,6 +95,41 @@ pub(super) fn take(view: &mut ViewState, mouse: Mouse, state: &State) -> Vec<Com
         }
     }
     Vec::new()
+}
+
+/// The mouse while a dialog is open: a click presses the key that it hits, chooses a row, or closes the dialog beside it;
+/// a row that is chosen already is opened. The wheel moves in lists and texts; in questions it could press something.
+fn in_dialog(
+    view: &mut ViewState,
+    mouse: Mouse,
+    (scrolls, picks): (bool, bool),
+    state: &State,
+) -> Vec<Command> {
+    let press = |view: &mut ViewState, keys: Vec<Key>| -> Vec<Command> {
+        keys.into_iter().flat_map(|key| update(view, Input::Key(key), state)).collect()
+    };
+    let keys = match mouse {
+        Mouse::Wheel { up, .. } if scrolls || picks => vec![if up { KeyCode::Up } else { KeyCode::Down }],
+        Mouse::Click(x, y) => {
+            if let Some(key) = at(&view.screen.spots.answers, x, y) {
+                return press(view, vec![key]);
+            }
+            let Some(dialog) = view.screen.spots.dialog else { return Vec::new() };
+            if !dialog.area.contains(Position { x, y }) {
+                vec![KeyCode::Esc]
+            } else if let Some(chosen) = dialog.chosen.filter(|_| picks) {
+                match y.cmp(&chosen) {
+                    Ordering::Equal => vec![KeyCode::Enter],
+                    Ordering::Less => vec![KeyCode::Up; usize::from(chosen - y)],
+                    Ordering::Greater => vec![KeyCode::Down; usize::from(y - chosen)],
+                }
+            } else {
+                Vec::new()
+            }
+        }
+        Mouse::Wheel { .. } | Mouse::Drag(..) | Mouse::Release => Vec::new(),
+    };
+    press(view, keys.into_iter().map(Key::plain).collect())
 }
 
 /// What stands at a place of one row, as last drawn.
@@ -167,7 +196,7 @@ mod tests {
         assert_eq!((view.focus, view.resources.rows.len()), (Pane::Reconciles, 3));
         mouse(&mut view, Mouse::Click(60, 30));
         assert_eq!(view.focus, Pane::Detail);
-        mouse(&mut view, Mouse::Click(10, 10));
+        mouse(&mut view, Mouse::Click(10, 7));
         assert_eq!((view.focus, view.root(&state).unwrap().key.name.as_str()), (Pane::Resources, "nightly"));
     }
 

@@ -12,11 +12,17 @@ pub enum Pane {
     Reconciles,
     /// One thing in detail.
     Detail,
+    /// What the operator logs; a pane of its own only where there is room for it.
+    Log,
 }
 
 impl Pane {
+    /// How many there are.
+    pub(super) const COUNT: usize = 5;
+
     /// In the order of tab.
-    pub const ALL: [Pane; 4] = [Pane::Resources, Pane::Owned, Pane::Reconciles, Pane::Detail];
+    pub const ALL: [Pane; Pane::COUNT] =
+        [Pane::Resources, Pane::Owned, Pane::Reconciles, Pane::Detail, Pane::Log];
 
     /// Its place in that order.
     pub fn index(self) -> usize {
@@ -30,6 +36,7 @@ impl Pane {
             Pane::Owned => "Owned",
             Pane::Reconciles => "Reconciles",
             Pane::Detail => "Detail",
+            Pane::Log => "Operator log",
         }
     }
 }

@@ -13,6 +13,7 @@ impl ViewState {
             (Pane::Owned, _) => &self.owned,
             (Pane::Reconciles, _) => &self.passes,
             (Pane::Detail, _) => &self.detail,
+            (Pane::Log, _) => &self.log,
         }
     }
 
@@ -24,6 +25,7 @@ impl ViewState {
             (Pane::Owned, _) => &mut self.owned,
             (Pane::Reconciles, _) => &mut self.passes,
             (Pane::Detail, _) => &mut self.detail,
+            (Pane::Log, _) => &mut self.log,
         }
     }
 
@@ -51,7 +53,7 @@ impl ViewState {
     pub(super) fn go(&mut self, to: usize) {
         let height = self.screen.heights[self.focus.index()];
         self.part_mut(self.focus).go(to, height);
-        if self.focus != Pane::Detail {
+        if !matches!(self.focus, Pane::Detail | Pane::Log) {
             self.detail.selection_moved();
         }
     }

@@ -59,7 +59,10 @@ impl PassList {
         if self.selection.key.is_none() {
             (self.selection.index, self.selection.offset) = (0, 0);
         } else {
+            let before = self.selection.index;
             self.selection.settle(self.rows.len(), |i| key_at(&self.rows, i));
+            // What one reads stays on its line while newer ones come in above it.
+            self.selection.offset += self.selection.index.saturating_sub(before);
         }
     }
 
@@ -72,6 +75,18 @@ impl PassList {
     pub(super) fn selected_line(&self) -> Option<(&Arc<Reconcile>, Option<Line>)> {
         let row = self.rows.get(self.selection.index)?;
         Some((self.list.get(row.pass)?, row.line))
+    }
+
+    /// Whether the selected row is that of several reconciles, which enter unfolds, or one of theirs.
+    pub(super) fn stands_for_many(&self) -> bool {
+        self.rows.get(self.selection.index).is_some_and(|row| row.times > 1)
+    }
+
+    /// How many rows are newer than the selected one, where that one is held.
+    pub(super) fn newer(&self) -> usize {
+        let held = self.selection.key.is_some();
+        let newer = self.rows.iter().take(self.selection.index).filter(|row| row.line.is_none());
+        if held { newer.count() } else { 0 }
     }
 
     /// Opens a reconcile in place.

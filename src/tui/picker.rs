@@ -11,6 +11,7 @@ use super::gather::gather;
 use super::keys::Key;
 use super::layer::{Canvas, Layer, Need};
 use super::programs::possible;
+use super::spots::Dialog;
 use super::text::{Row, cut, right, width};
 use super::theme::{Role, Theme};
 use super::view::ViewState;
@@ -269,6 +270,10 @@ impl Layer for Picker {
         true
     }
 
+    fn picks_rows(&self) -> bool {
+        true
+    }
+
     fn need(&self) -> Option<Need> {
         match self.what {
             What::Palette => Some(Need::Kinds),
@@ -296,31 +301,34 @@ impl Layer for Picker {
 
 /// Asks for a rule as it was typed; what is wrong with it is said.
 fn disturb(typed: &str, view: &mut ViewState, state: &State) -> Answer {
+    if matches!(typed, "off" | "none" | "end") && enabled(Do::Disturb, view, state).is_ok() {
+        return view.choose(Item::Disturb(None), state);
+    }
     match (typed.parse::<FaultRule>(), enabled(Do::Disturb, view, state)) {
         (Ok(rule), Ok(())) => return view.choose(Item::Disturb(Some(rule)), state),
-        (_, Err(why)) => view.told.message = Some(format!("disturb: {why}")),
-        (Err(why), Ok(())) => view.told.message = Some(format!("disturb: {why}")),
+        (_, Err(why)) => view.told.message = Some(format!("inject faults: {why}")),
+        (Err(why), Ok(())) => view.told.message = Some(format!("inject faults: {why}")),
     }
     Answer::Close
 }
 
 /// Draws the box over the upper part of the panes.
-fn draw(picker: &Picker, state: &State, view: &ViewState, canvas: &mut Canvas<'_>) {
+fn draw(picker: &Picker, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
     let Canvas { buffer, body, .. } = canvas;
     let cells = body.width.saturating_sub(4).clamp(20.min(body.width), 110);
     let lines = picker.best.len().clamp(1, 18) as u16;
     let height = (lines + 4).min(body.height);
     let area = Rect { x: body.x + (body.width - cells) / 2, y: body.y, width: cells, height };
     let (title, prompt) = match picker.what {
-        What::Palette => ("Palette", ":"),
-        What::Jump => ("Jump", "▸"),
+        What::Palette => ("Commands", ":"),
+        What::Jump => ("Go to anything", "▸"),
         What::Namespace => ("Namespace", "▸"),
         What::Context => ("Context", "▸"),
         What::Theme => ("Theme", "▸"),
         What::Commands => ("Your own commands", "▸"),
         What::Ports => ("Forward a port (8080:80 takes any other)", "▸"),
         What::Failure => ("Make it fail", "▸"),
-        What::Disturbance => ("Disturb the program's calls", "rule"),
+        What::Disturbance => ("Inject a fault; one that is on ends", "rule"),
     };
     let inner = plain_box(buffer, view, area, title);
     let room = (inner.width as usize).saturating_sub(1);
@@ -336,6 +344,8 @@ fn draw(picker: &Picker, state: &State, view: &ViewState, canvas: &mut Canvas<'_
         let y = inner.y + 1 + (i - skip) as u16;
         row.draw(buffer, view.look.theme, (inner.x, y), room, i == picker.index);
     }
+    let chosen = (!picker.best.is_empty()).then(|| inner.y + 1 + (picker.index - skip) as u16);
+    view.screen.spots.dialog = Some(Dialog { area, chosen });
     if picker.best.is_empty() {
         let text = if picker.of.len() == 0 { " There is nothing to choose. " } else { " Nothing matches. " };
         Row::new(Role::Dim, text).draw(buffer, view.look.theme, (inner.x, inner.y + 1), room, false);

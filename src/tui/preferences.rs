@@ -32,6 +32,7 @@ impl ViewState {
             self.keys.own = own;
             self.keys.map = keymap;
             self.look.theme = theme;
+            self.look.ascii = new.ascii.unwrap_or(self.look.ascii_terminal);
             self.look.mouse = new.mouse.unwrap_or(false);
             self.look.links = new.links;
             self.keys.typed.clear();

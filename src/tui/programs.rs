@@ -124,7 +124,7 @@ pub(super) fn start(at: usize, view: &ViewState, state: &State) -> Result<Start,
     }
     let title = format!("Run {shown}?");
     let objects = object.into_iter().collect();
-    Ok(Start::Confirm(Confirm { title, objects, word: "Run", request, on_yes: false }))
+    Ok(Start::Confirm(Confirm { title, objects, word: "Run", request, harmless: false }))
 }
 
 fn known(word: &str, object: Option<&ObjectRef>, state: &State) -> Result<String, NotNow> {

@@ -7,6 +7,7 @@ use super::command::{Command, Input};
 use super::drafts::editor_due;
 use super::draw::draw;
 use super::editor::{Editor, interrupt_is_the_editors};
+use super::glyphs;
 use super::keys::Key;
 use super::links::{self, Link};
 use super::look::Look;
@@ -141,8 +142,13 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let guard = Guard::take()?;
     let screen = new_screen()?;
     let var = |name: &str| std::env::var(name).ok();
-    let look =
-        Look { knows_links: links::are_known(var), ..Look::on(Theme::detect(var), TimeZone::system()) };
+    let ascii = glyphs::ascii_only(var);
+    let look = Look {
+        knows_links: links::are_known(var),
+        ascii,
+        ascii_terminal: ascii,
+        ..Look::on(Theme::detect(var), TimeZone::system())
+    };
     let view = ViewState { look, ..ViewState::default() };
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let state = Arc::clone(&input.snapshots.borrow_and_update());
@@ -348,7 +354,7 @@ impl Loop {
             Taken::Events(events) => Some(events),
             Taken::Part => Some(Vec::new()),
             Taken::Light(light) => {
-                let theme = Theme::on_background(light);
+                let theme = Theme::told(|name| std::env::var(name).ok(), light);
                 // What the settings or the user chose stays.
                 if self.view.look.theme == self.view.look.following.terminal {
                     self.view.look.theme = theme;

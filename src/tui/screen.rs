@@ -2,6 +2,7 @@
 //! has put the borders.
 
 use super::layout::{Edge, Shape};
+use super::pane::Pane;
 use super::spots::Spots;
 use crate::event::Borders;
 use ratatui::layout::Rect;
@@ -10,12 +11,10 @@ use std::time::Duration;
 /// The screen.
 pub(super) struct Screen {
     /// Where each pane was last drawn; empty where it was not.
-    pub(super) places: [Rect; 4],
+    pub(super) places: [Rect; Pane::COUNT],
     /// Visible rows of each pane as last drawn.
-    pub(super) heights: [usize; 4],
-    /// Whether one pane at a time is shown.
-    pub(super) compact: bool,
-    /// How many panes stand beside each other, and where all of them are.
+    pub(super) heights: [usize; Pane::COUNT],
+    /// How the panes stand, and where all of them are.
     pub(super) shape: Shape,
     pub(super) body: Rect,
     /// Where the user has moved the borders, and the one that the mouse holds.
@@ -30,9 +29,8 @@ pub(super) struct Screen {
 impl Default for Screen {
     fn default() -> Self {
         Screen {
-            places: [Rect::default(); 4],
-            heights: [1; 4],
-            compact: false,
+            places: [Rect::default(); Pane::COUNT],
+            heights: [1; Pane::COUNT],
             shape: Shape::default(),
             body: Rect::default(),
             borders: Borders::default(),
@@ -44,6 +42,11 @@ impl Default for Screen {
 }
 
 impl Screen {
+    /// Whether a pane is in sight, as last drawn.
+    pub(super) fn shows(&self, pane: Pane) -> bool {
+        self.places[pane.index()].area() > 0
+    }
+
     /// The same screen on another cluster.
     pub(super) fn elsewhere(self) -> Self {
         Screen { dragged: None, spots: Spots::default(), wake: None, ..self }

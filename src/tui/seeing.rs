@@ -196,6 +196,6 @@ impl ViewState {
     /// Shows a tab of the detail pane.
     pub(super) fn show(&mut self, tab: Tab) {
         self.detail.open(tab);
-        self.look_at(Pane::Detail);
+        self.open_page(Pane::Detail);
     }
 }

@@ -32,6 +32,21 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     out
 }
 
+/// Cut at the end of a word, with an ellipsis; in a word only where that is the first one.
+pub(super) fn cut_words(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let hard = cut(text, most);
+    match hard.trim_end_matches('…').rfind(' ') {
+        // A word alone that is half of the room or more is better cut than left out.
+        Some(at) if width(&hard[..at]) * 2 >= most => {
+            format!("{}…", hard[..at].trim_end_matches([' ', '·', ':', ',']))
+        }
+        Some(_) | None => hard,
+    }
+}
+
 /// Cut in front, so that the end stays.
 pub(super) fn cut_front(text: &str, most: usize) -> String {
     let total = width(text);
@@ -45,6 +60,16 @@ pub(super) fn cut_front(text: &str, most: usize) -> String {
         goes
     });
     if most == 0 { String::new() } else { format!("…{rest}") }
+}
+
+/// A path cut from the left, by whole folders where that is possible.
+pub(super) fn cut_path(path: &str, most: usize) -> String {
+    if width(path) <= most {
+        return path.to_owned();
+    }
+    let ends = path.match_indices('/').map(|(at, _)| &path[at..]);
+    let whole = ends.map(|end| format!("…{end}")).find(|text| width(text) <= most);
+    whole.unwrap_or_else(|| cut_front(path, most))
 }
 
 /// Texts cut to `most` cells so that those that differ still do, as far as that is possible: in the middle first, where

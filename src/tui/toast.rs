@@ -1,5 +1,6 @@
 //! The one message beside the panes: what a key could not do, a request under way, how the last one ended,
-//! a notice. What went well leaves by itself, what went wrong stays until it is dismissed.
+//! a notice. What went well and notices leave by themselves, and the list of notices keeps them; the answer to a key that
+//! failed stays until it is dismissed.
 
 use super::action::Do;
 use super::theme::Role;
@@ -46,14 +47,12 @@ pub(super) fn toast(view: &ViewState, state: &State, now: Timestamp) -> Option<T
     if let Some(rule) = missing(view, state).filter(|rule| finished.is_none_or(|last| last.at <= rule.at)) {
         return Some(from_missing(rule, view, state));
     }
-    let notice = warning(view, state);
+    let notice = warning(view, state).and_then(|notice| Some((notice.at, from_notice(notice, view, now)?)));
     match (finished, notice) {
-        (Some(finished), Some(notice)) if notice.at > finished.at => Some(from_notice(notice)),
-        (None, Some(notice)) => Some(from_notice(notice)),
-        (Some(finished), _) => {
-            from_request(view, finished, now).or_else(|| notice.map(|notice| from_notice(notice)))
-        }
-        (None, None) => None,
+        // A newer notice hides no answer that is still to be read.
+        (Some(finished), Some((at, notice))) if at > finished.at && !stays(finished) => Some(notice),
+        (Some(finished), notice) => from_request(view, finished, now).or(notice.map(|(_, notice)| notice)),
+        (None, notice) => notice.map(|(_, notice)| notice),
     }
 }
 
@@ -62,7 +61,7 @@ pub(super) fn lasting(view: &ViewState, state: &State) -> Option<Timestamp> {
     let failed =
         state.requests.finished.back().filter(|finished| stays(finished)).map(|finished| finished.at);
     let failed = failed.filter(|at| view.told.dismissed.is_none_or(|until| *at > until));
-    failed.max(warning(view, state).map(|notice| notice.at)).max(missing(view, state).map(|rule| rule.at))
+    failed.max(missing(view, state).map(|rule| rule.at))
 }
 
 fn stays(finished: &RequestFinished) -> bool {
@@ -103,16 +102,23 @@ fn from_missing(rule: &MissingRule, view: &ViewState, state: &State) -> Toast {
     Toast { role: Role::Bad, lines, left: None }
 }
 
-fn from_notice(notice: &Notice) -> Toast {
+/// A notice stands for a moment; what helps against it is in the list.
+fn from_notice(notice: &Notice, view: &ViewState, now: Timestamp) -> Option<Toast> {
+    let left = stays_for(notice.at, now)?;
     let about = notice.object.as_ref().map_or_else(String::new, |object| format!("{object}: "));
-    let mut lines = vec![format!("⚠ {about}{}", words::one_line(&notice.message))];
-    lines.extend(notice.hint.as_deref().map(words::lines).unwrap_or_default());
-    Toast { role: if notice.level == Level::Error { Role::Bad } else { Role::Busy }, lines, left: None }
+    let (sign, role) = match notice.level {
+        Level::Error => ("✗", Role::Bad),
+        Level::Warn | Level::Info | Level::Debug | Level::Trace => ("⚠", Role::Busy),
+    };
+    let key = view.keys.map.keys(Do::Notices).first().map(ToString::to_string);
+    let key = key.map_or_else(String::new, |key| format!("{key} "));
+    let text = format!("{key}{sign} {about}{}", words::one_line(&notice.message));
+    Some(Toast { role, lines: vec![text], left: Some(left) })
 }
 
-/// How long good news are still to be seen.
-fn good_for(finished: &RequestFinished, now: Timestamp) -> Option<Duration> {
-    let age = now.duration_since(finished.at).unsigned_abs();
+/// How long what came at a time is still to be seen.
+fn stays_for(at: Timestamp, now: Timestamp) -> Option<Duration> {
+    let age = now.duration_since(at).unsigned_abs();
     STAY.checked_sub(age).filter(|left| !left.is_zero())
 }
 
@@ -133,14 +139,20 @@ fn from_request(view: &ViewState, finished: &RequestFinished, now: Timestamp) ->
             Some(Toast { role: Role::Busy, lines, left: None })
         }
         RequestOutcome::Cancelled { message } => {
-            let left = good_for(finished, now)?;
+            let left = stays_for(finished.at, now)?;
             let text = format!("– {} was cancelled: {message}", finished.what);
             Some(Toast { role: Role::Busy, lines: vec![text], left: Some(left) })
         }
         RequestOutcome::Done { summary, .. } => {
-            let left = good_for(finished, now)?;
+            let left = stays_for(finished.at, now)?;
             let what = if summary.is_empty() { finished.what.as_str() } else { summary.as_str() };
-            let text = format!("✓ {} in {took}", words::one_line(what));
+            let what = words::one_line(what);
+            // Behind a sentence of two parts the time would belong to the last one.
+            let text = if what.contains(", ") {
+                format!("✓ {what} ({took})")
+            } else {
+                format!("✓ {what} in {took}")
+            };
             Some(Toast { role: Role::Good, lines: vec![text], left: Some(left) })
         }
     }

@@ -1,5 +1,6 @@
 //! What is said to the user beside the panes, and what of it was dismissed. What it looks like is in `toast`.
 
+use crate::event::Diagnostic;
 use jiff::Timestamp;
 
 /// What is said.
@@ -11,4 +12,6 @@ pub(super) struct Told {
     pub(super) panicked: Option<String>,
     /// Messages up to this time were dismissed.
     pub(super) dismissed: Option<Timestamp>,
+    /// Problems of the files that are known and out of the way.
+    pub(super) hidden: Option<Vec<Diagnostic>>,
 }

@@ -185,7 +185,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::Left => sideways(view, false),
         Do::Right => sideways(view, true),
         Do::NextPane => view.look_at(beside(view, 1)),
-        Do::PreviousPane => view.look_at(beside(view, 3)),
+        Do::PreviousPane => view.look_at(beside(view, Pane::COUNT - 1)),
         Do::Pane(pane) => view.look_at(pane),
         Do::Open => open(view, state),
         Do::Back => back(view, state),
@@ -213,6 +213,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Check
         | Do::Fail
         | Do::Tasks
+        | Do::Notices
         | Do::Unlock
         | Do::Freeze
         | Do::Shell
@@ -221,7 +222,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Save
         | Do::Copy
         | Do::Reload => return acting::act(does, view, state),
-        Do::Mark if matches!(view.focus, Pane::Reconciles | Pane::Detail) => view.go(at + page),
+        Do::Mark if matches!(view.focus, Pane::Reconciles | Pane::Detail | Pane::Log) => view.go(at + page),
         Do::Mark => view.mark(),
         Do::MarkRange => view.mark_range(),
         Do::MarkOthers => view.mark_others(),
@@ -247,12 +248,18 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
     Vec::new()
 }
 
-/// The pane so many steps after the focused one.
+/// The pane so many steps after the focused one, among those that have a place of their own.
 fn beside(view: &ViewState, steps: usize) -> Pane {
+    let shape = view.screen.shape;
+    let has_place = |pane: Pane| match pane {
+        Pane::Reconciles => view.browse.is_none(),
+        Pane::Log => view.browse.is_none() && (shape == Shape::One || shape.has_log()),
+        Pane::Resources | Pane::Owned | Pane::Detail => true,
+    };
     let mut at = view.focus.index();
     loop {
-        at = (at + steps) % 4;
-        if view.browse.is_none() || Pane::ALL[at] != Pane::Reconciles {
+        at = (at + steps) % Pane::COUNT;
+        if has_place(Pane::ALL[at]) {
             return Pane::ALL[at];
         }
     }
@@ -268,13 +275,20 @@ fn sideways(view: &mut ViewState, right: bool) {
     if view.browse.is_some() {
         return view.look_at(if right { Pane::Detail } else { Pane::Resources });
     }
+    let shape = view.screen.shape;
     let to = match (view.focus, right) {
+        (Pane::Resources, true) if shape.has_pages() => Pane::Owned,
+        (Pane::Owned, false) if shape.has_pages() => Pane::Resources,
+        (Pane::Detail | Pane::Log, false) if shape.has_pages() => Pane::Reconciles,
+        (Pane::Reconciles, true) if shape.has_pages() => Pane::Detail,
         (Pane::Resources, true) => Pane::Reconciles,
-        (Pane::Owned, true) if view.screen.shape == Shape::Three => Pane::Reconciles,
+        (Pane::Owned, true) if shape == Shape::Three => Pane::Reconciles,
         (Pane::Owned, true) => Pane::Detail,
-        (Pane::Reconciles, true) if view.screen.shape == Shape::Three => Pane::Detail,
+        (Pane::Reconciles | Pane::Log, true) if shape == Shape::Three => Pane::Detail,
+        (Pane::Log, true) if shape == Shape::Logged => Pane::Detail,
+        (Pane::Log, false) if shape != Shape::Logged => Pane::Owned,
         (Pane::Reconciles, false) => Pane::Resources,
-        (Pane::Detail, false) if view.screen.shape == Shape::Three => Pane::Reconciles,
+        (Pane::Detail, false) if shape == Shape::Three => Pane::Reconciles,
         (Pane::Detail, false) => Pane::Owned,
         (pane, _) => pane,
     };
@@ -303,10 +317,15 @@ fn open(view: &mut ViewState, state: &State) {
                 view.open(Samples::default());
             }
         }
+        // Its page says why it ran last; the tabs beside it say what it is.
+        Pane::Resources if view.screen.shape.has_pages() => show(view, Tab::STATUS),
         Pane::Resources => view.look_at(Pane::Reconciles),
         Pane::Owned => show(view, Tab::YAML),
+        Pane::Reconciles if view.screen.shape.has_pages() && !view.passes.stands_for_many() => {
+            show(view, Tab::STATUS);
+        }
         Pane::Reconciles => seeing::open_pass(view),
-        Pane::Detail => view.zoom = !view.zoom,
+        Pane::Detail | Pane::Log => view.zoom = !view.zoom,
     }
 }
 
@@ -318,6 +337,11 @@ fn back(view: &mut ViewState, state: &State) {
     if panicked || lasting.is_some() {
         return;
     }
+    let problems = state.problems();
+    if !problems.is_empty() && view.told.hidden.as_ref() != Some(&problems) {
+        view.told.hidden = Some(problems);
+        return;
+    }
     if view.marks.clear() {
         return;
     }
@@ -326,12 +350,15 @@ fn back(view: &mut ViewState, state: &State) {
     } else if !view.filter(view.focus).is_empty() {
         view.part_mut(view.focus).filter_mut().clear();
     } else if view.focus == Pane::Reconciles && view.passes.fold_selected() {
+    } else if view.close_page() {
     } else if view.zoom {
         view.zoom = false;
     } else if view.browse.is_some() && view.focus == Pane::Resources {
         view.close_table();
     } else if view.browse.is_some() {
         view.look_at(Pane::Resources);
+    } else if view.focus == Pane::Log && !view.screen.shape.has_log() {
+        view.look_at(Pane::Detail);
     } else if view.focus == Pane::Detail {
         let to = if view.chosen_in == Pane::Owned && view.detail.tab == Tab::YAML {
             Pane::Owned

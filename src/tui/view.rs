@@ -3,9 +3,11 @@
 //! their rows.
 
 use super::asked::{Asked, Questions, Requests};
+use super::below::Below;
 use super::detail_pane::DetailPane;
 use super::finder::Finder;
 use super::layer::Layer;
+use super::log_pane::LogPane;
 use super::look::Look;
 use super::marks::Marks;
 use super::open_table::Browse;
@@ -29,8 +31,12 @@ pub struct ViewState {
     pub focus: Pane,
     /// The list that the detail pane's object comes from.
     pub(super) chosen_in: Pane,
+    /// The pane that is in sight where the reconciles, the detail pane and the operator log share a place.
+    pub(super) below: Below,
     /// Whether the focused pane has the whole screen.
     pub zoom: bool,
+    /// Where one came from into the page that has the whole screen.
+    pub(super) page_from: Option<Pane>,
     /// Whether reconciles and log are those of all objects.
     pub all: bool,
     /// The one namespace that is shown.
@@ -43,6 +49,7 @@ pub struct ViewState {
     pub(super) owned: OwnedTree,
     pub(super) passes: PassList,
     pub(super) detail: DetailPane,
+    pub(super) log: LogPane,
     /// The object that these were made for last.
     pub(super) made_for: Option<Option<ObjectKey>>,
     pub(super) marks: Marks,
@@ -86,7 +93,12 @@ impl ViewState {
     pub(super) fn look_at(&mut self, pane: Pane) {
         // Beside a table there are no reconciles.
         let pane = if self.browse.is_some() && pane == Pane::Reconciles { Pane::Detail } else { pane };
+        // A pane that is looked at is no page.
+        if self.page_from.take().is_some() {
+            self.zoom = false;
+        }
         self.focus = pane;
+        self.below.show(pane);
         if matches!(pane, Pane::Resources | Pane::Owned) && self.chosen_in != pane {
             self.chosen_in = pane;
             self.detail.scroll = 0;

@@ -4,8 +4,8 @@
 use super::{Handle, Handles};
 use crate::dev::traced::Tracing;
 use crate::event::{
-    Event, FaultRule, OperatorTask, Reconcile, RequestFinished, RequestId, RequestOutcome, RequestStarted,
-    SourcesTask, Task,
+    Event, Fault, FaultRule, OperatorTask, Reconcile, RequestFinished, RequestId, RequestOutcome,
+    RequestStarted, SourcesTask, Task,
 };
 use crate::operator::manager::verdict;
 use crate::process::Ask;
@@ -128,9 +128,10 @@ fn disturb(programs: &[(Option<Arc<Tracing>>, u64)], rules: &[FaultRule]) -> Ans
         ));
     }
     Ok(match rules.len() {
-        0 => "no call is disturbed any more".to_owned(),
-        1 => "one rule disturbs the program's calls".to_owned(),
-        count => format!("{count} rules disturb the program's calls"),
+        0 => "no fault is injected any more".to_owned(),
+        1 if rules[0].fault == Fault::Hold(None) => "paused: the program's watches get no events".to_owned(),
+        1 => format!("a fault is injected: {}", rules[0]),
+        count => format!("{count} faults are injected"),
     })
 }
 

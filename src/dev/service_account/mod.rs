@@ -254,7 +254,7 @@ impl RoleSync {
         self.notice(Level::Info, format!("roles are live: {}", changed.join(", ")), None).await;
         // Watches that were refused are begun again, and what failed need not wait.
         let _ = operator.send(ManagerRequest::Connection { lost: false }).await;
-        let why = format!("rights may have been missing until {} changed", changed.join(", "));
+        let why = format!("retry: {} changed", changed.join(", "));
         let _ = operator.send(ManagerRequest::ReconcileAll { why }).await;
     }
 

@@ -105,7 +105,7 @@ pub(crate) fn verdict(key: &ObjectKey, pass: &Reconcile) -> Answer {
     }
     if writes.is_empty() {
         let calls = pass.calls.len();
-        return Ok(format!("{key} is at rest: reconciled again, {calls} API calls, no write"));
+        return Ok(format!("{key}: no further writes; reconciled again, {calls} API calls"));
     }
     let more = writes.len().saturating_sub(NAMED);
     writes.truncate(NAMED);

@@ -57,10 +57,10 @@ impl fmt::Display for Refusal {
             Refusal::NoPrimary(object) => {
                 write!(f, "no custom resource that opdev reconciles is behind {object}")
             }
-            Refusal::PassFailed { why } => write!(f, "the pass failed: {why}"),
+            Refusal::PassFailed { why } => write!(f, "the reconcile failed: {why}"),
             Refusal::NotAtRest { key, writes, more } => {
                 let writes = writes.join(", ");
-                write!(f, "{key} is not at rest: reconciled again with nothing changed, it wrote {writes}")?;
+                write!(f, "{key} still writes: reconciled again with nothing changed, it wrote {writes}")?;
                 if *more > 0 { write!(f, ", and {more} more") } else { Ok(()) }
             }
         }

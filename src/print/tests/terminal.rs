@@ -32,6 +32,7 @@ fn preferences() -> Preferences {
         at: at(),
         keys,
         theme,
+        ascii: Some(true),
         mouse: Some(true),
         links: Some(true),
         borders: None,

@@ -2,7 +2,7 @@
 
 use super::Attribution;
 use super::records::{reference, time};
-use crate::event::{Cause, CauseKind, OwnWrite, Relation, WatchEvent, mask};
+use crate::event::{Cause, CauseKind, OwnWrite, Relation, WatchEvent, mask, words};
 use crate::tap::change::{changed_fields, last_writer};
 use crate::tap::traced::{Begin, TraceCause, TraceObject, Why};
 use opdev_object::meta::{ObjectRef, controller};
@@ -38,9 +38,9 @@ impl Attribution {
             }
             Why::Requeue if told.after > 0 => {
                 let after = Duration::from_nanos(told.after.unsigned_abs());
-                CauseKind::Wait { why: format!("the pass before asked to run again after {after:?}") }
+                CauseKind::Wait { why: format!("requeued by the reconciler ({})", words::took(after)) }
             }
-            Why::Requeue => CauseKind::Wait { why: "the pass before asked to run again".to_owned() },
+            Why::Requeue => CauseKind::Wait { why: "requeued by the reconciler".to_owned() },
             Why::User => CauseKind::User,
             Why::Other => CauseKind::Wait { why: "a source that is no watch, such as a channel".to_owned() },
         };

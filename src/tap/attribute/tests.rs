@@ -186,7 +186,7 @@ fn causes_calls_reads_and_changes_come_together_in_their_pass() {
     let pass = world.end("a", "");
     assert_eq!((pass.id, pass.object.to_string().as_str()), (1, "PodSet default/demo"));
     assert_eq!(pass.object.gvk.version, "v1alpha1");
-    assert_eq!(words::cause(&pass.causes[0]), "CR .spec.replicas 1→3 (kubectl)");
+    assert_eq!(words::cause(&pass.causes[0]), ".spec.replicas 1→3 (kubectl)");
     let calls: Vec<String> =
         pass.calls.iter().map(|c| format!("{} {} {}", c.verb, c.target, c.status)).collect();
     assert_eq!(calls, ["create pods 201", "update podsets/demo/status 200"]);

@@ -150,7 +150,7 @@ fn type_changed(changed: &TypeChanged, page: &Page<'_>) -> Vec<Row> {
     }
     rows.extend(findings(&changed.findings, width));
     if !changed.objects.is_empty() {
-        rows.push(Row::new(Role::Title, " Objects that it hurts"));
+        rows.push(Row::new(Role::Title, " Objects that it affects"));
         rows.extend(hurts(&changed.objects, 0, width));
     }
     rows

@@ -20,10 +20,6 @@ pub(super) fn timeline(pass: &Reconcile, page: &Page<'_>) -> Vec<Row> {
 /// What a reconcile was and came to.
 pub(super) fn headline(pass: &Reconcile) -> Row {
     let mut text = format!(" in {}, {} calls", words::took(pass.took), pass.calls.len());
-    // A program of its own is made of no sources of opdev's.
-    if pass.process.is_none() {
-        text.push_str(&format!(", sources {}", pass.sources));
-    }
     if pass.queued.as_millis() > 0 {
         text.push_str(&format!(", queued {}", words::took(pass.queued)));
     }
@@ -31,11 +27,8 @@ pub(super) fn headline(pass: &Reconcile) -> Row {
         text.push_str(&format!(", waits: {}", words::one_line(words)));
     }
     if let Some(requeue) = &pass.requeue {
-        text.push_str(&format!(
-            ", again in {} ({})",
-            words::took(requeue.after),
-            words::one_line(&requeue.why)
-        ));
+        let why = if requeue.why == "period" { "resync".to_owned() } else { words::one_line(&requeue.why) };
+        text.push_str(&format!(", again in {} ({why})", words::took(requeue.after)));
     }
     Row::new(Role::Dim, format!(" #{} ", pass.id))
         .and(outcome_role(pass.outcome), words::result(pass))

@@ -26,12 +26,14 @@ impl DetailTab for Status {
     }
 
     fn title(&self) -> &'static str {
-        "Status"
+        "Reconcile"
     }
 
     fn action(&self) -> Action {
-        action(Tab::STATUS.0, Do::Show(Tab::STATUS), &["v"], Section::Look)
-            .about("diff", "Show what the selected reconcile changed in the status.")
+        action(Tab::STATUS.0, Do::Show(Tab::STATUS), &["v"], Section::Look).about(
+            "reconcile page",
+            "Show why the selected reconcile ran, and what it read, wrote and changed.",
+        )
     }
 
     fn place(&self) -> u8 {
@@ -82,11 +84,7 @@ impl DetailTab for Status {
         let mut rows = vec![headline(pass)];
         rows.extend(failure(pass, width));
         rows.extend(findings(pass, width));
-        let title = match (pass.is_guessed(), pass.causes.len()) {
-            (true, _) => " Probable causes",
-            (false, 1) => " Cause",
-            (false, _) => " Causes",
-        };
+        let title = if pass.is_guessed() { " Why it probably ran" } else { " Why it ran" };
         rows.push(Row::new(Role::Title, title));
         if pass.is_guessed() {
             let lines = wrap(GUESSED, width.saturating_sub(4).max(20));
@@ -105,13 +103,13 @@ impl DetailTab for Status {
             }
         }
         rows.extend(reads(pass));
-        rows.push(Row::new(Role::Title, " Status"));
+        rows.push(Row::new(Role::Title, " What changed in the status"));
         if pass.status.is_empty() {
             rows.push(Row::new(Role::Dim, "   This reconcile left the status as it was."));
         }
         rows.extend(changes::rows(&pass.status, 0));
         if !pass.steps.is_empty() || !pass.calls.is_empty() {
-            rows.push(Row::new(Role::Title, " Timeline"));
+            rows.push(Row::new(Role::Title, " What it read and wrote"));
             rows.extend(timeline(pass, page));
         }
         let logged: Vec<Row> = state
@@ -122,7 +120,7 @@ impl DetailTab for Status {
             .map(|line| log::row(line, page.zone, false))
             .collect();
         if !logged.is_empty() {
-            rows.push(Row::new(Role::Title, " Log"));
+            rows.push(Row::new(Role::Title, " What it logged"));
             rows.extend(logged.into_iter().map(|mut row| {
                 row.0.insert(0, (Role::Dim, "   ".to_owned()));
                 row
@@ -196,12 +194,12 @@ fn reads(pass: &Reconcile) -> Vec<Row> {
     let Some(process) = pass.process.as_ref().filter(|process| !process.reads.is_empty()) else {
         return Vec::new();
     };
-    let mut rows = vec![Row::new(Role::Title, " Read from its cache")];
+    let mut rows = vec![Row::new(Role::Title, " What it read from its cache")];
     rows.extend(process.reads.iter().map(|read| {
         let what = match read.count {
             Some(count) if read.selector.is_empty() => format!("{}: {count}", read.object.gvk.kind),
             Some(count) => format!("{} {}: {count}", read.object.gvk.kind, read.selector),
-            None => format!("{} at {}", read.object, read.resource_version),
+            None => format!("{} at resourceVersion {}", read.object, read.resource_version),
         };
         let row = Row::new(Role::Dim, format!("   {:<5}", read.verb));
         if read.problem.is_empty() {

@@ -3,10 +3,10 @@
 use super::answer::Answer;
 use crate::event::Request;
 use crate::state::State;
-use crate::tui::draw::boxes::{boxed, buttons, named};
+use crate::tui::draw::boxes::{Choice, boxed, choices, named};
 use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::text::Row;
+use crate::tui::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_object::meta::ObjectRef;
@@ -18,24 +18,20 @@ pub(in crate::tui) struct Confirm {
     pub title: String,
     /// Which objects.
     pub objects: Vec<ObjectRef>,
-    /// The word on the button that does it.
+    /// The word of the answer that does it.
     pub word: &'static str,
     /// What is asked for then.
     pub request: Request,
-    /// Whether the focus is on that button.
-    pub on_yes: bool,
+    /// Whether it destroys nothing: enter says yes, too.
+    pub harmless: bool,
 }
 
 impl Layer for Confirm {
     fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) | (_, Some('q' | 'n')) => Answer::Close,
-            (KeyCode::Enter, _) if self.on_yes => Answer::Ask(self.request.clone()),
-            (KeyCode::Enter, _) => Answer::Close,
-            (KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab, _) | (_, Some('h' | 'l')) => {
-                self.on_yes = !self.on_yes;
-                Answer::Stay
-            }
+            (_, Some('y')) => Answer::Ask(self.request.clone()),
+            (KeyCode::Enter, _) if self.harmless => Answer::Ask(self.request.clone()),
             _ => Answer::Stay,
         }
     }
@@ -43,8 +39,10 @@ impl Layer for Confirm {
     fn draw(&self, _state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
         let roomy = canvas.body.height > 12;
         let mut rows = named(&self.objects, if roomy { 12 } else { 3 });
-        rows.extend(roomy.then(Row::default));
-        rows.push(buttons(self.on_yes, "Cancel", self.word));
+        let (means, role) = if self.harmless { ("enter does it, too", Role::Text) } else { ("", Role::Bad) };
+        let yes = Choice { key: "y", word: self.word, means, role };
+        let no = Choice { key: "n", word: "Cancel", means: "", role: Role::Text };
+        rows.extend(choices(&[yes, no], canvas.body.width as usize, roomy));
         boxed(&self.title, &rows, None, view, canvas);
     }
 }

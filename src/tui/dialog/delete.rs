@@ -1,10 +1,10 @@
-//! The delete dialog: what goes along, who has to let go first, how long containers get. The focus starts on Cancel.
+//! The delete dialog: what goes along, who has to let go first, how long containers get. `y` deletes; enter alone does not.
 //! For an object that is to go already and does not, it offers to remove what it waits for, with the same care.
 
 use super::answer::Answer;
 use crate::event::{ObjectTask, Propagation, Task};
 use crate::state::{Seen, State, tree};
-use crate::tui::draw::boxes::{boxed, buttons, named};
+use crate::tui::draw::boxes::{Choice, boxed, choices, named};
 use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
 use crate::tui::text::{Row, wrap};
@@ -34,8 +34,6 @@ pub(in crate::tui) struct Delete {
     pub hangs: Option<String>,
     /// Why nobody answers the finalizers for now.
     pub paused: bool,
-    /// Whether the focus is on Delete; it starts on Cancel.
-    pub on_delete: bool,
 }
 
 impl Delete {
@@ -71,7 +69,6 @@ impl Delete {
             finalizers,
             propagation: Propagation::Background,
             grace: String::new(),
-            on_delete: false,
         }
     }
 
@@ -99,11 +96,7 @@ impl Layer for Delete {
         use Propagation::{Background, Foreground, Orphan};
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) | (_, Some('q' | 'n')) => return Answer::Close,
-            (KeyCode::Enter, _) if self.on_delete => return Answer::Ask(self.task().into()),
-            (KeyCode::Enter, _) => return Answer::Close,
-            (KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab, _) | (_, Some('h' | 'l')) => {
-                self.on_delete = !self.on_delete;
-            }
+            (_, Some('y')) => return Answer::Ask(self.task().into()),
             (KeyCode::Down, _) | (_, Some('j')) => {
                 self.propagation = match self.propagation {
                     Background => Foreground,
@@ -149,8 +142,7 @@ impl Layer for Delete {
             let consequence = "Removing them deletes it at once. What they were to clean up stays, and nobody \
                                will clean it up: releases, objects elsewhere, things outside the cluster.";
             rows.extend(text(consequence, Role::Bad));
-            rows.extend(gap(roomy));
-            rows.push(buttons(self.on_delete, "Cancel", "Remove finalizers"));
+            rows.extend(answers("Remove finalizers", cells, roomy));
             return boxed(&title, &rows, None, view, canvas);
         }
         let owned =
@@ -190,10 +182,15 @@ impl Layer for Delete {
             seconds => Row::new(Role::Key, " 0-9 ").and(Role::Text, format!("grace period {seconds}▏s ")),
         };
         rows.push(grace);
-        rows.extend(gap(roomy));
-        rows.push(buttons(self.on_delete, "Cancel", "Delete"));
+        rows.extend(answers("Delete", cells, roomy));
         boxed(&title, &rows, None, view, canvas);
     }
+}
+
+fn answers(word: &str, cells: usize, roomy: bool) -> Vec<Row> {
+    let yes = Choice { key: "y", word, means: "", role: Role::Bad };
+    let no = Choice { key: "n", word: "Keep it", means: "", role: Role::Text };
+    choices(&[yes, no], cells, roomy)
 }
 
 fn gap(roomy: bool) -> Option<Row> {

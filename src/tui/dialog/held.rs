@@ -1,11 +1,11 @@
-//! The question about a held change: the safe answer has the focus, letting it through takes a second key. One that
-//! came up by itself takes no answer until it is asked for: its keys were meant for something else.
+//! The question about a change that waits for an answer: letters answer it, esc is later, enter alone does nothing. One
+//! that came up by itself takes no answer until it is asked for: its keys were meant for something else.
 
 use super::answer::Answer;
 use crate::event::{Held, HeldChange, SourcesTask, words};
 use crate::state::State;
 use crate::tui::detail::impact;
-use crate::tui::draw::boxes::{boxed, scrolled};
+use crate::tui::draw::boxes::{Choice, boxed, choices, scrolled};
 use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
 use crate::tui::text::{Row, wrap};
@@ -18,8 +18,6 @@ use crossterm::event::KeyCode;
 pub(in crate::tui) struct HeldDialog {
     /// Which.
     pub id: String,
-    /// Whether the focus is on Apply; it starts on Discard.
-    pub on_apply: bool,
     /// The first visible line of what changes.
     pub scroll: usize,
     /// Whether the user has asked for it, and so means it with the keys.
@@ -29,7 +27,7 @@ pub(in crate::tui) struct HeldDialog {
 impl HeldDialog {
     /// For a held change that the user wants to answer.
     pub(in crate::tui) fn of(held: &Held) -> Self {
-        HeldDialog { id: held.id.clone(), on_apply: false, scroll: 0, asked_for: true }
+        HeldDialog { id: held.id.clone(), scroll: 0, asked_for: true }
     }
 
     /// For a change that is held from now on.
@@ -56,16 +54,13 @@ impl Layer for HeldDialog {
         }
         let id = self.id.clone();
         match (key.code, key.typed()) {
-            (KeyCode::Enter, _) if self.on_apply => return Answer::Ask(SourcesTask::ApplyHeld { id }.into()),
-            (KeyCode::Enter, _) => return Answer::Ask(SourcesTask::DiscardHeld { id }.into()),
+            (_, Some('a')) => return Answer::Ask(SourcesTask::ApplyHeld { id }.into()),
+            (_, Some('k')) => return Answer::Ask(SourcesTask::DiscardHeld { id }.into()),
             (KeyCode::Esc, _) | (_, Some('q' | 'H')) => return Answer::Close,
-            (KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab, _) | (_, Some('h' | 'l')) => {
-                self.on_apply = !self.on_apply;
-            }
-            (KeyCode::Down | KeyCode::PageDown, _) | (_, Some('j')) => self.scroll += 1,
-            (KeyCode::Up | KeyCode::PageUp, _) | (_, Some('k')) => {
-                self.scroll = self.scroll.saturating_sub(1);
-            }
+            (KeyCode::Down, _) | (_, Some('j')) => self.scroll += 1,
+            (KeyCode::Up, _) => self.scroll = self.scroll.saturating_sub(1),
+            (KeyCode::PageDown, _) => self.scroll += 10,
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(10),
             _ => {}
         }
         Answer::Stay
@@ -75,12 +70,12 @@ impl Layer for HeldDialog {
         let Some(held) = state.impact.held.iter().find(|held| held.id == self.id) else { return };
         let cells = (canvas.body.width as usize).saturating_sub(8).min(96);
         let what = what(held, cells);
-        let buttons =
-            if self.asked_for { buttons(held, self.on_apply) } else { super::later::answer_later() };
+        let roomy = canvas.body.height > 12;
+        let buttons = if self.asked_for { answers(held, cells, roomy) } else { super::later::answer_later() };
         let rows = scrolled(what, buttons, self.scroll, canvas.body);
         let file =
             if held.files.is_empty() { String::new() } else { format!(" · {}", words::files(&held.files)) };
-        boxed(&format!("{} held{file}", held.kind.kind), &rows, None, view, canvas);
+        boxed(&format!("Your answer is needed · {}{file}", held.kind.kind), &rows, None, view, canvas);
     }
 
     fn is_open(&self, state: &State) -> bool {
@@ -100,48 +95,38 @@ fn what(held: &Held, cells: usize) -> Vec<Row> {
     }
     if !held.objects.is_empty() {
         let title = match held.change {
-            HeldChange::Type | HeldChange::Reconciler => " Whom it hurts",
+            HeldChange::Type | HeldChange::Reconciler => " Objects that it affects",
             HeldChange::Chart => " What it would do",
         };
         rows.push(Row::new(Role::Title, title));
         rows.extend(impact::hurts(&held.objects, held.more, cells));
     }
-    rows.push(Row::default());
     let goes_on = match held.change {
-        HeldChange::Type => {
-            "Until you answer, the API server keeps the type as it was. Undoing the edit clears this."
-        }
-        HeldChange::Reconciler => {
-            "Until you answer, the older reconciler keeps running. Undoing the edit clears this."
-        }
-        HeldChange::Chart => {
-            "Until you answer, the older chart keeps serving. Undoing the edit clears this; the impact tab has every field."
-        }
+        HeldChange::Type => "The API server still has the old type; nothing has happened yet.",
+        HeldChange::Reconciler => "The old reconciler keeps running; nothing has happened yet.",
+        HeldChange::Chart => "The old chart keeps running. The impact tab has every field.",
     };
     rows.extend(text(Role::Dim, goes_on));
     rows
 }
 
-fn buttons(held: &Held, on_apply: bool) -> Vec<Row> {
-    let button = |on: bool, name: &str| if on { format!("[ {name} ]") } else { format!("  {name}  ") };
-    let apply = match held.change {
-        HeldChange::Type => "Apply all the same",
-        HeldChange::Reconciler => "Switch all the same",
-        HeldChange::Chart => "Let it go live",
+fn answers(held: &Held, cells: usize, roomy: bool) -> Vec<Row> {
+    let (apply, then) = match held.change {
+        HeldChange::Type => ("Apply it anyway", "what is named above is lost or refused"),
+        HeldChange::Reconciler => ("Switch anyway", "the new reconciler does what is named above"),
+        HeldChange::Chart => ("Let it go live", "what is named above is done"),
     };
-    vec![
-        Row::default(),
-        Row::new(Role::Text, " ")
-            .and(if on_apply { Role::Text } else { Role::Selected }, button(!on_apply, "Discard"))
-            .and(Role::Text, "   ")
-            .and(if on_apply { Role::Bad } else { Role::Text }, button(on_apply, apply)),
-        Row::new(Role::Key, " ←→")
-            .and(Role::Dim, " choose  ")
-            .and(Role::Key, "enter")
-            .and(Role::Dim, " presses  ")
-            .and(Role::Key, "esc")
-            .and(Role::Dim, " later "),
-    ]
+    let keep = "your file stays as it is, and waits";
+    let later = "H opens this again; undoing the edit ends it";
+    choices(
+        &[
+            Choice { key: "k", word: "Keep the old version", means: keep, role: Role::Text },
+            Choice { key: "a", word: apply, means: then, role: Role::Bad },
+            Choice { key: "esc", word: "Later", means: later, role: Role::Text },
+        ],
+        cells,
+        roomy,
+    )
 }
 
 impl ViewState {

@@ -1,20 +1,22 @@
-//! The help: every action with its keys and whether it is possible now. It scrolls, and narrows to what is searched for
-//! after a slash.
+//! The help: first what the focused pane needs most, on one page, where there is room for that; then every action with
+//! its keys and whether it is possible now. It scrolls, and narrows to what is searched for after a slash.
 
 use super::answer::Answer;
 use crate::state::State;
-use crate::tui::action::Section;
-use crate::tui::actions::ACTIONS;
-use crate::tui::draw::boxes::boxed;
+use crate::tui::action::{Do, Section, Seek};
+use crate::tui::actions::{ACTIONS, by};
+use crate::tui::draw::boxes::{boxed, full};
 use crate::tui::enabled::enabled;
 use crate::tui::filter::Filter;
 use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
+use crate::tui::pane::{Pane, Tab};
 use crate::tui::programs;
 use crate::tui::text::{Row, left, width};
 use crate::tui::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
+use ratatui::layout::Rect;
 
 /// The help.
 #[derive(Debug, Default)]
@@ -23,15 +25,42 @@ pub(in crate::tui) struct Help {
     scroll: usize,
     /// What is searched for in it.
     typed: Option<String>,
+    /// Whether all keys are shown, rather than those that matter here.
+    all: bool,
 }
 
+/// A page takes so much of the body.
+const PAGE: (u16, u16) = (70, 20);
+
+/// What stands below the keys of the focused pane, and beside them.
+const LEFT: [(&str, &[Do]); 2] =
+    [("TRY", &[Do::Pause, Do::Step, Do::Check, Do::Disturb, Do::Fail]), ("ANSWER", &[Do::Held, Do::Unlock])];
+const RIGHT: [(&str, &[Do]); 3] = [
+    (
+        "MOVE",
+        &[Do::NextPane, Do::Down, Do::Up, Do::Top, Do::Bottom, Do::Filter, Do::Seek(Seek::Jump), Do::Back],
+    ),
+    (
+        "LOOK",
+        &[
+            Do::Pane(Pane::Log),
+            Do::Show(Tab::YAML),
+            Do::Show(Tab::DESCRIBE),
+            Do::Seek(Seek::AllNamespaces),
+            Do::Zoom,
+        ],
+    ),
+    ("OPDEV", &[Do::Notices, Do::Tasks, Do::Reload, Do::Undo, Do::Quit]),
+];
+
 impl Layer for Help {
-    fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
+    fn key(&mut self, key: Key, view: &mut ViewState, _state: &State) -> Answer {
+        let page = usize::from(view.screen.body.height.saturating_sub(3)).max(1);
         match (key.code, key.typed()) {
             (KeyCode::Down, _) => self.scroll += 1,
             (KeyCode::Up, _) => self.scroll = self.scroll.saturating_sub(1),
-            (KeyCode::PageDown, _) => self.scroll += 10,
-            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(10),
+            (KeyCode::PageDown, _) => self.scroll += page,
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(page),
             (KeyCode::Home, _) => self.scroll = 0,
             (KeyCode::Esc | KeyCode::Enter, _) if self.typed.is_none() => return Answer::Close,
             (KeyCode::Esc, _) => self.typed = None,
@@ -39,10 +68,11 @@ impl Layer for Help {
             (code, letter) => match &mut self.typed {
                 Some(text) => narrow(text, &mut self.scroll, key),
                 None => match (code, letter) {
-                    (_, Some('/')) => (self.typed, self.scroll) = (Some(String::new()), 0),
+                    (_, Some('/')) => (self.typed, self.scroll, self.all) = (Some(String::new()), 0, true),
+                    (_, Some('?')) if !self.all && has_page(view.screen.body) => self.all = true,
                     (_, Some('j')) => self.scroll += 1,
                     (_, Some('k')) => self.scroll = self.scroll.saturating_sub(1),
-                    (_, Some(' ')) => self.scroll += 10,
+                    (_, Some(' ')) => self.scroll += page,
                     (_, Some('g')) => self.scroll = 0,
                     (_, Some('q' | '?')) => return Answer::Close,
                     _ => {}
@@ -53,6 +83,11 @@ impl Layer for Help {
     }
 
     fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+        if !self.all && has_page(canvas.body) {
+            let rows = self::page(view, state, (canvas.body.width as usize).saturating_sub(4).min(110));
+            let pane = view.focus.title();
+            return full(&format!("Keys · for {pane}"), &rows, None, view, canvas);
+        }
         let filter = Filter::new(self.typed.as_deref().unwrap_or_default());
         let mut rows = actions(&filter, state, view);
         rows.extend(own(&filter, state, view));
@@ -89,6 +124,59 @@ impl Layer for Help {
     fn scrolls(&self) -> bool {
         true
     }
+}
+
+fn has_page(body: Rect) -> bool {
+    body.width >= PAGE.0 && body.height >= PAGE.1
+}
+
+/// What the focused pane needs most, in two columns.
+fn page(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
+    let size = cells / 2;
+    let always = [Do::Seek(Seek::Palette), Do::Help];
+    let most: Vec<Do> = ACTIONS
+        .iter()
+        .filter(|action| action.footer.contains(&view.focus) && !always.contains(&action.does))
+        .map(|action| action.does)
+        .take(9)
+        .collect();
+    let group = |title: &'static str, all: &[Do]| {
+        let shown = all.iter().filter(|does| title == "MOST USED" || !most.contains(does));
+        let rows = shown.filter_map(|does| entry(*does, view, state, size));
+        std::iter::once(Row::new(Role::Title, title)).chain(rows).collect::<Vec<_>>()
+    };
+    let left = std::iter::once(group("MOST USED", &most));
+    let left: Vec<Row> = left.chain(LEFT.map(|(title, all)| group(title, all))).flatten().collect();
+    let right: Vec<Row> = RIGHT.into_iter().flat_map(|(title, all)| group(title, all)).collect();
+    let mut rows: Vec<Row> = (0..left.len().max(right.len()))
+        .map(|at| {
+            let mut row = Row::new(Role::Text, " ");
+            row.0.extend(left.get(at).into_iter().flat_map(|row| row.0.clone()));
+            let gap = (size + 1).saturating_sub(width(&row.text()));
+            row = row.and(Role::Text, " ".repeat(gap));
+            row.0.extend(right.get(at).into_iter().flat_map(|row| row.0.clone()));
+            row
+        })
+        .collect();
+    let signs = " Signs  ✗ wrong ⚠ risky ◐ on its way ● good ✓ done · nothing to do";
+    rows.push(Row::new(Role::Dim, signs));
+    let keys = Row::new(Role::Key, " ?").and(Role::Dim, " all keys   ").and(Role::Key, "/");
+    let keys = keys.and(Role::Dim, " search   ").and(Role::Key, ":").and(Role::Dim, " commands   ");
+    rows.push(keys.and(Role::Key, "esc").and(Role::Dim, " closes"));
+    rows
+}
+
+/// A key and what it does: in the words of the action where they fit, else by its name.
+fn entry(does: Do, view: &ViewState, state: &State, cells: usize) -> Option<Row> {
+    const KEYS: usize = 8;
+    let action = by(does)?;
+    let keys = view.keys.map.keys(does).first().map(ToString::to_string)?;
+    let clause = action.about.split([';', ',']).next().unwrap_or_default().trim_end_matches('.');
+    let mut chars = clause.chars();
+    let clause: String = chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect();
+    let text = if width(&clause) + KEYS + 1 <= cells { clause } else { action.title.to_owned() };
+    let role = if enabled(does, view, state).is_ok() { Role::Text } else { Role::Dim };
+    Some(Row::new(Role::Key, left(&keys, KEYS)).and(role, text))
 }
 
 fn narrow(text: &mut String, scroll: &mut usize, key: Key) {
@@ -131,6 +219,7 @@ fn actions(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {
             if !filter.text(&text) {
                 continue;
             }
+            let keys = if keys.is_empty() { format!(":{}", action.id) } else { keys };
             let row = Row::new(Role::Key, format!("  {} ", left(&keys, 18)));
             lines.push(match enabled(action.does, view, state) {
                 Ok(()) => row.and(Role::Text, action.about).and(Role::Dim, format!("  {names}")),

@@ -75,7 +75,10 @@ impl Layer for Leave {
         let roomy = canvas.body.height > 12;
         let mut rows = Vec::new();
         if roomy {
-            let text = format!("{many} custom resources live on {cluster}. What becomes of them?");
+            let text = match many {
+                1 => format!("1 custom resource lives on {cluster}. What becomes of it?"),
+                _ => format!("{many} custom resources live on {cluster}. What becomes of them?"),
+            };
             rows.extend(wrap(&text, cells).into_iter().map(|line| Row::new(Role::Text, format!(" {line} "))));
         }
         let mut selected = None;

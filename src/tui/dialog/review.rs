@@ -4,7 +4,7 @@ use super::answer::Answer;
 use crate::event::{Action, Draft, DraftId, DraftStage, DraftTask, Review};
 use crate::state::State;
 use crate::tui::detail::change_rows;
-use crate::tui::draw::boxes::{boxed, scrolled};
+use crate::tui::draw::boxes::{Choice, boxed, choices, scrolled};
 use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
 use crate::tui::text::{Row, wrap};
@@ -13,14 +13,6 @@ use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use jiff::Timestamp;
 use std::sync::Arc;
-
-/// A button.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tui) enum Button {
-    Cancel,
-    Reopen,
-    Write,
-}
 
 /// The dialog.
 #[derive(Clone, Debug)]
@@ -31,8 +23,6 @@ pub(in crate::tui) struct ReviewDialog {
     pub at: Timestamp,
     /// The first visible line.
     pub scroll: usize,
-    /// The button with the focus, counted from the left; `None` is where it starts.
-    pub on: Option<usize>,
 }
 
 /// What a draft would change, while it waits for an answer.
@@ -44,24 +34,10 @@ pub(in crate::tui) fn review_of(state: &State, id: DraftId) -> Option<(&Arc<Draf
     }
 }
 
-/// The buttons of a review, and the one with the focus at first: what deletes starts on Cancel.
-pub(in crate::tui) fn buttons_of(review: &Review) -> (Vec<Button>, usize) {
-    let mut all = vec![Button::Cancel];
-    if review.editable {
-        all.push(Button::Reopen);
-    }
-    if review.problem.is_none() {
-        all.push(Button::Write);
-    }
-    let deletes = review.changes.iter().any(|change| change.action == Action::Deleted);
-    let first = if deletes { 0 } else { all.len() - 1 };
-    (all, first)
-}
-
 impl ReviewDialog {
     /// For a draft.
     pub(in crate::tui) fn of(draft: &Draft) -> Self {
-        ReviewDialog { id: draft.id, at: draft.at, scroll: 0, on: None }
+        ReviewDialog { id: draft.id, at: draft.at, scroll: 0 }
     }
 }
 
@@ -69,22 +45,21 @@ impl Layer for ReviewDialog {
     fn key(&mut self, key: Key, _view: &mut ViewState, state: &State) -> Answer {
         let draft = self.id;
         let Some((_, review)) = review_of(state, draft) else { return Answer::Close };
-        let (buttons, first) = buttons_of(review);
-        let on = self.on.unwrap_or(first).min(buttons.len() - 1);
         match (key.code, key.typed()) {
-            (KeyCode::Esc, _) | (_, Some('q')) => return Answer::Ask(DraftTask::Discard { draft }.into()),
-            (_, Some('e')) if review.editable => return Answer::Ask(DraftTask::Reopen { draft }.into()),
-            (KeyCode::Enter, _) => {
-                let task = match buttons[on] {
-                    Button::Cancel => DraftTask::Discard { draft },
-                    Button::Reopen => DraftTask::Reopen { draft },
-                    Button::Write => DraftTask::Write { draft },
-                };
-                return Answer::Ask(task.into());
+            (KeyCode::Esc, _) | (_, Some('q' | 'n')) => {
+                return Answer::Ask(DraftTask::Discard { draft }.into());
             }
-            (KeyCode::Right | KeyCode::Tab, _) | (_, Some('l')) => self.on = Some((on + 1) % buttons.len()),
-            (KeyCode::Left | KeyCode::BackTab, _) | (_, Some('h')) => {
-                self.on = Some((on + buttons.len() - 1) % buttons.len());
+            (_, Some('e')) if review.editable => return Answer::Ask(DraftTask::Reopen { draft }.into()),
+            (_, Some('w' | 'y')) if review.problem.is_none() => {
+                return Answer::Ask(DraftTask::Write { draft }.into());
+            }
+            // Where nothing can be written, nothing is lost.
+            (KeyCode::Enter, _) if review.problem.is_some() && review.editable => {
+                return Answer::Ask(DraftTask::Reopen { draft }.into());
+            }
+            // What deletes takes its letter.
+            (KeyCode::Enter, _) if review.problem.is_none() && !deletes(review) => {
+                return Answer::Ask(DraftTask::Write { draft }.into());
             }
             (KeyCode::Down, _) | (_, Some('j')) => self.scroll += 1,
             (KeyCode::PageDown, _) | (_, Some(' ')) => self.scroll += 10,
@@ -99,7 +74,7 @@ impl Layer for ReviewDialog {
         let Some((draft, review)) = review_of(state, self.id) else { return };
         let cells = (canvas.body.width as usize).saturating_sub(8).min(100);
         let what = what(review, cells);
-        let buttons = buttons(review, self.on, canvas.body.height > 12);
+        let buttons = answers(review, cells, canvas.body.height > 12);
         let rows = scrolled(what, buttons, self.scroll, canvas.body);
         boxed(&draft.about, &rows, None, view, canvas);
     }
@@ -137,28 +112,23 @@ fn what(review: &Review, cells: usize) -> Vec<Row> {
     rows
 }
 
-fn buttons(review: &Review, on: Option<usize>, roomy: bool) -> Vec<Row> {
-    let (all, first) = buttons_of(review);
-    let on = on.unwrap_or(first).min(all.len() - 1);
-    let deletes = review.changes.iter().any(|change| change.action == Action::Deleted);
-    let mut row = Row::new(Role::Text, " ");
-    for (i, button) in all.iter().enumerate() {
-        let name = match button {
-            Button::Cancel => "Cancel",
-            Button::Reopen if roomy => "Edit again",
-            Button::Reopen => "Edit",
-            Button::Write if deletes => "Delete",
-            Button::Write => "Write",
+fn deletes(review: &Review) -> bool {
+    review.changes.iter().any(|change| change.action == Action::Deleted)
+}
+
+fn answers(review: &Review, cells: usize, roomy: bool) -> Vec<Row> {
+    let deletes = deletes(review);
+    let mut all = Vec::new();
+    if review.problem.is_none() {
+        let (word, means, role) = match deletes {
+            true => ("Delete", "", Role::Bad),
+            false => ("Write", "enter does it, too", Role::Text),
         };
-        let text = if i == on { format!("[ {name} ]") } else { format!("  {name}  ") };
-        let role = match (i == on, button) {
-            (true, Button::Write) if deletes => Role::Bad,
-            (true, _) => Role::Selected,
-            (false, _) => Role::Text,
-        };
-        row = row.and(role, text).and(Role::Text, "  ");
+        all.push(Choice { key: "w", word, means, role });
     }
-    let mut rows = if roomy { vec![Row::default()] } else { Vec::new() };
-    rows.push(row.and(Role::Dim, " ←→ choose, enter presses "));
-    rows
+    if review.editable {
+        all.push(Choice { key: "e", word: "Edit again", means: "", role: Role::Text });
+    }
+    all.push(Choice { key: "esc", word: "Cancel", means: "nothing is written", role: Role::Text });
+    choices(&all, cells, roomy)
 }

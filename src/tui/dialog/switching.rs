@@ -49,7 +49,7 @@ impl Layer for Switching {
 }
 
 /// Draws how far leaving is, while it is under way.
-pub(in crate::tui) fn progress(state: &State, view: &ViewState, canvas: &mut Canvas<'_>) {
+pub(in crate::tui) fn progress(state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
     let goes_on = view.top::<Switching>().is_some();
     let Some(leaving) = state.leaving.as_ref().filter(|_| view.leaving || goes_on) else { return };
     let done = (leaving.total as usize).saturating_sub(leaving.left.len());

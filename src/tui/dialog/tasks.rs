@@ -35,6 +35,10 @@ pub(in crate::tui) struct Tasks {
 }
 
 impl Layer for Tasks {
+    fn picks_rows(&self) -> bool {
+        true
+    }
+
     fn key(&mut self, key: Key, _view: &mut ViewState, state: &State) -> Answer {
         let all = tasks(state);
         let last = all.len().saturating_sub(1);

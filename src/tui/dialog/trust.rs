@@ -1,11 +1,11 @@
-//! The question what a project may do beyond rendering and applying. Refusing has the focus; the two other answers take a
-//! second key. A dialog that came up by itself takes no answer until it is asked for: its keys were meant for something
+//! The question what a project may do beyond rendering and applying: letters answer it, esc is later, enter alone answers
+//! nothing. A dialog that came up by itself takes no answer until it is asked for: its keys were meant for something
 //! else.
 
 use super::answer::Answer;
 use crate::event::{Permission, ProjectTask, TrustAnswer, TrustAsked, words};
 use crate::state::State;
-use crate::tui::draw::boxes::{boxed, scrolled};
+use crate::tui::draw::boxes::{Choice, boxed, choices, scrolled};
 use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
 use crate::tui::text::{Row, wrap};
@@ -13,20 +13,11 @@ use crate::tui::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 
-/// The answers, the safe one first.
-const ANSWERS: [(TrustAnswer, &str); 3] = [
-    (TrustAnswer::Refuse, "Refuse"),
-    (TrustAnswer::Once, "Allow once"),
-    (TrustAnswer::Trust, "Trust this project"),
-];
-
 /// The dialog about what a project wants.
 #[derive(Clone, Debug)]
 pub(in crate::tui) struct TrustDialog {
     /// What is asked about.
     pub permissions: Vec<Permission>,
-    /// The answer that has the focus, as an index of `ANSWERS`.
-    pub focus: usize,
     /// The first visible line of the list.
     pub scroll: usize,
     /// Whether the user has asked for it, and so means it with the keys.
@@ -36,12 +27,16 @@ pub(in crate::tui) struct TrustDialog {
 impl TrustDialog {
     /// For what the user wants to answer.
     pub(in crate::tui) fn of(asked: &TrustAsked) -> Self {
-        TrustDialog { permissions: asked.unanswered.clone(), focus: 0, scroll: 0, asked_for: true }
+        TrustDialog { permissions: asked.unanswered.clone(), scroll: 0, asked_for: true }
     }
 
     /// For what is asked from now on.
     pub(in crate::tui) fn news(asked: &TrustAsked) -> Self {
         TrustDialog { asked_for: false, ..Self::of(asked) }
+    }
+
+    fn answered(&self, answer: TrustAnswer) -> Answer {
+        Answer::Ask(ProjectTask::Trust { answer, permissions: self.permissions.clone() }.into())
     }
 }
 
@@ -56,18 +51,9 @@ impl Layer for TrustDialog {
                 self.scroll = self.scroll.saturating_sub(1);
             }
             (KeyCode::Esc, _) | (_, Some('q' | 'H')) => return Answer::Close,
-            (KeyCode::Enter, _) => {
-                let (answer, _) = ANSWERS[self.focus.min(ANSWERS.len() - 1)];
-                return Answer::Ask(
-                    ProjectTask::Trust { answer, permissions: self.permissions.clone() }.into(),
-                );
-            }
-            (KeyCode::Right | KeyCode::Tab, _) | (_, Some('l')) => {
-                self.focus = (self.focus + 1).min(ANSWERS.len() - 1);
-            }
-            (KeyCode::Left | KeyCode::BackTab, _) | (_, Some('h')) => {
-                self.focus = self.focus.saturating_sub(1);
-            }
+            (_, Some('t')) => return self.answered(TrustAnswer::Trust),
+            (_, Some('o')) => return self.answered(TrustAnswer::Once),
+            (_, Some('n')) => return self.answered(TrustAnswer::Refuse),
             _ => {}
         }
         Answer::Stay
@@ -76,9 +62,10 @@ impl Layer for TrustDialog {
     fn draw(&self, state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
         let Some(asked) = &state.trust else { return };
         let cells = (canvas.body.width as usize).saturating_sub(8).min(96);
-        let buttons = if self.asked_for { buttons(self.focus) } else { super::later::answer_later() };
+        let roomy = canvas.body.height > 14;
+        let buttons = if self.asked_for { answers(cells, roomy) } else { super::later::answer_later() };
         let rows = scrolled(what(asked, cells), buttons, self.scroll, canvas.body);
-        boxed("Trust this project?", &rows, None, view, canvas);
+        boxed("May opdev run this project?", &rows, None, view, canvas);
     }
 
     fn is_open(&self, state: &State) -> bool {
@@ -122,34 +109,29 @@ fn what(asked: &TrustAsked, cells: usize) -> Vec<Row> {
         rows.extend(text(Role::Dim, &format!("  {}", permission.setting())));
     }
     rows.push(Row::default());
-    rows.extend(text(
-        Role::Dim,
-        "Until you answer, nothing new of the project's files is used. A change of these settings asks again.",
-    ));
+    rows.extend(text(Role::Dim, "Until you answer, nothing new of the project's files is used."));
     rows
 }
 
-fn buttons(focus: usize) -> Vec<Row> {
-    let mut row = Row::new(Role::Text, " ");
-    for (i, (_, name)) in ANSWERS.iter().enumerate() {
-        let role = match (i == focus, i) {
-            (true, 0) => Role::Selected,
-            (true, _) => Role::Bad,
-            (false, _) => Role::Text,
-        };
-        row = row.and(role, if i == focus { format!("[ {name} ]") } else { format!("  {name}  ") });
-        row = row.and(Role::Text, " ");
+fn answers(cells: usize, roomy: bool) -> Vec<Row> {
+    let no = "charts and CRDs still work; what is named above is not done";
+    let mut rows = choices(
+        &[
+            Choice { key: "t", word: "Trust", means: "until one of these lines changes", role: Role::Text },
+            Choice {
+                key: "o",
+                word: "Only this time",
+                means: "asks again at the next start",
+                role: Role::Text,
+            },
+            Choice { key: "n", word: "No", means: no, role: Role::Text },
+            Choice { key: "esc", word: "Later", means: "H opens this again", role: Role::Text },
+        ],
+        cells,
+        roomy,
+    );
+    if roomy {
+        rows.push(Row::new(Role::Dim, " Press t, o or n. enter alone answers nothing. "));
     }
-    vec![
-        Row::default(),
-        row,
-        Row::new(Role::Key, " ←→")
-            .and(Role::Dim, " choose  ")
-            .and(Role::Key, "enter")
-            .and(Role::Dim, " presses  ")
-            .and(Role::Key, "↑↓")
-            .and(Role::Dim, " scroll  ")
-            .and(Role::Key, "esc")
-            .and(Role::Dim, " later "),
-    ]
+    rows
 }

@@ -20,6 +20,10 @@ pub(in crate::tui) struct Undo {
 }
 
 impl Layer for Undo {
+    fn picks_rows(&self) -> bool {
+        true
+    }
+
     fn key(&mut self, key: Key, _view: &mut ViewState, state: &State) -> Answer {
         let last = state.undo.len().saturating_sub(1);
         self.index = self.index.min(last);

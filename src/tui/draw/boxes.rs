@@ -1,7 +1,9 @@
 //! The boxes of dialogs, with their rows and buttons.
 
+use super::super::keys::Key;
 use super::super::layer::Canvas;
-use super::super::text::{Row, width};
+use super::super::spots::{Dialog, Spot};
+use super::super::text::{Row, left, width, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::frame::plain_box;
@@ -13,7 +15,7 @@ pub(in crate::tui) fn boxed(
     title: &str,
     rows: &[Row],
     selected: Option<usize>,
-    view: &ViewState,
+    view: &mut ViewState,
     canvas: &mut Canvas<'_>,
 ) {
     let Canvas { buffer, body, .. } = canvas;
@@ -37,7 +39,50 @@ pub(in crate::tui) fn boxed(
     for (i, row) in rows.iter().enumerate().skip(skip).take(inner.height as usize) {
         let at = (inner.x + 1, inner.y + (i - skip) as u16);
         row.draw(buffer, view.look.theme, at, (inner.width as usize).saturating_sub(2), selected == Some(i));
+        clickable(row, at, view);
     }
+    let chosen = selected.map(|at| inner.y + (at.saturating_sub(skip)) as u16);
+    view.screen.spots.dialog = Some(Dialog { area, chosen });
+}
+
+/// Notes what a click on the keys of a row presses.
+fn clickable(row: &Row, (x, y): (u16, u16), view: &mut ViewState) {
+    let mut at = x;
+    let mut open: Option<(Key, u16)> = None;
+    for (role, text) in &row.0 {
+        if *role == Role::Key {
+            if let Some((key, from)) = open.take() {
+                view.screen.spots.answers.push(Spot { y, from, to: at, what: key });
+            }
+            let name = text.trim().trim_matches(['[', ']']);
+            open = Key::parse(name).map(|key| (key, at));
+        }
+        at += width(text) as u16;
+    }
+    if let Some((key, from)) = open {
+        view.screen.spots.answers.push(Spot { y, from, to: at, what: key });
+    }
+}
+
+/// A box as wide as the body and as high as its rows, at the top: a list that is read.
+pub(in crate::tui) fn full(
+    title: &str,
+    rows: &[Row],
+    selected: Option<usize>,
+    view: &mut ViewState,
+    canvas: &mut Canvas<'_>,
+) {
+    let Canvas { buffer, body, .. } = canvas;
+    let height = (rows.len() + 2).min(body.height as usize) as u16;
+    let area = Rect { height, ..*body };
+    let inner = plain_box(buffer, view, area, title);
+    for (i, row) in rows.iter().enumerate().take(inner.height as usize) {
+        let at = (inner.x, inner.y + i as u16);
+        row.draw(buffer, view.look.theme, at, inner.width as usize, selected == Some(i));
+        clickable(row, at, view);
+    }
+    let chosen = selected.map(|at| inner.y + at as u16);
+    view.screen.spots.dialog = Some(Dialog { area, chosen });
 }
 
 /// A text above buttons that always show: what of it fits, and how many lines follow.
@@ -56,14 +101,47 @@ pub(in crate::tui) fn scrolled(what: Vec<Row>, buttons: Vec<Row>, scroll: usize,
     rows
 }
 
-/// The two buttons of a question: the safe one first.
-pub(in crate::tui) fn buttons(on_second: bool, first: &str, second: &str) -> Row {
-    let button = |on: bool, name: &str| if on { format!("[ {name} ]") } else { format!("  {name}  ") };
-    Row::new(Role::Text, " ")
-        .and(if on_second { Role::Text } else { Role::Selected }, button(!on_second, first))
-        .and(Role::Text, "   ")
-        .and(if on_second { Role::Bad } else { Role::Text }, button(on_second, second))
-        .and(Role::Dim, "   ←→ choose, enter presses ")
+/// An answer to a question: its key, its word, what it means, and how loud it is.
+pub(in crate::tui) struct Choice<'a> {
+    pub(in crate::tui) key: &'a str,
+    pub(in crate::tui) word: &'a str,
+    pub(in crate::tui) means: &'a str,
+    pub(in crate::tui) role: Role,
+}
+
+/// The answers of a question, a line each: letters answer, and enter alone does nothing. Side by side where there is
+/// little room.
+pub(in crate::tui) fn choices(all: &[Choice<'_>], cells: usize, roomy: bool) -> Vec<Row> {
+    if !roomy {
+        let mut rows = vec![Row::default()];
+        for choice in all {
+            let text = format!(" {}  ", choice.word);
+            let size = width(&text) + width(choice.key) + 3;
+            let used = rows.last().map_or(0, |row| width(&row.text()));
+            if used > 0 && used + size > cells + 2 {
+                rows.push(Row::default());
+            }
+            if let Some(row) = rows.last_mut() {
+                row.0.push((Role::Key, format!(" [{}]", choice.key)));
+                row.0.push((choice.role, text));
+            }
+        }
+        return rows;
+    }
+    let longest = all.iter().map(|choice| width(choice.word) + width(choice.key)).max().unwrap_or(0);
+    let lines = all.iter().flat_map(|choice| {
+        let head = format!(" {}", left(choice.word, longest.saturating_sub(width(choice.key))));
+        let before = longest + 4;
+        let means = wrap(choice.means, cells.saturating_sub(before + 2).max(12));
+        let means = if choice.means.is_empty() { vec![String::new()] } else { means };
+        means.into_iter().enumerate().map(move |(at, line)| match at {
+            0 => Row::new(Role::Key, format!(" [{}]", choice.key))
+                .and(choice.role, head.clone())
+                .and(Role::Dim, format!("  {line} ")),
+            _ => Row::new(Role::Dim, format!(" {}  {line} ", " ".repeat(before - 1))),
+        })
+    });
+    std::iter::once(Row::default()).chain(lines).collect()
 }
 
 /// The names of several objects; one is in the title.

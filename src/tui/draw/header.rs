@@ -1,12 +1,12 @@
-//! The first line: what runs where, as whom, and how far the newest save is. Project, version and counts give way on a
-//! narrow screen; cluster, namespace, identity and the state of the newest save never do.
+//! The first line: what runs where, as whom, and how far the newest save is. The program's name, versions and counts give
+//! way on a narrow screen; project, cluster, namespace, identity and the state of the newest save never do.
 
 use super::super::action::Do;
-use super::super::text::{Row, cut, width};
+use super::super::text::{Row, cut, cut_apart, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::process;
-use crate::event::{Diagnostic, Protection, ShadowRun, TroubleKind, words};
+use crate::event::{Diagnostic, Fault, FaultRule, Protection, ShadowRun, TroubleKind, words};
 use crate::state::State;
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -20,17 +20,31 @@ struct Part {
     text: String,
     /// The lowest one gives way first.
     keep: u8,
+    /// Whether it may be cut in the middle where nothing else helps.
+    long: bool,
 }
 
 /// Parts with this never give way.
 const ALWAYS: u8 = 9;
+/// A name that is cut keeps so much.
+const LEAST_NAME: usize = 12;
+/// What counts errors and warnings stands at the end of the line; its place stays free where there are none, so that
+/// nothing moves when the first one comes.
+const BADGE: usize = 9;
+/// On a narrower screen that place is needed.
+const WITH_BADGE: usize = 76;
 
-/// How far the newest save is: what led to it, and the word for it.
-struct Save {
-    role: Role,
-    /// Gives way where there is no room.
-    sources: String,
-    text: String,
+/// How far the newest save is, in many words and in few.
+pub(super) struct Save {
+    pub(super) role: Role,
+    /// The longest first.
+    pub(super) texts: Vec<String>,
+}
+
+impl Save {
+    pub(super) fn new(role: Role, texts: impl IntoIterator<Item = String>) -> Self {
+        Save { role, texts: texts.into_iter().collect() }
+    }
 }
 
 /// The line.
@@ -42,18 +56,17 @@ pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Tim
     if save.role == Role::Good && !calm {
         save.role = Role::Text;
     }
-    let traced = process::traced(state);
-    let full = format!("{}{}{traced}", save.sources, save.text);
-    let mut parts = parts(state, view);
-    while used(&parts) + width(&full) + 3 > cells {
-        let least = parts.iter().map(|part| part.keep).filter(|keep| *keep < ALWAYS).min();
-        let Some(least) = least else { break };
-        parts.retain(|part| part.keep != least);
+    let cells = if cells >= WITH_BADGE { cells - BADGE - 2 } else { cells };
+    let parts = parts(state, view);
+    let (mut parts, right) = fitting(parts, &save.texts, cells);
+    let mut lacks = (used(&parts) + width(&right) + 3).saturating_sub(cells);
+    for part in parts.iter_mut().filter(|part| part.long) {
+        let size = width(&part.text);
+        let gives = lacks.min(size.saturating_sub(LEAST_NAME));
+        part.text = cut_apart(&[part.text.as_str()], size - gives).concat();
+        lacks -= gives;
     }
-    let room = cells.saturating_sub(used(&parts) + 3);
-    let right =
-        if width(&full) <= room { full } else { cut(&format!("{}{traced}", save.text), room.max(12)) };
-    let room = cells.saturating_sub(width(&right) + 2);
+    let room = cells.saturating_sub(width(&right) + 2).max(cells / 2);
     let mut left = Row::default();
     let mut at = 0;
     for (i, part) in parts.iter().enumerate() {
@@ -62,18 +75,52 @@ pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Tim
         at += width(&text);
         left = left.and(part.role, text);
     }
+    let right = cut(&right, cells.saturating_sub(at + 2));
     let gap = cells.saturating_sub(at + width(&right) + 1);
     left.and(Role::Text, " ".repeat(gap)).and(save.role, right)
 }
 
+/// The parts that stay, and the words for the save: the longest only beside all parts; others before a name is cut.
+fn fitting(parts: Vec<Part>, texts: &[String], cells: usize) -> (Vec<Part>, String) {
+    let levels = |parts: &[Part]| {
+        let mut all: Vec<u8> = parts.iter().map(|part| part.keep).filter(|keep| *keep < ALWAYS).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let levels = levels(&parts);
+    for (at, text) in texts.iter().enumerate() {
+        let most = if at == 0 && texts.len() > 3 { 0 } else { levels.len() };
+        for dropped in 0..=most {
+            let least = dropped.checked_sub(1).map_or(0, |last| levels[last] + 1);
+            let shown = parts.iter().filter(|part| part.keep >= least);
+            let shown: usize = shown.enumerate().map(|(i, part)| size(i, part)).sum();
+            if shown + width(text) + 3 <= cells {
+                return (parts.into_iter().filter(|part| part.keep >= least).collect(), text.clone());
+            }
+        }
+    }
+    // Names are cut now, and where even that does not help, a sign says it.
+    let parts: Vec<Part> = parts.into_iter().filter(|part| part.keep >= ALWAYS).collect();
+    let gives = |part: &Part| if part.long { width(&part.text).saturating_sub(LEAST_NAME) } else { 0 };
+    let least = used(&parts) - parts.iter().map(gives).sum::<usize>();
+    let sign = || texts.last().and_then(|text| text.split(' ').next()).unwrap_or_default().to_owned();
+    let text = texts.iter().find(|text| least + width(text) + 3 <= cells).cloned().unwrap_or_else(sign);
+    (parts, text)
+}
+
+fn size(at: usize, part: &Part) -> usize {
+    let join = if at == 0 { 1 } else { width(part.join) };
+    join + width(&part.text)
+}
+
 fn used(parts: &[Part]) -> usize {
-    let join = |i: usize, part: &Part| if i == 0 { 1 } else { width(part.join) };
-    parts.iter().enumerate().map(|(i, part)| join(i, part) + width(&part.text)).sum()
+    parts.iter().enumerate().map(|(i, part)| size(i, part)).sum()
 }
 
 fn parts(state: &State, view: &ViewState) -> Vec<Part> {
-    let part = |keep, role, text: String| Part { join: " · ", role, text, keep };
-    let beside = |keep, role, text: String| Part { join: " ", role, text, keep };
+    let part = |keep, role, text: String| Part { join: " · ", role, text, keep, long: false };
+    let beside = |keep, role, text: String| Part { join: " ", role, text, keep, long: false };
     let mut parts = vec![part(1, Role::Title, "opdev".to_owned())];
     match &state.started {
         None => parts.push(part(ALWAYS, Role::Dim, "starting".to_owned())),
@@ -82,12 +129,14 @@ fn parts(state: &State, view: &ViewState) -> Vec<Part> {
             let version = cluster.version.trim_start_matches('v');
             let minor = version.match_indices('.').nth(1).map_or(version, |(at, _)| &version[..at]);
             let role = if cluster.embedded { Role::Text } else { Role::Changed };
-            parts.push(part(3, Role::Text, started.project.clone()));
-            parts.push(part(ALWAYS, role, cut(&cluster.name, 40)));
-            parts.push(beside(2, role, minor.to_owned()));
+            parts.push(Part { long: true, ..part(ALWAYS, Role::Title, started.project.clone()) });
+            parts.push(part(ALWAYS, role, cut_apart(&[cluster.name.as_str()], 40).concat()));
+            // A number alone would look like a part of the name of a real cluster.
+            let minor = if cluster.embedded { minor.to_owned() } else { format!("v{minor}") };
+            parts.push(beside(2, Role::Dim, minor));
             match cluster.protection {
                 Protection::Local => {}
-                Protection::Confirmed => parts.push(beside(ALWAYS, Role::Changed, "confirmed".to_owned())),
+                Protection::Confirmed => parts.push(beside(ALWAYS, Role::Changed, "writable".to_owned())),
                 Protection::ReadOnly => parts.push(beside(ALWAYS, Role::Bad, "read-only".to_owned())),
             }
             if cluster.insecure {
@@ -99,23 +148,33 @@ fn parts(state: &State, view: &ViewState) -> Vec<Part> {
                 None => part(ALWAYS, Role::Text, format!("ns {}", started.namespace)),
             });
             if let Some(name) = &started.identity {
-                parts.push(part(ALWAYS, Role::Changed, format!("as {name}")));
+                parts.push(Part { long: true, ..part(ALWAYS, Role::Changed, format!("as {name}")) });
             }
         }
     }
     if state.hold {
-        parts.push(part(8, Role::Busy, "charts held".to_owned()));
+        parts.push(part(8, Role::Busy, "charts wait for approval".to_owned()));
     }
-    if let Some(rule) = state.disturbed.first() {
-        let more = state.disturbed.len() - 1;
-        let more = if more > 0 { format!(" +{more}") } else { String::new() };
-        parts.push(part(ALWAYS, Role::Bad, format!("disturbed: {rule}{more}")));
-    }
+    parts.extend(faults(state).map(|text| part(ALWAYS, Role::Bad, text)));
     parts.extend(counts(state, view).into_iter().map(|(keep, role, text)| part(keep, role, text)));
+    if let Some(traced) = process::traced(state) {
+        parts.push(part(3, Role::Dim, traced));
+    }
     if view.leaving || state.stopping.is_some() {
         parts.push(part(ALWAYS, Role::Bad, "stopping".to_owned()));
     }
     parts
+}
+
+/// Faults that are injected. A program whose watches get nothing is paused.
+fn faults(state: &State) -> Option<String> {
+    let is_pause = |rule: &FaultRule| rule.fault == Fault::Hold(None) && rule.resource.is_empty();
+    let rule = state.disturbed.first()?;
+    let more = match state.disturbed.len() {
+        1 => String::new(),
+        many => format!(" +{}", many - 1),
+    };
+    Some(if is_pause(rule) { format!("paused{more}") } else { format!("fault: {rule}{more}") })
 }
 
 /// What is under way, paused and marked, where there is any.
@@ -136,36 +195,34 @@ fn counts(state: &State, view: &ViewState) -> Vec<(u8, Role, String)> {
     some.map(|(keep, count, word, role)| (keep, role, format!("{count} {word}"))).collect()
 }
 
-/// One word for each state a save can be in: building, live, held, refused, broken, discarded.
+/// Where the newest save stands: building, live, waiting for an answer, refused, broken, kept out.
 fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Save {
-    let told = |(role, text): (Role, String)| Save { role, sources: String::new(), text };
     if let Some(trouble) = connection(state, view, now) {
-        return told(trouble);
+        return trouble;
     }
-    let live = state.reload.live.as_ref();
-    let sources = live.map_or_else(String::new, |live| format!("sources {} ◂ ", live.sources));
     if let Some(files) = refused(state) {
-        return Save { role: Role::Bad, sources, text: format!("{} saved → refused", words::files(files)) };
+        return Save::new(Role::Bad, [format!("✗ {} refused", words::files(files)), "✗ refused".to_owned()]);
     }
     if let Some(failed) = &state.reload.failed {
         let place = failed.diagnostics.iter().find_map(|diagnostic| diagnostic.place.as_ref());
         let what = place
             .map_or_else(|| words::files(&failed.files), |p| words::file_name(&p.to_string()).to_owned());
-        return Save { role: Role::Bad, sources, text: format!("✗ {what} broken") };
+        return Save::new(Role::Bad, [format!("✗ {what}"), "✗ broken".to_owned()]);
     }
     if let Some(held) = state.impact.held.last() {
         let keys = view.keys.map.keys(Do::Held);
         let key = keys.first().map_or_else(|| ":held".to_owned(), ToString::to_string);
         let what = if held.files.is_empty() { held.kind.kind.clone() } else { words::files(&held.files) };
-        return Save { role: Role::Busy, sources, text: format!("{what} saved → held, {key} answers") };
+        let short = format!("needs your answer ({key})");
+        return Save::new(Role::Busy, [format!("? {what} {short}"), format!("? {short}")]);
     }
     if let Some(save) = process::newest_save(state, view, now) {
-        return told(save);
+        return save;
     }
     if let Some(held) = state.impact.discarded.last() {
         let what = if held.files.is_empty() { held.kind.kind.clone() } else { words::files(&held.files) };
-        let text = format!("{what} saved → discarded, the older one serves");
-        return Save { role: Role::Changed, sources, text };
+        let short = "the old version is kept";
+        return Save::new(Role::Changed, [format!("⚠ {what}: {short}"), format!("⚠ {short}")]);
     }
     self::live(state)
 }
@@ -190,69 +247,68 @@ fn refused(state: &State) -> Option<&[String]> {
 fn live(state: &State) -> Save {
     let reload = &state.reload;
     let Some(now) = &reload.live else {
-        return Save { role: Role::Dim, sources: String::new(), text: "no sources yet".to_owned() };
+        return Save::new(Role::Dim, ["nothing is live yet".to_owned()]);
     };
-    let sources = format!("sources {} ◂ ", now.sources);
-    let save = |role, text: String| Save { role, sources: sources.clone(), text };
     let files = words::files(&now.files);
-    let saved = if now.removed { "removed" } else { "saved" };
+    let (saved, of) = match (now.removed, files.is_empty()) {
+        (true, _) => ("removed", format!("{files} removed, ")),
+        (false, false) => ("saved", format!("{files} ")),
+        (false, true) => ("saved", String::new()),
+    };
+    let save = |role, sign: &str, text: String| {
+        Save::new(
+            role,
+            [format!("{sign} {of}{text}"), format!("{sign} {saved}, {text}"), format!("{sign} {text}")],
+        )
+    };
     if !reload.unserved.is_empty() && !files.is_empty() {
-        let kinds = reload.unserved.join(", ");
-        return save(Role::Changed, format!("{files} {saved} → nothing reconciles {kinds}"));
+        return save(Role::Changed, "⚠", format!("nothing reconciles {}", reload.unserved.join(", ")));
     }
     let fresh = state.impact.fresh.iter().filter(|changed| !changed.files.is_empty());
     if let Some(took) = fresh.map(|changed| changed.took).max().filter(|_| !files.is_empty()) {
-        let (role, then) = match &reload.settled {
+        let live = format!("CRD live in {}", words::took(took));
+        return match &reload.settled {
             Some(settled) if settled.failed > 0 => {
-                (Role::Bad, format!(", {} of {} failed", settled.failed, settled.objects))
+                save(Role::Bad, "✗", format!("{live}, {} of {} failed", settled.failed, settled.objects))
             }
             Some(settled) if settled.objects > 0 => {
-                (Role::Good, format!(", reconciled in {}", words::took(settled.took)))
+                save(Role::Good, "✓", format!("{live}, reconciled in {}", words::took(settled.took)))
             }
-            Some(_) | None => (Role::Good, String::new()),
+            Some(_) | None => save(Role::Good, "✓", live),
         };
-        return save(role, format!("{files} {saved} → CRD live in {}{then}", words::took(took)));
     }
     match &reload.settled {
-        Some(settled) if !settled.files.is_empty() || !files.is_empty() => {
-            let files = if files.is_empty() { words::files(&settled.files) } else { files };
-            let (role, failed) = match settled.failed {
-                0 => (Role::Good, String::new()),
-                n => (Role::Bad, format!(", {n} of {} failed", settled.objects)),
-            };
-            save(role, format!("{files} {saved} → live in {}{failed}", words::took(settled.took)))
-        }
-        None if !files.is_empty() && now.affected.is_empty() => {
-            save(Role::Good, format!("{files} {saved} → live, no object to reconcile"))
-        }
+        Some(settled) if !settled.files.is_empty() || !files.is_empty() => match settled.failed {
+            0 => save(Role::Good, "✓", format!("live in {}", words::took(settled.took))),
+            n => save(Role::Bad, "✗", format!("live, {n} of {} failed", settled.objects)),
+        },
+        None if !files.is_empty() && now.affected.is_empty() => save(Role::Good, "✓", "live".to_owned()),
         None if !files.is_empty() => {
             let far = match state.live_objects() {
                 (_, 0 | 1) => "reconciling".to_owned(),
                 (live, all) => format!("{live} of {all} live"),
             };
-            save(Role::Busy, format!("{files} {saved} → {far}"))
+            save(Role::Busy, "↻", far)
         }
-        Some(_) | None => {
-            Save { role: Role::Dim, sources: String::new(), text: format!("sources {}", now.sources) }
-        }
+        Some(_) | None => Save::new(Role::Dim, ["✓ live".to_owned()]),
     }
 }
 
 /// What opdev waits for, where the API server does not answer.
-fn connection(state: &State, view: &mut ViewState, now: Timestamp) -> Option<(Role, String)> {
+fn connection(state: &State, view: &mut ViewState, now: Timestamp) -> Option<Save> {
     let told = state.connection.as_ref()?;
     let trouble = told.trouble.as_ref()?;
     view.wake_in(Duration::from_secs(1));
     let (role, what) = match trouble.kind {
-        TroubleKind::Unreachable => (Role::Bad, "✗ API server unreachable"),
+        TroubleKind::Unreachable => (Role::Bad, "✗ cluster lost"),
         TroubleKind::Untrusted => (Role::Bad, "✗ API server not trusted"),
         TroubleKind::Unauthorized => (Role::Bad, "✗ credentials refused"),
-        TroubleKind::Slow => (Role::Busy, "waiting for the API server"),
-        TroubleKind::Busy => (Role::Busy, "the API server is busy"),
+        TroubleKind::Slow => (Role::Busy, "◐ waiting for the API server"),
+        TroubleKind::Busy => (Role::Busy, "◐ the API server is busy"),
     };
     let since = trouble.since.to_zoned(view.look.zone.clone()).strftime("%H:%M:%S");
     let past = now.duration_since(told.at).unsigned_abs();
     let left = trouble.retry.map_or(0, |retry| retry.saturating_sub(past).as_millis().div_ceil(1000));
-    let retry = if left == 0 { ", trying".to_owned() } else { format!(", retrying in {left} s") };
-    Some((role, format!("{what} since {since}{retry}")))
+    let retry = if left == 0 { ", trying".to_owned() } else { format!(", again in {left} s") };
+    Some(Save::new(role, [format!("{what} since {since}{retry}"), format!("{what}{retry}")]))
 }

@@ -3,7 +3,7 @@
 use super::super::detail::TABS;
 use super::super::detail::page::DetailTab;
 use super::super::pane::Tab;
-use super::super::text::width;
+use super::super::text::{Row, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use crate::event::words;
@@ -13,12 +13,17 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use std::time::Duration;
 
+/// Draws a row over the whole of a line.
+pub(super) fn line(buffer: &mut Buffer, view: &ViewState, area: Rect, row: &Row) {
+    row.draw(buffer, view.look.theme, (area.x, area.y), area.width as usize, false);
+}
+
 /// An age, and a note of when it will read differently.
 pub(in crate::tui) fn age(view: &mut ViewState, since: Option<Timestamp>, now: Timestamp) -> String {
     let Some(since) = since else { return String::new() };
     let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-    view.wake_in(words::age_changes_in(age));
-    words::age(age)
+    view.wake_in(words::short_age_changes_in(age));
+    words::short_age(age)
 }
 
 pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
@@ -32,12 +37,13 @@ pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
     }
 }
 
-/// The title of the detail pane: its tabs, as many as fit around the open one; marks say where more are.
-pub(super) fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String, Option<Tab>)> {
+/// The title of the detail pane: its tabs, as many as fit around the open one; how many more there are
+/// stands at the ends.
+pub(super) fn tabs(view: &ViewState, cells: usize, own: Role) -> Vec<(Role, String, Option<Tab>)> {
     let one = |part: &&dyn DetailTab| {
         let open = part.tab() == view.detail.tab;
         let text = if open { format!("[{}]", part.title()) } else { format!(" {} ", part.title()) };
-        (if open { Role::Focus } else { Role::Dim }, text, Some(part.tab()))
+        (if open { own } else { Role::Dim }, text, Some(part.tab()))
     };
     let all: Vec<(Role, String, Option<Tab>)> = TABS.iter().map(one).collect();
     let sizes: Vec<usize> = all.iter().map(|(_, text, _)| width(text)).collect();
@@ -46,7 +52,8 @@ pub(super) fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String, Option<
     }
     let open = TABS.iter().position(|part| part.tab() == view.detail.tab).unwrap_or(0);
     let (mut from, mut to) = (open, open + 1);
-    let room = cells.saturating_sub(2);
+    // What is left out is counted on its side: `+4`.
+    let room = cells.saturating_sub(if open == 0 { 4 } else { 7 });
     let mut used = sizes[open];
     // Neighbours in turn, the next ones first.
     loop {
@@ -64,9 +71,9 @@ pub(super) fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String, Option<
             break;
         }
     }
-    let mark = |there: bool, sign: &str| (Role::Dim, if there { sign } else { "" }.to_owned(), None);
-    let mut row = vec![mark(from > 0, "‹")];
+    let mark = |out: usize, text: String| (Role::Dim, if out > 0 { text } else { String::new() }, None);
+    let mut row = vec![mark(from, format!("+{from} "))];
     row.extend(all[from..to].iter().cloned());
-    row.push(mark(to < all.len(), "›"));
+    row.push(mark(all.len() - to, format!("+{} ", all.len() - to)));
     row
 }

@@ -2,14 +2,15 @@
 
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use crate::event::{BuildState, ProcessState, TraceLevel, words};
+use super::header::Save;
+use crate::event::{BuildChanged, BuildState, ProcessState, TraceLevel, words};
 use crate::state::{Program, State};
 use jiff::Timestamp;
 use std::time::Duration;
 
 /// How far the newest save of the programs' own files is; `None` where other files are what matters now. Of several programs
 /// the one that needs the user most is told of.
-pub(super) fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Option<(Role, String)> {
+pub(super) fn newest_save(state: &State, view: &mut ViewState, now: Timestamp) -> Option<Save> {
     if state.reload.failed.is_some() {
         return None;
     }
@@ -33,95 +34,108 @@ fn need(program: &Program) -> (u8, Option<Timestamp>) {
     (rank, run.map(|run| run.at).max(build.map(|build| build.at)))
 }
 
-fn line(program: &Program, state: &State, view: &mut ViewState, now: Timestamp) -> Option<(Role, String)> {
+fn line(program: &Program, state: &State, view: &mut ViewState, now: Timestamp) -> Option<Save> {
     let run = program.run.as_ref()?;
-    if let Some(build) = &program.build {
-        let files = if build.files.is_empty() {
-            String::new()
-        } else {
-            format!("{} saved → ", words::files(&build.files))
-        };
-        match &build.state {
-            BuildState::Building => {
-                view.wake_in(Duration::from_secs(1));
-                let since = Duration::try_from(now.duration_since(build.at)).unwrap_or_default();
-                return Some((Role::Busy, format!("{files}{} {} s", build.build, since.as_secs())));
-            }
-            BuildState::Broken { .. } => {
-                let failed = program.build_failed.as_ref();
-                let place =
-                    failed.and_then(|failed| failed.diagnostics.iter().find_map(|one| one.place.as_ref()));
-                let what = place.map_or_else(
-                    || build.build.clone(),
-                    |place| words::file_name(&place.to_string()).to_owned(),
-                );
-                return Some((Role::Bad, format!("✗ {what} · {}", goes_on(program))));
-            }
-            BuildState::Built { .. } => {}
-        }
+    if let Some(save) = program.build.as_ref().and_then(|build| building(program, build, view, now)) {
+        return Some(save);
     }
     let starts = match run.starts {
         0 | 1 => String::new(),
         starts => format!(" · start {starts}"),
     };
-    Some(match &run.state {
-        ProcessState::Waiting { why } => (Role::Busy, format!("{} waits for {why}", run.program)),
+    // `go ./cmd` is the operator of the project, and `./cmd` is where its program lies.
+    let place = run.program.rsplit(' ').next().unwrap_or(&run.program);
+    let saved_since = |at: Timestamp| {
+        let live = state.reload.live.as_ref();
+        live.is_some_and(|live| live.at > at && !live.files.is_empty())
+    };
+    let told =
+        |role, text: String, short: String| Some(Save::new(role, [format!("{text}{starts}"), text, short]));
+    match &run.state {
+        ProcessState::Waiting { why } => {
+            told(Role::Busy, format!("◐ operator ({place}) waits for {why}"), format!("◐ waits for {why}"))
+        }
         ProcessState::Running { files, .. } if files.is_empty() => {
             // What was saved since belongs to charts and types.
             let saved = state.reload.live.as_ref().is_some_and(|live| !live.files.is_empty());
-            if saved {
-                return None;
-            }
-            (Role::Dim, format!("{} runs{starts}", run.program))
+            let text = format!("✓ operator runs ({place})");
+            if saved { None } else { told(Role::Good, text, "✓ operator runs".to_owned()) }
         }
+        ProcessState::Running { .. } if saved_since(run.at) => None,
         ProcessState::Running { files, since_save, .. } => {
-            let newer =
-                state.reload.live.as_ref().is_some_and(|live| live.at > run.at && !live.files.is_empty());
-            if newer {
-                return None;
-            }
+            let (files, took) = (words::files(files), words::took(*since_save));
             let built = match program.build.as_ref().map(|build| &build.state) {
-                Some(BuildState::Built { took }) => format!("build {} ◂ ", words::took(*took)),
-                Some(BuildState::Building | BuildState::Broken { .. }) | None => String::new(),
+                Some(BuildState::Built { took: built }) => {
+                    format!("✓ {files} built in {} → live in {took}{starts}", words::took(*built))
+                }
+                Some(BuildState::Building | BuildState::Broken { .. }) | None => {
+                    format!("✓ {files} live in {took}{starts}")
+                }
             };
-            let files = words::files(files);
-            (Role::Good, format!("{built}{files} saved → started in {}{starts}", words::took(*since_save)))
+            let short = format!("✓ {files} live in {took}");
+            Some(Save::new(
+                Role::Good,
+                [built, short, format!("✓ saved, live in {took}"), "✓ live".to_owned()],
+            ))
         }
-        ProcessState::Restarting { exit, .. } => {
+        ProcessState::Restarting { exit, after } => {
             view.wake_in(Duration::from_secs(1));
             let past = Duration::try_from(now.duration_since(run.at)).unwrap_or_default();
-            let left = match &run.state {
-                ProcessState::Restarting { after, .. } => after.saturating_sub(past).as_secs_f32().ceil(),
-                ProcessState::Waiting { .. }
-                | ProcessState::Running { .. }
-                | ProcessState::Failed { .. }
-                | ProcessState::Ended { .. } => 0.0,
-            };
-            (Role::Bad, format!("✗ {} stopped ({}), starts in {left} s{starts}", run.program, exit.status))
+            let left = after.saturating_sub(past).as_secs_f32().ceil();
+            let text = format!("✗ operator ({place}) stopped ({}), starts in {left} s", exit.status);
+            told(Role::Bad, text, format!("✗ operator stopped, starts in {left} s"))
         }
         ProcessState::Failed { exit } => {
-            (Role::Bad, format!("✗ {} does not run ({})", run.program, exit.status))
+            let text = format!("✗ operator ({place}) does not run ({})", exit.status);
+            told(Role::Bad, text, "✗ operator does not run".to_owned())
         }
-        ProcessState::Ended { .. } => (Role::Changed, format!("{} has ended", run.program)),
-    })
+        ProcessState::Ended { .. } => {
+            told(Role::Changed, format!("⚠ operator ({place}) has ended"), "⚠ operator has ended".to_owned())
+        }
+    }
+}
+
+/// What a build says that is under way or broken.
+fn building(program: &Program, build: &BuildChanged, view: &mut ViewState, now: Timestamp) -> Option<Save> {
+    match &build.state {
+        BuildState::Building => {
+            view.wake_in(Duration::from_secs(1));
+            let since = Duration::try_from(now.duration_since(build.at)).unwrap_or_default().as_secs();
+            let files = words::files(&build.files);
+            let long = match build.files.is_empty() {
+                true => format!("↻ {} {since} s", build.build),
+                false => format!("↻ {files}: {} {since} s", build.build),
+            };
+            Some(Save::new(Role::Busy, [long, format!("↻ building {since} s")]))
+        }
+        BuildState::Broken { .. } => {
+            let failed = program.build_failed.as_ref();
+            let place =
+                failed.and_then(|failed| failed.diagnostics.iter().find_map(|one| one.place.as_ref()));
+            let what = place
+                .map_or_else(|| build.build.clone(), |place| words::file_name(&place.to_string()).to_owned());
+            Some(Save::new(Role::Bad, [format!("✗ {what}"), "✗ broken".to_owned()]))
+        }
+        BuildState::Built { .. } => None,
+    }
 }
 
 /// What runs while a build is broken.
 pub(super) fn goes_on(program: &Program) -> String {
     match program.run.as_ref().map(|run| &run.state) {
-        Some(ProcessState::Running { .. }) => "the last good program runs".to_owned(),
-        Some(_) | None => "no program runs".to_owned(),
+        Some(ProcessState::Running { .. }) => "The last working program keeps running.".to_owned(),
+        Some(_) | None => "No program runs until then.".to_owned(),
     }
 }
 
 /// How much is seen of the reconciles of the programs that run, where that is not everything.
-pub(super) fn traced(state: &State) -> String {
+pub(super) fn traced(state: &State) -> Option<String> {
     let running = state.programs.runs().filter(|run| matches!(run.state, ProcessState::Running { .. }));
     let mut levels: Vec<_> = running.map(|run| run.traced).collect();
     levels.dedup();
     if levels.iter().all(|level| *level == Some(TraceLevel::Full)) {
-        return String::new();
+        return None;
     }
     let levels: Vec<&str> = levels.into_iter().map(words::traced).collect();
-    format!(" · traced: {}", levels.join(", "))
+    Some(format!("traced: {}", levels.join(", ")))
 }

@@ -2,12 +2,13 @@
 //! fill it.
 
 use super::super::action::Do;
+use super::super::enabled::enabled;
 use super::super::table::Column;
-use super::super::text::{Row, cut, cut_apart, cut_front, left, right, width};
+use super::super::text::{Row, cut, cut_apart, cut_path, left, right, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::lists::{mark, put, sign, star, words_of};
-use crate::event::{KindHealth, PrinterColumn, words};
+use crate::event::{KindHealth, PrinterColumn, TroubleKind, words};
 use crate::state::health::Level;
 use crate::state::{Seen, State, columns, tree};
 use crate::tui::action::Seek;
@@ -59,109 +60,133 @@ fn printer_columns(view: &ViewState, state: &State) -> Vec<PrinterColumn> {
     kind.map(|kind| kind.columns.clone()).unwrap_or_default()
 }
 
-/// What the longest kind, namespace and name need.
-struct Needs {
-    kind: usize,
-    namespace: usize,
-    name: usize,
-}
+/// Widths that no row changes; what is left over goes to the names and to what is said of them.
+const READY: usize = 5;
+const AGE: usize = 4;
+const LEAST_NAME: usize = 12;
+const LEAST_STATUS: usize = 9;
+const LEAST_NAMESPACE: usize = 9;
+/// So much for a name and its status lets both be read: 16 and 13 cells, and a blank.
+const WELL: usize = 30;
+/// From this width on there is an age, and a blank before the border.
+const WITH_AGE: usize = 54;
+const WITH_MARGIN: usize = 60;
+/// The selection, the star of a marked row, the sign, and the blanks between them.
+pub(super) const SIGN: usize = 4;
 
-impl Needs {
-    fn of(view: &ViewState, namespaces: bool) -> Needs {
-        let longest = &view.resources.longest;
-        Needs {
-            // A mark behind the heading takes room, too.
-            kind: longest.kind.max(5),
-            namespace: if namespaces { longest.namespace.clamp(10, 20) } else { 0 },
-            name: longest.name.max(5),
-        }
-    }
-}
-
-/// READY and AGE, and STATUS where the pane is made for it.
-const READY: usize = 7;
-const AGE: usize = 6;
-const STATUS: usize = 16;
-/// Marks in front of a row.
-const MARKS: usize = 2;
-
-/// How many columns the list asks for, its border included. STATUS is no reason for a wider pane beside reconciles,
-/// which have the room.
-pub(super) fn asked(view: &ViewState, state: &State, status: bool) -> u16 {
-    if view.resources.rows.is_empty() {
-        return 46;
-    }
-    let all = state.started.as_ref().is_some_and(|started| started.all_namespaces);
-    let needs = Needs::of(view, view.resources.namespaces_differ || (status && all));
-    let namespace = if needs.namespace > 0 { needs.namespace + 1 } else { 0 };
-    let status = if status { STATUS + 1 } else { 0 };
-    let cells = MARKS + needs.kind + 1 + namespace + needs.name + 1 + status + READY + 1 + AGE;
-    u16::try_from(cells + 2).unwrap_or(u16::MAX)
-}
-
-/// The columns that fit: as wide as what stands in them. AGE and STATUS give way first, then the printer columns; kind
-/// and name are cut last.
-fn slots(
-    view: &ViewState,
-    state: &State,
-    cells: usize,
-    printer: Vec<(PrinterColumn, usize)>,
-    status: usize,
-) -> Vec<Slot> {
-    let all = cells >= 70 && state.started.as_ref().is_some_and(|started| started.all_namespaces);
-    let needs = Needs::of(view, view.resources.namespaces_differ || all);
-    let namespace = if needs.namespace > 0 { needs.namespace + 1 } else { 0 };
-    let fixed = MARKS + 1 + namespace + 1 + READY;
-    let base = fixed + needs.kind + needs.name;
-    let asked: usize = printer.iter().map(|(_, size)| size + 1).sum();
-    // The kind's own columns say more than the word.
-    let ways = [(status, AGE), (status, 0), (0, AGE), (0, 0)];
-    let fits = |(status, age): &(usize, usize)| {
-        let more = |size: usize| if size > 0 { size + 1 } else { 0 };
-        base + asked + more(*status) + more(*age) <= cells
+/// The columns for this many cells. They follow the pane and the kinds of the project, never the rows. AGE gives way
+/// first, then STATUS down to its least, NAMESPACE, KIND where there is but one; a kind is cut last of all.
+fn slots(view: &ViewState, state: &State, cells: usize, printer: Vec<(PrinterColumn, usize)>) -> Vec<Slot> {
+    let kinds = state.kinds().iter().map(|kind| width(&kind.gvk.kind)).max();
+    let mut kind = kinds.unwrap_or(view.resources.longest.kind).clamp(8, 16) + 1;
+    let several = view.resources.namespaces_differ
+        || state.started.as_ref().is_some_and(|started| started.all_namespaces && view.namespace.is_none());
+    let mut namespace = if several { (cells / 6).clamp(LEAST_NAMESPACE, 20) + 1 } else { 0 };
+    let mut age = if cells >= WITH_AGE { AGE + 1 } else { 0 };
+    let margin = usize::from(cells >= WITH_MARGIN);
+    let least = LEAST_NAME + 1 + LEAST_STATUS;
+    let room = |kind: usize, namespace: usize, age: usize| {
+        cells.saturating_sub(SIGN + READY + 1 + margin + kind + namespace + age)
     };
-    let preferred = if asked > 0 { [ways[0], ways[2], ways[1], ways[3]] } else { ways };
-    let (status, age) = preferred.into_iter().find(fits).unwrap_or((0, 0));
-    let tail = if status > 0 { status + 1 } else { 0 } + if age > 0 { age + 1 } else { 0 };
-    let mut room = cells.saturating_sub(fixed + tail);
-    let kind = if base + tail <= cells { needs.kind } else { needs.kind.min((room * 2 / 5).max(8)) };
-    let name = needs.name.min(room.saturating_sub(kind)).max(1);
-    room = room.saturating_sub(kind + name);
-    let mut slots = vec![Slot { column: Column::Kind, size: kind }];
-    if namespace > 0 {
-        slots.push(Slot { column: Column::Namespace, size: namespace - 1 });
+    if room(kind, namespace, age) < least && namespace > 0 {
+        namespace = LEAST_NAMESPACE + 1;
     }
-    slots.push(Slot { column: Column::Name, size: name });
+    // A name and its status that can be read are worth more than an age.
+    if room(kind, namespace, age) < WELL {
+        age = 0;
+    }
+    if room(kind, namespace, age) < least {
+        namespace = 0;
+    }
+    if room(kind, namespace, age) < least && state.kinds().len() == 1 {
+        kind = 0;
+    }
+    if kind > 0 {
+        let lacks = least.saturating_sub(room(kind, namespace, age));
+        kind = kind.saturating_sub(lacks).max(kind.min(9));
+    }
+    let mut rest = room(kind, namespace, age);
+    let mut shown = Vec::new();
     for (column, size) in printer {
-        let given = (size + 1).min(room);
-        room -= given;
+        let given = size.min(rest.saturating_sub(least + 1));
         if given >= 4 {
-            slots.push(Slot { column: Column::Printer(column), size: given - 1 });
+            rest -= given + 1;
+            shown.push(Slot { column: Column::Printer(column), size: given });
         }
     }
-    for (column, size) in [(Column::Status, status), (Column::Ready, READY), (Column::Age, age)] {
-        if size > 0 {
-            slots.push(Slot { column, size });
-        }
-    }
+    let (name, status) = divided(rest);
+    let mut slots = Vec::new();
+    let sized = [(Column::Kind, kind.saturating_sub(1)), (Column::Namespace, namespace.saturating_sub(1))];
+    slots.extend(sized.into_iter().map(|(column, size)| Slot { column, size }));
+    slots.push(Slot { column: Column::Name, size: name });
+    slots.extend(shown);
+    let sized = [(Column::Status, status), (Column::Ready, READY), (Column::Age, age.saturating_sub(1))];
+    slots.extend(sized.into_iter().map(|(column, size)| Slot { column, size }));
+    slots.retain(|slot| slot.size > 0);
     slots
+}
+
+/// How wide names and their status are, which share these cells and a blank between them. Most names have less than 17
+/// letters; what is said of an object can be longer.
+fn divided(rest: usize) -> (usize, usize) {
+    if rest < LEAST_NAME + 1 + LEAST_STATUS {
+        let status = if rest >= 18 { LEAST_STATUS } else { 0 };
+        return (rest.saturating_sub(status + usize::from(status > 0)), status);
+    }
+    let mut extra = rest - 1 - LEAST_NAME - LEAST_STATUS;
+    let mut take = |most: usize| {
+        let taken = extra.min(most);
+        extra -= taken;
+        taken
+    };
+    let name = LEAST_NAME + take(4);
+    let status = LEAST_STATUS + take(11);
+    let shared = take(21);
+    let (name, status) = (name + shared / 3, status + shared - shared / 3);
+    let name = name + take(17);
+    (name, status + extra)
 }
 
 /// The sign, the word and the role of a row.
 fn look(state: &State, seen: &Seen, info: &tree::Row) -> (&'static str, String, Role) {
     if state.gone_at(&seen.key).is_some() {
-        return ("†", "deleted".to_owned(), Role::Dim);
+        return ("○", "deleted".to_owned(), Role::Dim);
     }
     let (symbol, role) = sign(info.level);
-    let symbol = if info.running && info.level != Level::Bad { "⟳" } else { symbol };
+    let symbol = if info.running && info.level != Level::Bad { "↻" } else { symbol };
     let paused = state.paused(&seen.key).is_some() && !info.running;
     let loops = state.loops.contains_key(&seen.key);
-    let role = if (paused || loops) && info.level != Level::Bad { Role::Busy } else { role };
-    match (paused, loops) {
-        (true, true) => ("‖", "loops".to_owned(), role),
-        (true, false) => ("‖", "paused".to_owned(), role),
-        (false, true) => ("↻", "loops".to_owned(), role),
-        (false, false) => (symbol, info.word.clone(), role),
+    let (symbol, role) = match (info.level, paused, loops) {
+        (Level::Bad, ..) | (_, false, false) => (symbol, role),
+        (_, _, true) => ("⚠", Role::Busy),
+        (_, true, false) => ("◐", Role::Busy),
+    };
+    let word = match (paused, loops) {
+        (true, true) => "paused, loops".to_owned(),
+        (true, false) => "paused".to_owned(),
+        (false, true) => "loops".to_owned(),
+        (false, false) => status(seen, info),
+    };
+    // What was seen last may be true no more.
+    let lost = state.connection.as_ref().and_then(|told| told.trouble.as_ref());
+    if lost.is_some_and(|trouble| trouble.kind == TroubleKind::Unreachable) {
+        return (symbol, format!("was: {word}"), Role::Dim);
+    }
+    (symbol, word, role)
+}
+
+/// What a row says of its object: its own word, unless what is wrong lies elsewhere.
+fn status(seen: &Seen, info: &tree::Row) -> String {
+    let elsewhere =
+        info.fault.as_deref().filter(|_| info.level == Level::Bad && seen.health.level != Level::Bad);
+    let Some(fault) = elsewhere else { return words::one_line(&info.word) };
+    let fault = words::one_line(fault);
+    match fault.split_once(": ") {
+        // The tree of what it owns names the object.
+        Some((object, what)) if object.split(' ').count() == 2 => {
+            format!("{}: {what}", object.split(' ').next().unwrap_or_default())
+        }
+        Some(_) | None => format!("failed: {fault}"),
     }
 }
 
@@ -179,29 +204,30 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     let visible: Vec<Arc<Seen>> = view.resources.rows[window.clone()].to_vec();
     let infos: Vec<tree::Row> = visible.iter().map(|seen| view.row(state, seen)).collect();
     let looks: Vec<_> = visible.iter().zip(&infos).map(|(seen, info)| look(state, seen, info)).collect();
-    let status = looks.iter().map(|(_, word, _)| width(word)).max().unwrap_or(0).clamp(7, STATUS + 4);
     let printer = printer_columns(view, state).into_iter().map(|column| {
         let text = |seen: &Arc<Seen>| width(&columns::text(&seen.object, &column.path, now, column.date));
         let size = visible.iter().map(text).max().unwrap_or(0).max(width(&column.name) + 1).min(24);
         (column, size)
     });
-    let slots = slots(view, state, cells, printer.collect(), status);
+    let slots = slots(view, state, cells, printer.collect());
     view.resources.namespace_shown = slots.iter().any(|slot| slot.column == Column::Namespace);
     headings(view, &slots, buffer, area);
     let size_of =
         |column: &Column| slots.iter().find(|slot| slot.column == *column).map_or(0, |slot| slot.size);
     let kinds: Vec<&str> = visible.iter().map(|seen| seen.key.kind.as_str()).collect();
-    let names: Vec<&str> = visible.iter().map(|seen| seen.key.name.as_str()).collect();
+    let names = called(&visible, &slots);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let kinds = cut_apart(&kinds, size_of(&Column::Kind));
     let names = cut_apart(&names, size_of(&Column::Name));
     for ((line, i), seen) in window.enumerate().take(list.height as usize).zip(&visible) {
         let selected = i == view.resources.selection.index;
         let (symbol, word, role) = &looks[line];
-        let gone = *symbol == "†";
+        let gone = state.gone_at(&seen.key).is_some();
         let ready = infos[line].ready.filter(|_| !gone);
-        let ready = ready.map_or_else(String::new, |(ready, wanted)| format!(" {ready}/{wanted}"));
+        let ready = ready.map_or_else(String::new, |(ready, wanted)| format!("{ready}/{wanted}"));
         let own = if gone { Role::Dim } else { Role::Text };
-        let mut row = Row::new(own, format!("{}{}", mark(selected), star(view, &seen.key)));
+        let mut row = Row::new(own, format!("{}{}", mark(selected), star(view, &seen.key)))
+            .and(*role, format!("{symbol} "));
         for (at, slot) in slots.iter().enumerate() {
             let (role, text) = match &slot.column {
                 Column::Kind => (own, kinds[line].clone()),
@@ -209,7 +235,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
                 Column::Name => (own, names[line].clone()),
                 Column::Printer(c) => (own, columns::text(&seen.object, &c.path, now, c.date)),
                 Column::Status => (*role, word.clone()),
-                Column::Ready => (*role, format!("{symbol}{ready}")),
+                Column::Ready => (own, ready.clone()),
                 Column::Age => (Role::Dim, age(view, seen.created, now)),
             };
             let gap = if at > 0 { " " } else { "" };
@@ -220,9 +246,26 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     }
 }
 
+/// What the rows are called: by name, and by namespace where no column says it and two would read alike.
+fn called(visible: &[Arc<Seen>], slots: &[Slot]) -> Vec<String> {
+    let told = |column: &Column| slots.iter().any(|slot| slot.column == *column);
+    let (kinds, namespaces) = (told(&Column::Kind), told(&Column::Namespace));
+    let alike = |a: &Seen, b: &Seen| a.key.name == b.key.name && (!kinds || a.key.kind == b.key.kind);
+    let name = |at: usize, seen: &Seen| {
+        let twin = |(other, with): (usize, &Arc<Seen>)| other != at && alike(seen, with);
+        match &seen.key.namespace {
+            Some(space) if !namespaces && visible.iter().enumerate().any(twin) => {
+                format!("{space}/{}", seen.key.name)
+            }
+            Some(_) | None => seen.key.name.clone(),
+        }
+    };
+    visible.iter().enumerate().map(|(at, seen)| name(at, seen)).collect()
+}
+
 /// The headings, with a mark at the one that the rows are sorted by.
 fn headings(view: &mut ViewState, slots: &[Slot], buffer: &mut Buffer, area: Rect) {
-    let mut text = " ".repeat(MARKS);
+    let mut text = " ".repeat(SIGN);
     for (at, slot) in slots.iter().enumerate() {
         let name = match &slot.column {
             Column::Kind => "KIND".to_owned(),
@@ -275,7 +318,7 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     }
     if state.reload.live.is_none() {
         let text = match state.trust {
-            Some(_) => format!("The project waits for your word: {} shows what it wants.", key(Do::Held)),
+            Some(_) => format!("The project needs your answer: {} shows what it wants.", key(Do::Held)),
             None => "The project is being read.".to_owned(),
         };
         return words_of(&[text], area);
@@ -287,7 +330,9 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     let kinds = state.kinds().iter().map(|kind| kind.gvk.kind.as_str()).collect::<Vec<_>>().join(", ");
     let mut rows = words_of(&[format!("No {kinds} yet.")], area);
     let samples = state.samples();
-    if samples.is_empty() {
+    if let Err(why) = enabled(Do::Apply, view, state) {
+        rows.extend(words_of(&[format!("{} applies none now: {why}.", key(Do::Apply))], area));
+    } else if samples.is_empty() {
         let text = format!(
             "Press {} to write one, {} to apply a file, or put one into samples/.",
             key(Do::New),
@@ -296,13 +341,22 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
         rows.extend(words_of(&[text], area));
     } else {
         let key = key(Do::Apply);
-        rows.push(Row::new(Role::Text, " Press ").and(Role::Key, key).and(Role::Text, " to apply a sample:"));
-        for sample in samples {
+        rows.push(
+            Row::new(Role::Text, " Press ")
+                .and(Role::Key, key.clone())
+                .and(Role::Text, " to apply a sample:"),
+        );
+        let room = (area.height as usize).saturating_sub(rows.len() + 1).max(1);
+        let shown = if samples.len() > room { room - 1 } else { samples.len() };
+        for sample in &samples[..shown] {
             let what = format!("   {} {}  ", sample.kind_among(samples), sample.object.name);
             // The end of a path says which file it is.
             let room = (area.width as usize).saturating_sub(width(&what));
-            let path = if room < LEAST_OF_PATH { String::new() } else { cut_front(&sample.path, room) };
+            let path = if room < LEAST_OF_PATH { String::new() } else { cut_path(&sample.path, room) };
             rows.push(Row::new(Role::Text, what).and(Role::Dim, path));
+        }
+        if samples.len() > shown {
+            rows.push(Row::new(Role::Dim, format!("   {} more ({key} lists all)", samples.len() - shown)));
         }
     }
     for kind in state.kinds() {

@@ -55,10 +55,10 @@ fn an_object_in_a_loop_says_so_in_its_row() {
         let state = of(events().into_iter().chain(more).collect());
         let text = text(&screen(&state, &mut ViewState::default(), "", (200, 60)));
         let row = text.lines().find(|line| line.contains("memcached-sample")).unwrap_or_default().to_owned();
-        (row.contains("loops"), row.contains('‖'), row.contains('↻'))
+        (row.contains("loops"), row.contains("paused"), row.contains('⚠'))
     };
     assert_eq!(shown(vec![Event::LoopFound(found(false).into())]), (true, false, true));
-    assert_eq!(shown(vec![hold(held()), Event::LoopFound(found(true).into())]), (true, true, false));
+    assert_eq!(shown(vec![hold(held()), Event::LoopFound(found(true).into())]), (true, true, true));
     // Once it goes on, it is as any other.
     let resumed = vec![hold(held()), Event::LoopFound(found(true).into()), hold(Vec::new())];
     assert_eq!(shown(resumed), (false, false, false));
@@ -203,8 +203,8 @@ fn what_is_marked_is_asked_for_in_one_dialog() {
     };
     let delete =
         |object| Task::from(ObjectTask::Delete { object, propagation: Propagation::Background, grace: None });
-    assert_eq!(requests(&state, "space space D tab enter"), each(delete));
-    assert_eq!(requests(&state, "space space D enter"), [], "the focus is on cancel");
+    assert_eq!(requests(&state, "space space D y"), each(delete));
+    assert_eq!(requests(&state, "space space D enter tab enter"), [], "enter alone deletes nothing");
     assert_eq!(
         requests(&state, "space space s 0 enter"),
         each(|object| Task::from(ObjectTask::Scale { object, replicas: 0 }))
@@ -213,7 +213,7 @@ fn what_is_marked_is_asked_for_in_one_dialog() {
         requests(&state, "space space r enter"),
         each(|object| Task::from(OperatorTask::Reconcile { object }))
     );
-    assert_eq!(requests(&state, "space space r tab enter"), []);
+    assert_eq!(requests(&state, "space space r n"), []);
     let pause = |object| Task::from(OperatorTask::Pause { scope: PauseScope::Object { object } });
     assert_eq!(requests(&state, "space space p enter"), each(pause));
     let mut view = ViewState::default();
@@ -234,8 +234,8 @@ fn deleting_takes_a_grace_period_and_says_what_a_hanging_object_waits_for() {
     let delete = |grace| {
         Request::from(ObjectTask::Delete { object: object(), propagation: Propagation::Background, grace })
     };
-    assert_eq!(requests(&state, "j D 0 tab enter"), [delete(Some(0))]);
-    assert_eq!(requests(&state, "j D 3 0 5 backspace tab enter"), [delete(Some(30))]);
+    assert_eq!(requests(&state, "j D 0 y"), [delete(Some(0))]);
+    assert_eq!(requests(&state, "j D 3 0 5 backspace y"), [delete(Some(30))]);
     check("delete-grace-120x36", &state, "j D 3 0", SIZE);
     check("delete-grace-40x10", &state, "j D 0", SMALL);
 
@@ -250,9 +250,9 @@ fn deleting_takes_a_grace_period_and_says_what_a_hanging_object_waits_for() {
     let hanging = of(events().into_iter().chain([super::fixture::seen(leaving)]).collect());
     let finalizers =
         ["helm.sdk.operatorframework.io/uninstall-release", "example.com/backup"].map(str::to_owned).to_vec();
-    assert_eq!(requests(&hanging, "j D enter"), []);
+    assert_eq!(requests(&hanging, "j D enter n"), []);
     let drop = Request::from(ObjectTask::DropFinalizers { object: object(), finalizers });
-    assert_eq!(requests(&hanging, "j D tab enter"), [drop]);
+    assert_eq!(requests(&hanging, "j D y"), [drop]);
     check("hanging-120x36", &hanging, "j D", SIZE);
     check("hanging-40x10", &hanging, "j D tab", SMALL);
 }
@@ -378,28 +378,23 @@ fn e_and_n_ask_for_the_editor_and_each_round_opens_it_once() {
 }
 
 #[test]
-fn a_review_is_written_reopened_or_dropped_and_starts_on_cancel_where_it_deletes() {
+fn a_review_is_written_reopened_or_dropped_and_enter_deletes_nothing() {
     let (write, reopen, discard) = (
         Request::from(DraftTask::Write { draft: 9 }),
         Request::from(DraftTask::Reopen { draft: 9 }),
         Request::from(DraftTask::Discard { draft: 9 }),
     );
     let state = with_draft(DraftStage::Review(review(Action::Updated)));
-    for (keys, wanted) in [
-        ("enter", &write),
-        ("left enter", &reopen),
-        ("e", &reopen),
-        ("left left enter", &discard),
-        ("right enter", &discard),
-        ("esc", &discard),
-    ] {
+    for (keys, wanted) in
+        [("enter", &write), ("w", &write), ("e", &reopen), ("n", &discard), ("esc", &discard)]
+    {
         assert_eq!(requests(&state, keys), std::slice::from_ref(wanted), "{keys}");
     }
     check("review-120x36", &state, "", SIZE);
     check("review-40x10", &state, "j", SMALL);
     let deletes = with_draft(DraftStage::Review(review(Action::Deleted)));
-    assert_eq!(requests(&deletes, "enter"), std::slice::from_ref(&discard));
-    assert_eq!(requests(&deletes, "tab enter"), [write]);
+    assert_eq!(requests(&deletes, "enter tab enter"), []);
+    assert_eq!(requests(&deletes, "w"), [write]);
     check("review-delete-120x36", &deletes, "", SIZE);
     let mut broken = review(Action::Updated);
     broken.problem = Some("the API server does not answer".to_owned());
@@ -497,7 +492,7 @@ fn copying_gives_names_yaml_and_commands() {
     assert_eq!(copied("j c k"), command);
     let scale = "KUBECONFIG=.opdev/kubeconfig kubectl scale --replicas=5 deployment.v1.apps/memcached-sample -n default";
     assert_eq!(copied("j 2 s 5 enter c l"), scale);
-    assert!(copied("j D 9 tab enter c l").ends_with("-n default --cascade=background --grace-period=9"));
+    assert!(copied("j D 9 y c l").ends_with("-n default --cascade=background --grace-period=9"));
     let apply = "kubectl apply --server-side --field-manager=opdev --force-conflicts -f samples/cache_v1alpha1_memcached.yaml";
     assert!(copied("a enter c l").ends_with(apply));
     assert_eq!(copied("j c l"), "", "nothing was asked for yet");
@@ -557,7 +552,7 @@ fn the_calls_of_a_program_are_disturbed_from_a_list_and_by_a_typed_rule() {
     let mut view = ViewState::default();
     commands(&mut view, &calm, "g d x y z z y enter");
     assert!(
-        view.told.message.as_deref().unwrap().starts_with("disturb: there is no fault `xyzzy`"),
+        view.told.message.as_deref().unwrap().starts_with("inject faults: there is no fault `xyzzy`"),
         "{:?}",
         view.told.message
     );
@@ -581,7 +576,7 @@ fn the_calls_of_a_program_are_disturbed_from_a_list_and_by_a_typed_rule() {
         view.told.message
     );
     let shown = text(&screen(&held, &mut ViewState::default(), "", (160, 45)));
-    assert!(shown.contains("disturbed: hold +1"), "{shown}");
+    assert!(shown.contains("· paused +1"), "{shown}");
 
     // Without a program of its own there is nothing to disturb.
     let mut view = ViewState::default();

@@ -72,7 +72,7 @@ fn a_name_unlocks_once_it_is_typed_whole() {
 #[test]
 fn the_header_says_what_opdev_waits_for() {
     for (kind, said) in [
-        (TroubleKind::Unreachable, "API server unreachable since 17:02:14, retrying in 8 s"),
+        (TroubleKind::Unreachable, "✗ cluster lost since 17:02:14, again in 8 s"),
         (TroubleKind::Unauthorized, "credentials refused since 17:02:14"),
         (TroubleKind::Untrusted, "API server not trusted since 17:02:14"),
         (TroubleKind::Slow, "waiting for the API server since 17:02:14"),
@@ -109,12 +109,9 @@ fn a_copy_is_frozen_after_a_question_and_given_back_after_another() {
     check("freeze-120x36", &running, "Z", SIZE);
     let object = running.copies[0].object.clone();
     assert_eq!(requests(&running, "Z enter"), [], "the focus begins on Cancel");
-    assert_eq!(
-        requests(&running, "Z right enter"),
-        [Request::from(ClusterTask::Freeze { object: object.clone() })]
-    );
-    assert_eq!(requests(&frozen, "Z right enter"), [Request::from(ClusterTask::Unfreeze { object })]);
-    assert_eq!(requests(&of(events()), "Z right enter"), [], "there is no copy");
+    assert_eq!(requests(&running, "Z y"), [Request::from(ClusterTask::Freeze { object: object.clone() })]);
+    assert_eq!(requests(&frozen, "Z y"), [Request::from(ClusterTask::Unfreeze { object })]);
+    assert_eq!(requests(&of(events()), "Z y"), [], "there is no copy");
 }
 
 fn production() -> Destination {

@@ -63,9 +63,9 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     );
     let mut view = ViewState::default();
     type_in(&mut view, &state, ":", "held");
-    assert!(text(&screen(&state, &mut view, "", SIZE)).contains("not now: no change waits for your word"));
+    assert!(text(&screen(&state, &mut view, "", SIZE)).contains("not now: no change needs your answer"));
     assert_eq!(commands(&mut view, &state, "enter"), []);
-    assert_eq!(view.told.message.as_deref(), Some("held: no change waits for your word"));
+    assert_eq!(view.told.message.as_deref(), Some("held: no change needs your answer"));
     type_in(&mut view, &state, ":", "theme light");
     commands(&mut view, &state, "enter");
     assert_eq!(Some(view.look.theme), crate::tui::Theme::named("light"));

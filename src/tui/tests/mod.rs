@@ -11,5 +11,6 @@ mod picture;
 mod programs;
 mod registry;
 mod seeing;
+mod sizes;
 mod soak;
 mod tables;

@@ -78,7 +78,7 @@ fn what_is_selected_is_put_into_the_words() {
             set("OPDEV_NS", "default")
         ]
     );
-    assert!(text(&screen(&state, &mut view, "g", SIZE)).contains("quit"));
+    assert!(text(&screen(&state, &mut view, "g", SIZE)).contains("? help"));
     commands(&mut view, &state, "esc");
     let asked = commands(&mut view, &state, "ctrl-t");
     let of = format!("{name} Memcached.cache.my.domain/v1alpha1");
@@ -105,9 +105,9 @@ fn a_command_says_why_it_does_not_start_and_asks_where_it_is_to() {
     assert_eq!(view.told.message.as_deref(), Some("logs: it is for pod, and none is selected"));
     assert_eq!(commands(&mut view, &state, "ctrl-y"), []);
     assert!(text(&screen(&state, &mut view, "", SIZE)).contains("Run kubectl rollout restart Memcached/"));
-    assert_eq!(commands(&mut view, &state, "enter"), [], "the focus is on Cancel");
-    commands(&mut view, &state, "ctrl-y tab");
-    let asked = commands(&mut view, &state, "enter");
+    assert_eq!(commands(&mut view, &state, "enter n"), [], "enter alone runs nothing");
+    commands(&mut view, &state, "ctrl-y");
+    let asked = commands(&mut view, &state, "y");
     assert!(
         matches!(asked.as_slice(), [Command::Request(_, Request::Task(Task::Project(ProjectTask::Run { program })))] if !program.in_front),
         "{asked:?}"

@@ -41,7 +41,7 @@ fn every_action_is_named_and_explained_once() {
 fn every_action_is_in_the_help() {
     let state = busy();
     let mut view = ViewState::default();
-    screen(&state, &mut view, "?", (170, 150));
+    screen(&state, &mut view, "? ?", (170, 150));
     let shown = text(&screen(&state, &mut view, "", (170, 150)));
     for action in ACTIONS.iter() {
         assert!(shown.contains(action.about), "{} is not in the help:\n{shown}", action.id);

@@ -249,14 +249,14 @@ fn keys_act_on_the_row_and_esc_leaves() {
         panic!("no edit")
     };
     assert_eq!(object.to_string(), "Pod kube-system/etcd-0");
-    let asked = commands(&mut view, &state, "D tab enter");
+    let asked = commands(&mut view, &state, "D y");
     assert!(
         matches!(asked.as_slice(), [Command::Request(_, Request::Task(Task::Object(ObjectTask::Delete { object, .. })))]
             if object.name == "etcd-0" && object.uid.as_deref() == Some("pod-etcd-0")),
         "{asked:?}"
     );
     // Marked rows, too.
-    let asked = commands(&mut view, &state, "g g space space D tab enter");
+    let asked = commands(&mut view, &state, "g g space space D y");
     assert!(
         matches!(asked.as_slice(), [Command::Request(_, Request::Task(Task::Each { tasks }))] if tasks.len() == 2)
     );

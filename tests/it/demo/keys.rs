@@ -62,7 +62,7 @@ impl Screen {
     /// Narrows the owned pane to what has these words, which selects the first of it.
     fn owned(&mut self, words: &str) {
         self.pty.keys("2");
-        self.pty.wait_for("▸Owned");
+        self.pty.wait_for("▸2 Owned");
         self.filter(words, "Owned");
     }
 
@@ -91,15 +91,13 @@ impl Screen {
         self.pty.wait_without(&format!("now {from}"));
     }
 
-    /// `D`, over to Delete, enter.
+    /// `D`, `y`.
     fn delete(&mut self, what: &str) {
         self.pty.keys("D");
         self.pty.wait_for(&format!("Delete {what}"));
-        self.pty.wait_for("[ Cancel ]");
-        self.pty.keys("\t");
-        self.pty.wait_for("[ Delete ]");
-        self.pty.keys("\r");
-        self.pty.wait_without("[ Delete ]");
+        self.pty.wait_for("[y] Delete");
+        self.pty.keys("y");
+        self.pty.wait_without("[y] Delete");
     }
 
     /// Waits until exactly so many pods run below the selected resource, none of them `not`; the ends of their names.
@@ -160,7 +158,7 @@ fn podset() {
     let one = screen.running(1, &[]);
 
     screen.pty.keys("2");
-    screen.pty.wait_for("▸Owned");
+    screen.pty.wait_for("▸2 Owned");
     screen.delete("Pod default/podset-sample-");
     screen.running(1, &one);
 

@@ -61,7 +61,7 @@ async fn q_asks_first_and_each_answer_does_what_it_says() {
 
     // Released: it stays, and nothing holds it.
     let mut pty = opdev_on(&project, &kubeconfig, &[]);
-    pty.wait_until("the sample", |screen| lines(screen, "● 3/3") == 1);
+    pty.wait_until("the sample", |screen| lines(screen, " 3/3") >= 2);
     pty.keys("q");
     pty.wait_for("Leave opdev?");
     pty.keys("jj");
@@ -74,7 +74,7 @@ async fn q_asks_first_and_each_answer_does_what_it_says() {
 
     // Uninstalled, although it is paused: it is gone, and what it owned with it.
     let mut pty = opdev_on(&project, &kubeconfig, &[]);
-    pty.wait_until("the sample", |screen| lines(screen, "● 3/3") == 1);
+    pty.wait_until("the sample", |screen| lines(screen, " 3/3") >= 2);
     pty.keys("p");
     pty.wait_for("· 1 paused");
     pty.keys("q");

@@ -13,7 +13,7 @@ fn apply(pty: &mut Pty) {
     pty.wait_for("type to narrow");
     pty.keys("memcached-sample\r");
     pty.wait_until("three running pods, installed", |screen| {
-        lines(screen, " Running ") == 3 && lines(screen, "installed") >= 1
+        lines(screen, " Running ") == 3 && lines(screen, "created ") >= 1
     });
 }
 
@@ -60,7 +60,7 @@ fn a_reconcile_and_an_object_are_looked_into() {
     // Applied right at the start it may be the start itself that the first reconcile is for.
     pty.wait_until("lines by reconcile", |screen| {
         let text = screen.contents();
-        text.contains(" · created (opdev)") || text.contains(" · start of opdev")
+        text.contains(" · created (you)") || text.contains(" · start of opdev")
     });
     pty.keys("O");
     pty.wait_for("runs no containers, so its pods have no logs");
@@ -70,11 +70,11 @@ fn a_reconcile_and_an_object_are_looked_into() {
     pty.wait_for("Owned");
     pty.keys("jj");
     pty.keys("D");
-    pty.wait_for("[ Cancel ]");
-    pty.keys("\t\r");
+    pty.wait_for("[n] Keep it");
+    pty.keys("y");
     pty.wait_for("1 deleted (");
     pty.keys("X");
-    pty.wait_for("† Pod");
+    pty.wait_for("○ Pod");
     pty.keys("Gd");
     pty.wait_for("this is how it was last");
     pty.keys("D");

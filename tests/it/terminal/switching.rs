@@ -9,7 +9,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 
-const READY: &str = "● 3/3";
+const READY: &str = " 3/3";
 
 /// Adds a context that leads to an address of this machine.
 fn add_context(kubeconfig: &Path, name: &str, port: u16) {
@@ -27,7 +27,7 @@ fn add_context(kubeconfig: &Path, name: &str, port: u16) {
 /// Chooses a context, as who comes from k9s does.
 fn choose(pty: &mut Pty, name: &str) {
     pty.keys(":");
-    pty.wait_for("Palette");
+    pty.wait_for("─ Commands ");
     pty.keys("ctx\r");
     pty.wait_for("Context");
     pty.keys(name);
@@ -61,7 +61,7 @@ async fn a_context_is_chosen_and_the_screen_is_its_own() {
     pty.wait_for("Going to context silent");
     pty.keys("\u{1b}");
     pty.wait_without("Going to");
-    pty.wait_until("the rows of before", |screen| lines(screen, READY) == 1);
+    pty.wait_until("the rows of before", |screen| lines(screen, READY) >= 2);
 
     // The embedded control plane is always there. It has its own rows and its own history.
     choose(&mut pty, "embedded");
@@ -80,7 +80,7 @@ async fn a_context_is_chosen_and_the_screen_is_its_own() {
     choose(&mut pty, "opdev");
     pty.wait_until("the sample of the first cluster", |screen| {
         let text = screen.contents();
-        text.contains(" · opdev 1.") && lines(screen, READY) == 1
+        text.contains(" · opdev v1.") && lines(screen, READY) >= 2
     });
     pty.keys("q");
     pty.wait_for("Leave opdev?");

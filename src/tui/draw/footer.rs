@@ -1,0 +1,94 @@
+//! The last line: keys of the focused pane on the left, what is under way on the right. The keys that lead to all others
+//! are the last ones to go.
+
+use super::super::action::{self, Do, Seek};
+use super::super::actions;
+use super::super::enabled::enabled;
+use super::super::spots::Spot;
+use super::super::text::{Row, width};
+use super::super::theme::Role;
+use super::super::view::ViewState;
+use super::pieces::line;
+use crate::state::State;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// Draws it.
+pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
+    if let Some(row) = view.layers.last().and_then(|layer| layer.footer(view)) {
+        return line(buffer, view, area, &row);
+    }
+    let cells = area.width as usize;
+    let mut right = under_way(state, view);
+    let keymap = view.keys.map.clone();
+    let size = |action: &action::Action| {
+        let key = keymap.keys(action.does).first().map(ToString::to_string);
+        key.map_or(0, |key| width(&key) + width(action.title) + 3)
+    };
+    let always = [Do::Seek(Seek::Palette), Do::Help];
+    let mut reserved: usize = always.iter().filter_map(|does| actions::by(*does)).map(size).sum();
+    while !right.0.is_empty() && width(&right.text()) + 1 + reserved > cells {
+        right.0.pop();
+    }
+    let room = cells.saturating_sub(width(&right.text()) + 1);
+    let mut left = Row::default();
+    let (mut used, mut full) = (0, false);
+    let mut shown: Vec<&action::Action> =
+        actions::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)).collect();
+    shown.sort_by_key(|action| always.iter().position(|does| *does == action.does).map_or(0, |at| at + 1));
+    for action in shown {
+        let Some(key) = view.keys.map.keys(action.does).first().map(ToString::to_string) else { continue };
+        let size = size(action);
+        if always.contains(&action.does) {
+            reserved -= size;
+        }
+        let fits = used + size + reserved <= room || (action.does == Do::Help && used + size <= cells);
+        // From the right: a short one never takes the place of a longer one before it.
+        full |= !fits;
+        if full && !always.contains(&action.does) || !fits {
+            continue;
+        }
+        let from = area.x + used as u16;
+        used += size;
+        view.screen.spots.keys.push(Spot { y: area.y, from, to: area.x + used as u16, what: action.does });
+        let possible = enabled(action.does, view, state).is_ok();
+        left = left
+            .and(if possible { Role::Key } else { Role::Dim }, format!(" {key}"))
+            .and(if possible { Role::Text } else { Role::Dim }, format!(" {} ", action.title));
+    }
+    let gap = cells.saturating_sub(used + width(&right.text()) + 1);
+    left = left.and(Role::Text, " ".repeat(gap));
+    left.0.extend(right.0);
+    line(buffer, view, area, &left);
+}
+
+/// What is under way: each part in its own role, the one that is needed least last.
+fn under_way(state: &State, view: &ViewState) -> Row {
+    let queue = &state.queue;
+    let mut parts: Vec<(Role, String)> = Vec::new();
+    let key = |does: Do| view.keys.map.keys(does).first().map(ToString::to_string).unwrap_or_default();
+    match (&state.trust, state.impact.held.len()) {
+        (Some(_), _) => parts.push((Role::Busy, format!("? not trusted yet ({})", key(Do::Held)))),
+        (None, 0) => {}
+        (None, 1) => parts.push((Role::Busy, format!("? needs your answer ({})", key(Do::Held)))),
+        (None, many) => parts.push((Role::Busy, format!("? {many} need your answer ({})", key(Do::Held)))),
+    }
+    let busy = u32::try_from(state.running.len()).unwrap_or(u32::MAX).max(queue.running);
+    if queue.backing_off > 0 {
+        parts.push((Role::Bad, format!("✗ {} retrying", queue.backing_off)));
+    }
+    if busy > 0 {
+        parts.push((Role::Focus, format!("↻ {busy} running")));
+    }
+    if queue.waiting > 0 {
+        parts.push((Role::Dim, format!("queue {}", queue.waiting)));
+    }
+    if parts.is_empty() && state.started.is_some() {
+        parts.push((Role::Dim, "idle".to_owned()));
+    }
+    let mut row = Row::default();
+    for (at, (role, text)) in parts.into_iter().enumerate() {
+        row = row.and(role, if at > 0 { format!("  {text}") } else { text });
+    }
+    row
+}
