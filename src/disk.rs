@@ -1,9 +1,10 @@
 //! Reads files and folders that came with a project, before anybody has trusted it. A file is a regular file and not too
 //! large, a walk has so many entries, and nothing is waited for. Judges no content and writes nothing.
 
-use std::fs::{DirEntry, File, Metadata, OpenOptions};
+use rustix::fs::{Mode, OFlags};
+use std::fs::{DirEntry, File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -73,9 +74,8 @@ pub fn bytes_up_to(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
 pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     // A pipe would be opened only once somebody writes to it. What a device does when it is opened nobody knows.
     regular(&std::fs::metadata(path)?)?;
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    let flags = i32::try_from(flags.bits()).unwrap_or(0);
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     // Another file may have taken its place meanwhile.
     let about = file.metadata()?;
     regular(&about)?;

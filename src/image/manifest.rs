@@ -190,7 +190,9 @@ mod tests {
         assert_eq!(manifest["config"]["digest"], sha256::named(&image.config.1));
 
         // A registry may send anything for a config. (It panicked.)
-        for config in [json!("x"), json!([1]), json!({"config": "x", "history": 1}), json!({"config": {"Labels": "x"}})] {
+        for config in
+            [json!("x"), json!([1]), json!({"config": "x", "history": 1}), json!({"config": {"Labels": "x"}})]
+        {
             let base = BaseImage { config, ..base.clone() };
             let image = Image::new(&settings, Some(&base), vec![own.clone()]);
             let config = read(&image.config.1);

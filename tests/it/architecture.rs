@@ -291,8 +291,7 @@ fn one_file_reads_what_came_with_a_project() {
     let elsewhere = [
         // The one.
         "disk.rs",
-        // Opens what opdev writes itself, and follows no link.
-        "dev/private_folder.rs",
+        // Follows the file of events that opdev writes itself.
         "dev/journal.rs",
         // Files of the kernel about processes.
         "process/connections.rs",
