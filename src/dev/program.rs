@@ -28,7 +28,7 @@ use anyhow::{Context as _, Result};
 use futures::future::join_all;
 use jiff::Timestamp;
 use notices::tell;
-use serving::{Serving, certified, free_lease, host_name, make_namespace};
+use serving::{Serving, certified, free_lease, host_name, make_namespace, watched};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -216,14 +216,16 @@ async fn begin(
         tell_deployed(deployed, &plan, place.events).await;
     }
     let port = deployed.and_then(|deployed| deployed.webhook_port).unwrap_or(webhooks::PORT);
-    let is_go = plan.main_package().is_some();
-    let certified = if is_first { certified(place, is_go, port, &mut environment).await? } else { None };
+    let kind = (plan.main_package().is_some(), port);
+    let certified = if is_first {
+        let project = (place.project.root.as_path(), place.project.name.as_str());
+        certified(project, place.state_folder, place.connection, place.events, kind, &mut environment).await?
+    } else {
+        None
+    };
     let (serving, certificates) = certified.unzip();
     if serving.is_some() {
-        // Saved, they are read again with the next start.
-        let folder = place.project.root.join("config/webhook");
-        let inside = folder.strip_prefix(&plan.dir).unwrap_or(Path::new("config/webhook")).to_owned();
-        plan.watch.extend(["yaml", "yml"].map(|end| inside.join(format!("*.{end}")).display().to_string()));
+        plan.watch.extend(watched(&place.project.root, &plan.dir));
     }
     let tracing = trace(place, folder, certificates, &mut environment).await;
     if let Some(tracing) = tracing.as_ref().filter(|_| plan.trace.injects()) {

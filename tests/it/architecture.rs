@@ -249,6 +249,7 @@ fn one_file_writes_in_projects() {
         // Below .opdev/bin, which `dev/program` has examined and emptied.
         "process/build.rs",
         "process/supervise.rs",
+        "process/supervise/going_back.rs",
         // Files for Go builds, in the user's own cache, and the socket that it has just made.
         "process/trace/overlay.rs",
         "process/trace/listener.rs",

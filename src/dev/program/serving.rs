@@ -3,10 +3,10 @@
 //! starts, and its Secret as files, as the kubelet would mount it. Also the lease that a program before has left. Writes as
 //! opdev, never as the program.
 
-use super::Place;
 use super::notices::tell;
 use crate::api::{OWN_MANAGER, is_not_found, send};
 use crate::dev::backoff::{AGAIN, until_refused};
+use crate::dev::cluster::Connection;
 use crate::dev::manifests::{self, Asked};
 use crate::dev::private_folder::PrivateFolder;
 use crate::event::Level;
@@ -84,38 +84,47 @@ pub(super) fn read(root: &Path) -> Said {
 /// Makes a certificate for the webhooks of the program, where this is the embedded control plane; the answer also has the
 /// folder with it. Whether a Go program serves webhooks may change with any save, so that one always finds a certificate.
 pub(super) async fn certified(
-    place: &Place<'_>,
-    is_go: bool,
-    port: u16,
+    (root, project): (&Path, &str),
+    state_folder: &PrivateFolder,
+    connection: &Connection,
+    events: &EventSink,
+    (is_go, port): (bool, u16),
     environment: &mut Environment,
 ) -> Result<Option<(Serving, PathBuf)>> {
-    let root = place.project.root.clone();
-    let said = tokio::task::spawn_blocking(move || read(&root)).await.unwrap_or_default();
+    let folder = root.to_owned();
+    let said = tokio::task::spawn_blocking(move || read(&folder)).await.unwrap_or_default();
     if said.webhooks.is_empty() && !is_go {
         return Ok(None);
     }
     // controller-runtime looks below the folder for temporary files unless it is told otherwise; one of its own keeps
     // the programs of several projects apart.
-    let temporary = place.state_folder.folder("tmp")?;
+    let temporary = state_folder.folder("tmp")?;
     let folder = temporary.folder("k8s-webhook-server")?.folder("serving-certs")?;
-    let Some(authority) = place.connection.certify_webhooks(&folder)? else { return Ok(None) };
+    let Some(authority) = connection.certify_webhooks(&folder)? else { return Ok(None) };
     if !said.webhooks.is_empty() {
         for variables in [&mut environment.plain, &mut environment.traced] {
             variables.insert("TMPDIR".to_owned(), temporary.path().display().to_string());
         }
     }
     let serving = Serving {
-        client: place.connection.client.clone(),
-        events: place.events.clone(),
-        root: place.project.root.clone(),
+        client: connection.client.clone(),
+        events: events.clone(),
+        root: root.to_owned(),
         said: watch::Sender::new(Arc::new(said)),
-        project: place.project.name.clone(),
-        namespace: place.connection.namespace.clone(),
+        project: project.to_owned(),
+        namespace: connection.namespace.clone(),
         port,
         authority,
         cleared: Arc::default(),
     };
     Ok(Some((serving, folder.path().to_owned())))
+}
+
+/// The globs of the manifests, as seen from the folder of the program: a save of one is a start, and with it they are read again.
+pub(super) fn watched(root: &Path, dir: &Path) -> [String; 2] {
+    let folder = root.join("config/webhook");
+    let inside = folder.strip_prefix(dir).unwrap_or(Path::new("config/webhook"));
+    ["yaml", "yml"].map(|end| inside.join(format!("*.{end}")).display().to_string())
 }
 
 impl Serving {
