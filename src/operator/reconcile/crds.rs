@@ -6,6 +6,7 @@ use super::inject::ReleaseNames;
 use super::objects;
 use super::wait::{self, Limits};
 use crate::event::{Action, ObjectChange};
+use crate::operator::settings::HelmCompat;
 use anyhow::Context;
 use opdev_helm::chart::Chart;
 use opdev_helm::dependencies;
@@ -17,15 +18,15 @@ use std::time::Duration;
 const ESTABLISH: Duration = Duration::from_secs(60);
 
 /// The chart with the subcharts that its values switch on: the CRDs of the others are not installed.
-pub(super) fn enabled(desired: &DesiredRelease) -> anyhow::Result<Chart> {
-    let (chart, _) = dependencies::process(&desired.chart, &desired.values)?;
+pub(super) fn enabled(desired: &DesiredRelease, compat: HelmCompat) -> anyhow::Result<Chart> {
+    let (chart, _) = dependencies::process(&desired.chart, &desired.values, compat.into())?;
     Ok(chart)
 }
 
 impl Engine {
     /// Creates the chart's CRDs that do not exist yet and waits until they are served.
     pub(super) async fn install_crds(&mut self, desired: &DesiredRelease) -> anyhow::Result<()> {
-        let chart = enabled(desired)?;
+        let chart = enabled(desired, self.settings.helm_compat)?;
         let namespace = self.namespace.clone();
         let names = ReleaseNames { name: &self.name, namespace: &namespace, chart: chart.name() };
         let mut created = Vec::new();

@@ -307,7 +307,7 @@ impl Engine {
     async fn crds_ahead(&self, desired: &DesiredRelease) -> anyhow::Result<(Vec<ObjectChange>, Vec<Coming>)> {
         let namespace = self.namespace.clone();
         let (mut created, mut coming) = (Vec::new(), Vec::new());
-        let chart = enabled(desired)?;
+        let chart = enabled(desired, self.settings.helm_compat)?;
         for file in chart.crds() {
             for object in objects::parse(&file.content)? {
                 let text = |pointer: &str| {
