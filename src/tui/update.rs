@@ -153,7 +153,7 @@ fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: 
                 view.told.message = Some(format!("the {what} is too long for the clipboard of a terminal"));
                 return Vec::new();
             }
-            view.told.message = Some(format!("copied: {what}"));
+            view.told.message = Some(format!("✓ asked the terminal to copy: {what}"));
             vec![Command::Copy(text)]
         }
         Answer::AskOn(request) => {
