@@ -349,8 +349,7 @@ fn back(view: &mut ViewState, state: &State) {
         view.detail.search.set(String::new());
     } else if !view.filter(view.focus).is_empty() {
         view.part_mut(view.focus).filter_mut().clear();
-    } else if view.focus == Pane::Reconciles && view.passes.fold_selected() {
-    } else if view.close_page() {
+    } else if (view.focus == Pane::Reconciles && view.passes.fold_selected()) || view.close_page() {
     } else if view.zoom {
         view.zoom = false;
     } else if view.browse.is_some() && view.focus == Pane::Resources {
