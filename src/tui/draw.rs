@@ -3,6 +3,7 @@
 
 pub(super) mod bottom;
 pub(super) mod boxes;
+mod columns;
 mod detail;
 mod footer;
 pub(super) mod frame;
@@ -17,8 +18,8 @@ mod process;
 mod resources;
 mod which_key;
 
+pub(super) use columns::shown_columns;
 use pieces::line;
-pub(super) use resources::shown_columns;
 
 use super::dialog::progress;
 use super::glyphs;

@@ -61,7 +61,12 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
             view.look_at(Pane::Resources);
         }
         Seek::Turn => view.resources.sort.down = !view.resources.sort.down,
-        Seek::Mouse => view.look.mouse = !view.look.mouse,
+        Seek::Mouse => {
+            view.look.mouse = !view.look.mouse;
+            let on = "✓ the mouse clicks and scrolls; text is selected with shift held";
+            let off = "✓ the mouse is the terminal's: it selects text";
+            view.told.message = Some(if view.look.mouse { on } else { off }.to_owned());
+        }
         Seek::Text => view.open(SearchLine::of(view)),
         Seek::Next => step(view, true),
         Seek::Previous => step(view, false),

@@ -138,17 +138,22 @@ struct Loop {
     due: Option<(DraftId, PathBuf)>,
 }
 
-async fn show(mut input: TuiInput) -> anyhow::Result<()> {
-    let guard = Guard::take()?;
-    let screen = new_screen()?;
-    let var = |name: &str| std::env::var(name).ok();
+/// How the screen looks as the environment asks for it.
+fn look_of(var: impl Fn(&str) -> Option<String> + Copy) -> Look {
     let ascii = glyphs::ascii_only(var);
-    let look = Look {
+    Look {
         knows_links: links::are_known(var),
         ascii,
         ascii_terminal: ascii,
         ..Look::on(Theme::detect(var), TimeZone::system())
-    };
+    }
+}
+
+async fn show(mut input: TuiInput) -> anyhow::Result<()> {
+    let guard = Guard::take()?;
+    let screen = new_screen()?;
+    let var = |name: &str| std::env::var(name).ok();
+    let look = look_of(var);
     let view = ViewState { look, ..ViewState::default() };
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let state = Arc::clone(&input.snapshots.borrow_and_update());

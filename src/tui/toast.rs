@@ -35,7 +35,13 @@ pub(super) fn toast(view: &ViewState, state: &State, now: Timestamp) -> Option<T
         return Some(Toast { role: Role::Bad, lines, left: None });
     }
     if let Some(message) = &view.told.message {
-        return Some(Toast { role: Role::Busy, lines: vec![format!("⚠ {message}")], left: None });
+        // What a key did says so itself; what it could not do is a warning.
+        let done = message.starts_with("✓ ");
+        let (role, text) = match done {
+            true => (Role::Good, message.clone()),
+            false => (Role::Busy, format!("⚠ {message}")),
+        };
+        return Some(Toast { role, lines: vec![text], left: None });
     }
     if let Some(lines) = view.look.following.told() {
         return Some(Toast { role: Role::Bad, lines, left: None });

@@ -153,7 +153,7 @@ fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: 
                 view.told.message = Some(format!("the {what} is too long for the clipboard of a terminal"));
                 return Vec::new();
             }
-            view.told.message = Some(format!("copied: {what}"));
+            view.told.message = Some(format!("✓ asked the terminal to copy: {what}"));
             vec![Command::Copy(text)]
         }
         Answer::AskOn(request) => {
@@ -349,8 +349,7 @@ fn back(view: &mut ViewState, state: &State) {
         view.detail.search.set(String::new());
     } else if !view.filter(view.focus).is_empty() {
         view.part_mut(view.focus).filter_mut().clear();
-    } else if view.focus == Pane::Reconciles && view.passes.fold_selected() {
-    } else if view.close_page() {
+    } else if (view.focus == Pane::Reconciles && view.passes.fold_selected()) || view.close_page() {
     } else if view.zoom {
         view.zoom = false;
     } else if view.browse.is_some() && view.focus == Pane::Resources {

@@ -174,7 +174,7 @@ fn entry(does: Do, view: &ViewState, state: &State, cells: usize) -> Option<Row>
     let clause = action.about.split([';', ',']).next().unwrap_or_default().trim_end_matches('.');
     let mut chars = clause.chars();
     let clause: String = chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect();
-    let text = if width(&clause) + KEYS + 1 <= cells { clause } else { action.title.to_owned() };
+    let text = if width(&clause) + KEYS < cells { clause } else { action.title.to_owned() };
     let role = if enabled(does, view, state).is_ok() { Role::Text } else { Role::Dim };
     Some(Row::new(Role::Key, left(&keys, KEYS)).and(role, text))
 }

@@ -107,6 +107,9 @@ pub(super) fn title(which: Pane, state: &State, view: &mut ViewState, buffer: &m
         spot(view, &row, &text, Shown::Pane(which));
         row = row.and(own, text);
     }
+    if row.0.last().is_some_and(|(_, text)| text.ends_with(']')) {
+        row = row.and(own, " ");
+    }
     row.0.extend(tail.0);
     let taken = width(&row.text()).min(cells);
     row.draw(buffer, view.look.theme, (area.x + 2, area.y), taken, false);

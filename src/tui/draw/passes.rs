@@ -45,7 +45,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     view.screen.heights[Pane::Reconciles.index()] = height;
     let window = view.passes.selection.window(view.passes.rows.len(), height);
     let columns = Columns::of(state, view, all, cells);
-    let heading = columns.row(Cells {
+    let heading = columns.row(&Cells {
         time: "TIME".to_owned(),
         object: "OBJECT".to_owned(),
         why: "WHY".to_owned(),
@@ -56,7 +56,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     put(&[Row::new(Role::Dim, format!("    {}", heading.concat()))], view, buffer, area);
     let mut y = area.y + 1;
     for pass in running.iter().take((area.height as usize).saturating_sub(2)) {
-        let text = columns.row(Cells {
+        let text = columns.row(&Cells {
             time: clock(pass.at, &view.look.zone),
             object: columns.called(&pass.object),
             why: columns.why(&words::causes_of(&pass.object, &pass.causes), 1),
@@ -107,7 +107,7 @@ fn empty(view: &ViewState, state: &State) -> &'static str {
 fn pass_row(view: &ViewState, row: &PassRow, pass: &Reconcile, columns: &Columns, selected: bool) -> Row {
     let open = view.passes.open.contains(&pass.id);
     let (symbol, role) = sign(pass);
-    let [time, object, why, result, wrote, took] = columns.row(Cells {
+    let [time, object, why, result, wrote, took] = columns.row(&Cells {
         time: clock(pass.at, &view.look.zone),
         object: columns.called(&pass.object),
         why: columns.why(&why(pass), row.times),
@@ -191,7 +191,7 @@ impl Columns {
     }
 
     /// One row, cell by cell: time, object, why, result, wrote, took.
-    fn row(&self, cells: Cells) -> [String; 6] {
+    fn row(&self, cells: &Cells) -> [String; 6] {
         let cell = |text: &str, size: usize| match size {
             0 => String::new(),
             size => format!("{} ", left(text, size - 1)),

@@ -7,6 +7,7 @@ use super::super::table::Column;
 use super::super::text::{Row, cut, cut_apart, cut_path, left, right, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
+use super::columns::printer_columns;
 use super::lists::{mark, put, sign, star, words_of};
 use crate::event::{KindHealth, PrinterColumn, TroubleKind, words};
 use crate::state::health::Level;
@@ -40,26 +41,6 @@ impl Slot {
     }
 }
 
-/// The columns that the list shows, in their order.
-pub(in crate::tui) fn shown_columns(view: &ViewState, state: &State) -> Vec<Column> {
-    let mut all = vec![Column::Kind];
-    if view.resources.namespaces_differ || view.resources.namespace_shown {
-        all.push(Column::Namespace);
-    }
-    all.push(Column::Name);
-    all.extend(printer_columns(view, state).into_iter().map(Column::Printer));
-    all.extend([Column::Status, Column::Ready, Column::Age]);
-    all
-}
-
-/// The printer columns of the selected kind, where they are wanted.
-fn printer_columns(view: &ViewState, state: &State) -> Vec<PrinterColumn> {
-    let kind = view.root(state).filter(|_| view.resources.wide).and_then(|root| {
-        state.kinds().iter().find(|kind| kind.gvk.group == root.key.group && kind.gvk.kind == root.key.kind)
-    });
-    kind.map(|kind| kind.columns.clone()).unwrap_or_default()
-}
-
 /// Widths that no row changes; what is left over goes to the names and to what is said of them.
 const READY: usize = 5;
 const AGE: usize = 4;
@@ -83,9 +64,9 @@ fn slots(view: &ViewState, state: &State, cells: usize, printer: Vec<(PrinterCol
         || state.started.as_ref().is_some_and(|started| started.all_namespaces && view.namespace.is_none());
     let mut namespace = if several { (cells / 6).clamp(LEAST_NAMESPACE, 20) + 1 } else { 0 };
     let mut age = if cells >= WITH_AGE { AGE + 1 } else { 0 };
-    let margin = usize::from(cells >= WITH_MARGIN);
     let least = LEAST_NAME + 1 + LEAST_STATUS;
     let room = |kind: usize, namespace: usize, age: usize| {
+        let margin = usize::from(cells >= WITH_MARGIN || (age == 0 && cells >= WITH_AGE));
         cells.saturating_sub(SIGN + READY + 1 + margin + kind + namespace + age)
     };
     if room(kind, namespace, age) < least && namespace > 0 {

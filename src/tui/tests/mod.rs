@@ -7,6 +7,7 @@ pub(super) mod fixture;
 pub(super) mod frames;
 mod history;
 mod keys;
+mod pages;
 mod picture;
 mod programs;
 mod registry;

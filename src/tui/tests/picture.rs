@@ -1,7 +1,7 @@
-//! The picture in the README: a frame of a busy state as SVG. `UPDATE_GOLDEN=1 cargo test -p opdev --lib` draws it
-//! anew, so that what the README shows is what the program shows.
+//! The pictures of the README: frames as SVG, one that stands still and some that follow each other.
+//! `UPDATE_GOLDEN=1 cargo test -p opdev --lib` draws them anew, so that what the README shows is what the program shows.
 
-use super::fixture::{busy, in_theme};
+use super::fixture::{broken, busy, events, in_theme, of, sources, started};
 use super::frames::screen;
 use crate::tui::theme::Theme;
 use ratatui::buffer::{Buffer, Cell};
@@ -51,17 +51,52 @@ fn without_gaps(text: &str) -> Vec<(usize, &str)> {
     out
 }
 
-fn svg(buffer: &Buffer) -> String {
-    let (columns, rows) = (f32::from(buffer.area.width), f32::from(buffer.area.height));
-    let (width, height) = (columns * CELL.0 + 24.0, rows * CELL.1 + 24.0);
-    let mut out = format!(
+/// The size of a picture of so many cells.
+fn size(buffer: &Buffer) -> (f32, f32) {
+    (f32::from(buffer.area.width) * CELL.0 + 24.0, f32::from(buffer.area.height) * CELL.1 + 24.0)
+}
+
+/// What begins a picture.
+fn head((width, height): (f32, f32), label: &str) -> String {
+    format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
-         aria-label=\"opdev in a terminal of 120 columns and 36 rows\">\n\
+         aria-label=\"{label}\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n\
          <g font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" \
          font-size=\"{:.0}\" xml:space=\"preserve\">\n",
         CELL.2
+    )
+}
+
+fn svg(buffer: &Buffer) -> String {
+    let label = "opdev in a terminal of 120 columns and 36 rows";
+    format!("{}{}</g>\n</svg>\n", head(size(buffer), label), drawn(buffer))
+}
+
+/// Frames that follow each other, each for some seconds, again and again. Who shows no motion sees the first one.
+fn moving(frames: &[Buffer], seconds: usize) -> String {
+    let all = frames.len() * seconds;
+    let mut out = head(
+        size(&frames[0]),
+        "opdev in a terminal: samples, custom resources, a broken template, a failed reconcile",
     );
+    let share = 100.0 / frames.len() as f32;
+    writeln!(
+        out,
+        "<style>.f{{visibility:hidden;animation:show {all}s step-end infinite}}.f:first-of-type{{visibility:visible}}\
+         @keyframes show{{0%{{visibility:visible}}{share:.2}%{{visibility:hidden}}}}</style>"
+    )
+    .unwrap();
+    for (i, frame) in frames.iter().enumerate() {
+        let begins = i * seconds;
+        writeln!(out, "<g class=\"f\" style=\"animation-delay:{begins}s\">\n{}</g>", drawn(frame)).unwrap();
+    }
+    out.push_str("</g>\n</svg>\n");
+    out
+}
+
+fn drawn(buffer: &Buffer) -> String {
+    let mut out = String::new();
     for (y, row) in buffer.content().chunks(buffer.area.width.into()).enumerate() {
         let top = 12.0 + y as f32 * CELL.1;
         for (x, cells, text, cell) in runs(row) {
@@ -85,18 +120,31 @@ fn svg(buffer: &Buffer) -> String {
             }
         }
     }
-    out.push_str("</g>\n</svg>\n");
     out
 }
 
-#[test]
-fn the_picture_in_the_readme_is_the_screen() {
-    let mut view = in_theme(Theme::named("dark").unwrap());
-    let got = svg(&screen(&busy(), &mut view, "j", (120, 36)));
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/screen.svg");
+/// Compares a picture with the one in `assets`, or draws it anew.
+fn is(name: &str, got: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(path, &got).unwrap();
+        std::fs::write(&path, got).unwrap();
     }
-    let known = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(known == got, "assets/screen.svg is not the screen; UPDATE_GOLDEN=1 cargo test draws it anew");
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(known == got, "assets/{name} is not the screen; UPDATE_GOLDEN=1 cargo test draws it anew");
+}
+
+#[test]
+fn the_pictures_in_the_readme_are_the_screen() {
+    let size = (120, 36);
+    let dark = || in_theme(Theme::named("dark").unwrap());
+    is("screen.svg", &svg(&screen(&busy(), &mut dark(), "j", size)));
+    let mut broken_too = events();
+    broken_too.push(broken());
+    let frames = [
+        screen(&of(vec![started(), sources(1, &[])]), &mut dark(), "", size),
+        screen(&busy(), &mut dark(), "j", size),
+        screen(&of(broken_too), &mut dark(), "j", size),
+        screen(&busy(), &mut dark(), "4", size),
+    ];
+    is("tour.svg", &moving(&frames, 4));
 }

@@ -86,7 +86,7 @@ fn a_name_goes_to_the_clipboard_and_files_are_read_again() {
     pty.keys("f");
     pty.wait_for("No custom resource has a fault");
     pty.keys("f");
-    pty.wait_for("▸ Memcached");
+    pty.wait_for("● Memcached");
     quit(pty);
 }
 

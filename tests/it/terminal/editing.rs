@@ -32,7 +32,7 @@ fn an_edit_is_refused_mended_shown_written_and_undone() {
     pty.keys("e");
     pty.wait_until("what changes", |screen| {
         let text = screen.contents();
-        ["edit Memcached default/memcached-sample", "replicaCount: 5", "[ Write ]"]
+        ["edit Memcached default/memcached-sample", "replicaCount: 5", "[w] Write"]
             .iter()
             .all(|part| text.contains(part))
     });
@@ -59,7 +59,7 @@ fn a_new_object_comes_from_its_schema() {
     pty.keys("podset its\r");
     pty.wait_until("what is created", |screen| {
         let text = screen.contents();
-        text.contains("PodSet default/fresh is created") && text.contains("[ Write ]")
+        text.contains("PodSet default/fresh is created") && text.contains("[w] Write")
     });
     pty.keys("\r");
     pty.wait_until("two pods of it", |screen| lines(screen, "Pod fresh") == 2);
@@ -118,7 +118,7 @@ fn the_operator_goes_on_and_the_job_can_be_stopped_while_the_editor_is_open() {
         let text = screen.contents();
         screen.alternate_screen()
             && text.contains("Custom resources")
-            && text.contains("deployment.yaml saved")
+            && text.contains("deployment.yaml live")
     });
     // Only a comment was added.
     pty.wait_for("it is so already");

@@ -23,7 +23,7 @@ async fn several_pods_by_time_one_alone_and_the_run_before() {
     for name in &names {
         kubelet.write(name, &container, &format!("hello from {name}"));
     }
-    pty.keys("O");
+    pty.keys("Oz");
     pty.wait_for("3 containers");
     for name in &names {
         // By its end, by which they differ, and with the line in full.

@@ -42,16 +42,16 @@ fn a_missing_rule_is_shown_added_after_its_diff_and_cures() {
         // What is on the screen may be of a pass before the last rule.
         pty.wait_until("what changes, or a cure", |screen| {
             let text = screen.contents();
-            text.contains("+++ b/config/rbac/role.yaml") && text.contains("[ Write ]") || cured(screen)
+            text.contains("+++ b/config/rbac/role.yaml") && text.contains("[w] Write") || cured(screen)
         });
-        if !pty.screen().contains("[ Write ]") {
+        if !pty.screen().contains("[w] Write") {
             break;
         }
         // A later round adds verbs to the rule that is there: its group may be above what is shown.
         assert!(pty.screen().contains("- ingresses"), "{}", pty.screen());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), known, "nothing is written before it was seen");
         pty.keys("\r");
-        pty.wait_without("[ Write ]");
+        pty.wait_without("[w] Write");
     }
     pty.wait_until("the ingress", cured);
     let after = std::fs::read_to_string(&file).unwrap();

@@ -40,7 +40,7 @@ fn a_reconcile_and_an_object_are_looked_into() {
         pty.wait_for_frame(size);
     }
     pty.wait_for("in the queue");
-    pty.keys("h");
+    pty.keys("\u{1b}[D");
     pty.wait_without("in the queue");
 
     // The object: what it waits for, its conditions, its versions and who wrote them, the owners of its fields.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes assets/tour.svg, the moving picture at the top of the README: half a minute of the real program in a terminal.
-With --guide it writes assets/guide/NAME.svg, a still of each page of docs/guide.
+"""Writes a moving picture: half a minute of the real program in a terminal. (The pictures of the README are made from the
+golden frames by `src/tui/tests/picture.rs`.) With --guide it writes assets/guide/NAME.svg, a still of each page of docs/guide.
 
-Usage: record.py OPDEV [OUTPUT]             (needs tmux; OPDEV is the program, OUTPUT is assets/tour.svg without it)
+Usage: record.py OPDEV OUTPUT               (needs tmux; OPDEV is the program, OUTPUT an .svg file)
        record.py OPDEV --guide [NAME...]    (helm-chart, inner-loop, hybrid, podset, armada; all of them without a name)
 
 Runs `opdev run --embedded` on a copy of the demo project in a terminal of 120 columns and 32 rows, presses keys, saves files,
@@ -364,14 +364,14 @@ def moving(program, output):
 
 def main():
     words = sys.argv[1:]
-    if not words or (len(words) > 2 and words[1] != "--guide") or any(name not in PAGES for name in words[2:]):
+    if len(words) < 2 or (len(words) > 2 and words[1] != "--guide") or any(name not in PAGES for name in words[2:]):
         sys.exit(__doc__)
     program = pathlib.Path(words[0]).resolve()
     if words[1:2] == ["--guide"]:
         for page in words[2:] or PAGES:
             still(program, page)
     else:
-        moving(program, pathlib.Path(words[1]) if words[1:] else ROOT / "assets" / "tour.svg")
+        moving(program, pathlib.Path(words[1]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,26 @@
+//! Which columns the list of the custom resources has, for drawing it and for sorting it.
+
+use super::super::table::Column;
+use super::super::view::ViewState;
+use crate::event::PrinterColumn;
+use crate::state::State;
+
+/// The columns that the list shows, in their order.
+pub(in crate::tui) fn shown_columns(view: &ViewState, state: &State) -> Vec<Column> {
+    let mut all = vec![Column::Kind];
+    if view.resources.namespaces_differ || view.resources.namespace_shown {
+        all.push(Column::Namespace);
+    }
+    all.push(Column::Name);
+    all.extend(printer_columns(view, state).into_iter().map(Column::Printer));
+    all.extend([Column::Status, Column::Ready, Column::Age]);
+    all
+}
+
+/// The printer columns of the selected kind, where they are wanted.
+pub(super) fn printer_columns(view: &ViewState, state: &State) -> Vec<PrinterColumn> {
+    let kind = view.root(state).filter(|_| view.resources.wide).and_then(|root| {
+        state.kinds().iter().find(|kind| kind.gvk.group == root.key.group && kind.gvk.kind == root.key.kind)
+    });
+    kind.map(|kind| kind.columns.clone()).unwrap_or_default()
+}
