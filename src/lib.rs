@@ -7,6 +7,7 @@ pub mod cli;
 pub mod dev;
 pub mod envtest;
 pub mod event;
+pub mod findings;
 pub mod image;
 pub mod operate;
 pub mod operator;

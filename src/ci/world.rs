@@ -154,7 +154,9 @@ impl World {
         let kept = Arc::new(Mutex::new(KeptEvents::default()));
         let (tell, news) = watch::channel(0);
         let listener = keeping(&kept, tell);
-        let bus = bus::start(State::default(), incoming, journal, Some(listener), shutdown.clone());
+        let findings = crate::findings::Findings::default();
+        let bus =
+            bus::start(State::default(), incoming, (journal, Some(listener)), findings, shutdown.clone());
         let (ask, requests) = mpsc::channel(16);
         let mut cluster = setup.cluster.clone();
         if let Some(own) = own {

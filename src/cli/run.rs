@@ -192,7 +192,14 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     let mut limits = Limits::default();
     let set = project.settings.history.as_deref().and_then(|text| settings::bytes(text).ok());
     limits.bytes = args.history.or(set).unwrap_or(limits.bytes);
-    let bus = bus::start(State::with_limits(limits), incoming, Some(journal), listener, shutdown.clone());
+    let findings = crate::findings::Findings::default();
+    let bus = bus::start(
+        State::with_limits(limits),
+        incoming,
+        (Some(journal), listener),
+        findings,
+        shutdown.clone(),
+    );
     let screen = match output {
         Output::Panes => Some(screen(tui::TuiInput {
             snapshots: bus.snapshots.clone(),

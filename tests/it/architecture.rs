@@ -84,20 +84,22 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
         (
             "dev",
             vec![
-                "event", "pull", "image", "sources", "scaffold", "state", "tap", "api", "operator", "process",
+                "event", "findings", "pull", "image", "sources", "scaffold", "state", "tap", "api",
+                "operator", "process",
             ],
         ),
-        ("ci", vec!["event", "sources", "state", "tap", "api", "operator", "process", "dev"]),
+        ("ci", vec!["event", "findings", "sources", "state", "tap", "api", "operator", "process", "dev"]),
         ("operate", vec!["event", "sources", "tap", "operator", "dev"]),
         ("tui", vec!["event", "state"]),
         ("print", vec!["event", "state"]),
         ("pull", vec!["event"]),
+        ("findings", vec!["event"]),
         ("image", vec!["pull"]),
         (
             "cli",
             vec![
-                "event", "pull", "image", "sources", "scaffold", "state", "tap", "operator", "process",
-                "dev", "envtest", "tui", "print", "ci", "operate",
+                "event", "findings", "pull", "image", "sources", "scaffold", "state", "tap", "operator",
+                "process", "dev", "envtest", "tui", "print", "ci", "operate",
             ],
         ),
     ])

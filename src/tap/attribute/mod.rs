@@ -4,6 +4,7 @@
 
 mod causes;
 mod checks;
+mod evidence;
 mod pass;
 mod printed;
 mod records;
@@ -17,8 +18,10 @@ mod tests;
 use super::PassNumbers;
 use super::observed::{ObservedCall, ObservedEvent, Seen};
 use super::traced::{Begin, ControllerAdded, End, LineName, LogRecord, Record, Traced};
+use crate::event::evidence::{Handover, WriteFact};
 use crate::event::{Event, Level, LogLine, Notice, Reconcile, mask};
 use checks::{Known, Memory};
+use evidence::Beside;
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, resource_version};
 pub(super) use pass::plural as plural_of;
@@ -37,6 +40,8 @@ const ENDED: usize = 512;
 const EARLY: usize = 1024;
 /// Writes whose pass is remembered.
 const WRITES: usize = 20_000;
+/// Writes that belong to no reconcile and wait for the next one.
+const BESIDE: usize = 256;
 /// Secrets that are looked for in texts.
 const SECRETS: usize = 2_000;
 
@@ -65,6 +70,8 @@ pub struct Attribution {
     unknown: u64,
     /// What is guessed of a program that tells nothing.
     wire: Wire,
+    /// Events since the reconcile before that belong to none.
+    beside: Vec<WriteFact>,
 }
 
 impl Attribution {
@@ -87,6 +94,7 @@ impl Attribution {
             early: VecDeque::new(),
             unknown: 0,
             wire: Wire::default(),
+            beside: Vec::new(),
         }
     }
 
@@ -146,6 +154,11 @@ impl Attribution {
                 Vec::new()
             }
             Record::Log(record) => {
+                if let (Some(open), Some((_, words))) =
+                    (self.open.get_mut(&record.id), record.values.iter().find(|(key, _)| key == "panic"))
+                {
+                    open.panic = Some(words.clone());
+                }
                 let mut line = self.log(&record);
                 if let Some(name) = LineName::read(&record.printed) {
                     self.printed.told(name, &mut line);
@@ -210,7 +223,7 @@ impl Attribution {
             };
             let number = open.number;
             let wrote = write.as_ref().map(|write| (write.object.key(), write.rv.clone()));
-            open.call(&call, write, false);
+            open.call(&call, write, &self.versions, false);
             if let Some((key, rv)) = wrote {
                 self.remember(&key, &rv, number);
             }
@@ -247,8 +260,14 @@ impl Attribution {
         self.learn_kind_of_controller(&open.controller, &reconcile.object.gvk);
         let known = Known { versions: &self.versions, written: &self.written };
         let findings = checks::findings(&open, &reconcile, &known, &mut self.memory);
+        let primary = self.versions.newest(&open.object.key());
+        let mut evidence =
+            evidence::evidence(&open, (open.more_causes, end), &findings, primary.as_deref(), &self.secrets);
+        evidence.object.clone_from(&reconcile.object);
+        evidence.beside = std::mem::take(&mut self.beside);
         if let Some(process) = &mut reconcile.process {
             process.findings = findings;
+            process.evidence = Handover::new(evidence);
         }
         self.mask(&mut reconcile);
         let reconcile = Arc::new(reconcile);
@@ -293,7 +312,10 @@ impl Attribution {
         let (id, guessed) = match marked {
             _ if self.wire.is_on() => match self.guess_pass(&call, write.as_ref(), &mut out) {
                 Some((id, guessed)) => (Some(id), guessed),
-                None => return out,
+                None => {
+                    self.keep_beside(&call, write.as_ref());
+                    return out;
+                }
             },
             Some(id) => (Some(id), false),
             None => (self.guess(&call, write.as_ref()), true),
@@ -302,9 +324,12 @@ impl Attribution {
         if let (Some(write), Some(number)) = (&write, number) {
             self.remember(&write.object.key(), &write.rv, number);
         }
-        let Some(id) = id else { return out };
+        let Some(id) = id else {
+            self.keep_beside(&call, write.as_ref());
+            return out;
+        };
         if let Some(open) = self.open.get_mut(&id) {
-            open.call(&call, write, guessed);
+            open.call(&call, write, &self.versions, guessed);
             return out;
         }
         if number.is_some() {
@@ -330,6 +355,14 @@ impl Attribution {
         }
         *ended = Arc::new(again);
         vec![Event::Reconciled(Arc::clone(ended))]
+    }
+
+    /// Events are mostly sent by a goroutine that knows no reconcile.
+    fn keep_beside(&mut self, call: &ObservedCall, write: Option<&Write>) {
+        let Some(write) = write.filter(|write| write.object.gvk.kind == "Event") else { return };
+        if self.beside.len() < BESIDE {
+            self.beside.push(evidence::write_fact(call, write, &Beside { primary: None, read: None }));
+        }
     }
 
     fn number_of(&self, id: &str) -> Option<u64> {
