@@ -82,6 +82,9 @@ pub struct RuleFinding {
     /// The rules that it explains: these are not told by themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explains: Vec<String>,
+    /// Whether it goes on and on: each reconcile since the first one shows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub storm: bool,
     /// The place in the code, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
@@ -104,6 +107,14 @@ impl RuleFinding {
     /// Whether it is open.
     pub fn is_open(&self) -> bool {
         self.ended.is_none()
+    }
+
+    /// What is wrong, with how often in a second.
+    pub fn short(&self) -> String {
+        match self.per_second.filter(|_| self.is_open()) {
+            Some(rate) => format!("{} {rate}/s", self.title),
+            None => self.title.clone(),
+        }
     }
 
     /// The rank in a list: errors first, open ones before those that are fixed.

@@ -148,6 +148,10 @@ pub(super) struct Life {
 }
 
 impl Life {
+    pub(super) fn ignoring(ignored: Vec<Ignored>) -> Life {
+        Life { ignored, ..Life::default() }
+    }
+
     /// On another cluster nothing holds but what is ignored.
     pub(super) fn anew(&self) -> Life {
         Life { ignored: self.ignored.clone(), next: self.next, ..Life::default() }
@@ -247,6 +251,7 @@ impl Life {
             reconciles: Some(told.reconcile).filter(|id| *id > 0).into_iter().collect(),
             since: told.reconcile,
             explains,
+            storm: told.rule.storm && !told.chart,
             place: told.place,
             ended: None,
         };

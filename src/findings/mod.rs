@@ -30,9 +30,9 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// What is ignored from now on.
-    pub fn ignore(&mut self, ignored: Vec<Ignored>) {
-        self.life.ignored = ignored;
+    /// Nothing is known yet, and some of it will not be told.
+    pub fn ignoring(ignored: Vec<Ignored>) -> Findings {
+        Findings { life: Life::ignoring(ignored), ..Findings::default() }
     }
 
     /// Takes in an event, and says what follows.

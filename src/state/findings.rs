@@ -1,6 +1,6 @@
 //! What is wrong with the operator: what is open, and what was fixed since the start.
 
-use crate::event::{FindingSeverity, RuleFinding};
+use crate::event::{FindingSeverity, Reconcile, RuleFinding};
 use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
 
@@ -47,8 +47,23 @@ impl Findings {
             .find(|finding| finding.severity != FindingSeverity::Hint && finding.object.key() == *object)
     }
 
-    /// The worst finding that a reconcile shows.
-    pub fn shown_by(&self, reconcile: u64) -> Option<&Arc<RuleFinding>> {
-        self.0.iter().find(|finding| finding.reconciles.contains(&reconcile) || finding.since == reconcile)
+    /// The worst finding that a reconcile shows; one that was fixed since does not count.
+    pub fn shown_by(&self, pass: &Reconcile) -> Option<&Arc<RuleFinding>> {
+        let shows =
+            |finding: &&Arc<RuleFinding>| finding.reconciles.contains(&pass.id) || finding.since == pass.id;
+        self.storm_of(pass).or_else(|| self.open().find(shows))
+    }
+
+    /// The storm that a reconcile is a part of.
+    pub fn storm_of(&self, pass: &Reconcile) -> Option<&Arc<RuleFinding>> {
+        let key = pass.object.key();
+        self.0.iter().filter(|finding| finding.storm && finding.since > 0).find(|finding| {
+            finding.since <= pass.id && pass.at <= finding.last && finding.object.key() == key
+        })
+    }
+
+    /// Whether these are the same as others.
+    pub fn same(&self, other: &Findings) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }

@@ -5,7 +5,7 @@ use super::allowed::{connected, writes};
 use super::candidates::What;
 use super::command::{Command, ask};
 use super::dialog::{
-    Confirm, Copy, Delete, HeldDialog, New, Samples, Scale, Tasks, TrustDialog, Undo, Unlock,
+    Confirm, Copy, Delete, FindingsList, HeldDialog, New, Samples, Scale, Tasks, TrustDialog, Undo, Unlock,
 };
 use super::not_now::NotNow;
 use super::pane::Tab;
@@ -223,6 +223,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Save => return save(None, view, state),
         Do::Copy => view.open(Copy::default()),
         Do::Tasks => view.open(Tasks::default()),
+        Do::Findings => view.open(FindingsList::default()),
         Do::Reload => return ask(view, SourcesTask::Reload),
         Do::HoldCharts => return ask(view, SourcesTask::HoldCharts { on: !state.hold }),
         Do::AddRules => return ask(view, DraftTask::AddRules),

@@ -52,6 +52,7 @@ pub enum Do {
     Check,
     Fail,
     Tasks,
+    Findings,
     Copy,
     OpenFile,
     Shell,

@@ -88,6 +88,8 @@ static BEFORE_TABS: &[Action] = &[
         .also(&["run"]),
     action("tasks", Do::Tasks, &["T"], Section::Look)
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
+    action("findings", Do::Findings, &["i"], Section::Look)
+        .about("findings", "Show what is wrong with the operator: why, since when, and how to repair it."),
     action("held", Do::Held, &["H"], Section::Act).about(
         "held",
         "Answer what waits for your word: a change, or what the project wants to be trusted with.",

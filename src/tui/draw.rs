@@ -3,6 +3,7 @@
 
 pub(super) mod boxes;
 mod detail;
+pub(in crate::tui) mod findings;
 pub(super) mod frame;
 mod header;
 mod kind_table;

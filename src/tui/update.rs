@@ -213,6 +213,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Check
         | Do::Fail
         | Do::Tasks
+        | Do::Findings
         | Do::Unlock
         | Do::Freeze
         | Do::Shell

@@ -7,6 +7,7 @@ mod expressions;
 mod files;
 mod subset;
 
+use super::found;
 use super::report::{Case, Outcome, Suite};
 use super::rest::BEHIND;
 use super::world::{Setup, World, all_waits};
@@ -86,6 +87,7 @@ async fn scenario(setup: &Setup, test: &KuttlTest, how: How, suite: &mut Suite) 
     if let Err(error) = stepped {
         suite.error = Some(format!("{error:#}"));
     }
+    suite.cases.extend(found::case(&world.findings(), setup.findings));
     world.stop_unless_kept(setup, !suite.passed()).await
 }
 

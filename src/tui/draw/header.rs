@@ -5,7 +5,7 @@ use super::super::action::Do;
 use super::super::text::{Row, cut, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::process;
+use super::{findings, process};
 use crate::event::{Diagnostic, Protection, ShadowRun, TroubleKind, words};
 use crate::state::State;
 use jiff::Timestamp;
@@ -35,6 +35,8 @@ struct Save {
 
 /// The line.
 pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Timestamp) -> Row {
+    let badge = findings::badge(state);
+    let cells = cells.saturating_sub(width(&badge.text()));
     let mut save = newest_save(state, view, now);
     // What went well says so in a quiet voice while something waits or is broken.
     let calm =
@@ -63,7 +65,12 @@ pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Tim
         left = left.and(part.role, text);
     }
     let gap = cells.saturating_sub(at + width(&right) + 1);
-    left.and(Role::Text, " ".repeat(gap)).and(save.role, right)
+    let mut row = left.and(Role::Text, " ".repeat(gap)).and(save.role, right);
+    if !badge.0.is_empty() {
+        row = row.and(Role::Text, " ");
+        row.0.extend(badge.0);
+    }
+    row
 }
 
 fn used(parts: &[Part]) -> usize {

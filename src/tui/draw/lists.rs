@@ -5,7 +5,7 @@ use super::super::text::{Row, cut, cut_apart, left, right, width, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::super::waterfall;
-use crate::event::{Outcome, Reconcile, ReconcileStarted, words};
+use crate::event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, words};
 use crate::state::State;
 use crate::state::health::Level;
 use crate::state::tree::Node;
@@ -204,13 +204,24 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
         }
         let fold = if view.passes.open.contains(&pass.id) { "▾" } else { " " };
         let took = words::took(pass.took).replace(' ', "");
-        let (symbol, role) = result(pass);
+        let (mut symbol, mut role) = result(pass);
+        let mut word = words::result(pass).to_owned();
+        let found = state.findings.shown_by(pass).filter(|found| found.severity != FindingSeverity::Hint);
+        if let Some(found) = found {
+            (symbol, role) = (if found.severity == FindingSeverity::Error { "✗ " } else { "⚠ " }, Role::Busy);
+            if found.severity == FindingSeverity::Error {
+                role = Role::Bad;
+            }
+            if found.storm {
+                word = found.per_second.map_or_else(|| "storm".to_owned(), |rate| format!("{rate}/s"));
+            }
+        }
         let why = if times > 1 { format!("×{times} {}", why(pass)) } else { why(pass) };
         let [time, what, why, result, took, changed] = columns.row([
             clock(pass.at, &view.look.zone),
             columns.called(&pass.object),
             why,
-            format!("{symbol}{}", words::result(pass)),
+            format!("{symbol}{word}"),
             took,
             words::counts(pass),
         ]);

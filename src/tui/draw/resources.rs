@@ -6,6 +6,7 @@ use super::super::table::Column;
 use super::super::text::{Row, cut, cut_apart, cut_front, left, right, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
+use super::findings;
 use super::lists::{mark, put, sign, star, words_of};
 use crate::event::{KindHealth, PrinterColumn, words};
 use crate::state::health::Level;
@@ -151,6 +152,9 @@ fn slots(
 fn look(state: &State, seen: &Seen, info: &tree::Row) -> (&'static str, String, Role) {
     if state.gone_at(&seen.key).is_some() {
         return ("†", "deleted".to_owned(), Role::Dim);
+    }
+    if let Some(finding) = state.findings.of(&seen.key) {
+        return (findings::sign(finding), finding.short(), findings::role(finding));
     }
     let (symbol, role) = sign(info.level);
     let symbol = if info.running && info.level != Level::Bad { "⟳" } else { symbol };
