@@ -1,10 +1,14 @@
 //! What is known: one table by object, path and controller. Counts begin anew with each event from outside. Bounded.
 
-use crate::event::evidence::{Evidence, FieldFact, WriteFact};
-use crate::event::{Cause, CauseKind, ObjectSeen, SourcesChanged, WatchEvent};
+mod live;
+mod track;
+
+pub(super) use track::Track;
+
+use crate::event::evidence::{Evidence, WriteFact};
+use crate::event::{Cause, CauseKind, SourcesChanged, WatchEvent};
 use jiff::{SignedDuration, Timestamp};
-use opdev_object::meta::{self, ObjectKey, ObjectRef};
-use serde_json::Value;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
@@ -94,56 +98,6 @@ pub(super) struct Maker {
     pub(super) gone: bool,
     /// When the program deleted it.
     pub(super) deleted: Option<Timestamp>,
-}
-
-/// What is known of the reconciles of one object by one controller.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Track {
-    pub(super) object: ObjectRef,
-    /// Reconciles so far.
-    pub(super) count: u64,
-    pub(super) began: Timestamp,
-    pub(super) ended: Timestamp,
-    pub(super) requeue: Option<Duration>,
-    pub(super) error: String,
-    pub(super) errors: u32,
-    pub(super) errors_since: Timestamp,
-    /// Paths that were written since the last event from outside.
-    pub(super) fields: HashMap<(ObjectKey, String), Field>,
-    /// Status writes in a row that changed nothing but times.
-    pub(super) times_only: u32,
-    /// Writes in a row that changed nothing, by object.
-    pub(super) unchanged: HashMap<ObjectKey, u32>,
-    /// Reconciles in a row that asked to run again and did nothing.
-    pub(super) idle: u32,
-    pub(super) idle_since: Timestamp,
-    idle_calls: u64,
-    /// Children that were read or written, with the number of the reconcile that did so last.
-    pub(super) touched: HashMap<ObjectKey, u64>,
-    generation: i64,
-    /// The reconcile that saw this generation first.
-    pub(super) renewed: u64,
-    /// When children were made since the last event from outside, by kind.
-    pub(super) made: HashMap<String, VecDeque<Timestamp>>,
-    /// Whether its last reconcile was woken by a timer of at least a second.
-    pub(super) by_timer: bool,
-}
-
-/// A path that is written again and again.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Field {
-    pub(super) times: VecDeque<Timestamp>,
-    pub(super) count: u32,
-    values: VecDeque<u64>,
-    /// How often a value came back.
-    pub(super) back: u32,
-    /// How often nothing but the order differed.
-    pub(super) order: u32,
-    pub(super) items: u32,
-    pub(super) only_times: bool,
-    /// Whether each value was one that was not there before, and one string, number or switch.
-    pub(super) fresh: bool,
-    pub(super) shown: (String, String),
 }
 
 /// What is known of a controller.
@@ -498,75 +452,6 @@ impl Table {
         }
     }
 
-    /// An object as the API server has it.
-    pub(super) fn object_seen(&mut self, seen: &ObjectSeen) {
-        let key = seen.object_ref.key();
-        self.child_seen(&key, seen.object_ref.uid.as_deref(), seen.at);
-        if !self.custom.contains(&(key.group.clone(), key.kind.clone())) {
-            return;
-        }
-        let object = seen.object.read();
-        let at = seen.at;
-        let old = self.live.get(&key);
-        let metadata = metadata(&object);
-        let generation = meta::generation(&object);
-        let by = last_manager(&object);
-        let own = by.as_ref().is_some_and(|by| self.own.contains(by) || is_plane(by));
-        let part = match old {
-            Some(old) if !own && old.gone.is_none() => {
-                if generation > old.generation {
-                    Some("spec")
-                } else if metadata != old.metadata {
-                    Some("labels or annotations")
-                } else {
-                    None
-                }
-            }
-            _ => None,
-        };
-        let changed = part.map(|part| (at, part)).or_else(|| old.and_then(|old| old.changed));
-        let deleting =
-            meta::deletion_timestamp(&object).map(|_| old.and_then(|old| old.deleting).unwrap_or(at));
-        let live = Live {
-            uid: meta::uid(&object).unwrap_or_default().to_owned(),
-            generation,
-            observed: observed(&object),
-            has_status: object["status"].as_object().is_some_and(|status| !status.is_empty()),
-            deleting,
-            finalizers: meta::finalizers(&object).into_iter().map(str::to_owned).collect(),
-            gone: None,
-            object: seen.object_ref.clone(),
-            metadata,
-            changed: changed.filter(|_| deleting.is_none()),
-        };
-        self.live.insert(key, live);
-    }
-
-    /// A child is there.
-    pub(super) fn child_seen(&mut self, key: &ObjectKey, uid: Option<&str>, at: Timestamp) {
-        self.now = self.now.max(at);
-        if let Some(maker) = self.makers.get_mut(key) {
-            (maker.seen, maker.gone) = (true, false);
-            if let Some(uid) = uid {
-                maker.object.uid = Some(uid.to_owned());
-            }
-        }
-    }
-
-    /// An object is gone.
-    pub(super) fn object_gone(&mut self, key: &ObjectKey, at: Timestamp) {
-        self.now = self.now.max(at);
-        if let Some(live) = self.live.get_mut(key) {
-            live.gone = Some(at);
-        }
-        if let Some(maker) = self.makers.get_mut(key) {
-            maker.gone = true;
-        }
-        self.running.remove(key);
-        self.tracks.retain(|(_, object), _| object != key);
-        self.pending.retain(|one| one.about.key() != *key && one.primary.key() != *key);
-    }
-
     pub(super) fn sources_changed(&mut self, changed: &SourcesChanged) {
         self.custom.extend(changed.kinds.iter().map(|kind| (kind.gvk.group.clone(), kind.gvk.kind.clone())));
     }
@@ -654,129 +539,7 @@ impl Table {
     }
 }
 
-impl Track {
-    fn take_writes(&mut self, evidence: &Evidence) {
-        let mut only_times = None;
-        for write in evidence.writes.iter().filter(|write| !is_never(&write.object)) {
-            let key = write.object.key();
-            if write.unchanged {
-                *self.unchanged.entry(key).or_default() += 1;
-                continue;
-            }
-            self.unchanged.remove(&key);
-            if write.created {
-                let made = self.made.entry(write.object.gvk.kind.clone()).or_default();
-                made.push_back(write.at);
-                while made.len() > 64 {
-                    made.pop_front();
-                }
-            }
-            if key == evidence.object.key() && write.subresource == "status" && !write.fields.is_empty() {
-                let times = write.fields.iter().all(|field| field.time);
-                only_times = Some(only_times.unwrap_or(true) && times);
-            }
-            for field in write.fields.iter().filter(|field| field.sent && field.old != field.new) {
-                let known = self.fields.entry((key.clone(), field.path.clone())).or_default();
-                known.take(field, write.at, self.by_timer);
-            }
-        }
-        self.times_only = match only_times {
-            Some(true) if !self.by_timer => self.times_only + 1,
-            Some(_) => 0,
-            None => self.times_only,
-        };
-    }
-
-    fn take_idle(&mut self, evidence: &Evidence) {
-        let wrote = evidence.writes.iter().any(|write| !is_never(&write.object) && !write.unchanged);
-        let woken = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Watch { .. }));
-        let soon = evidence.requeue.is_some_and(|after| after < Duration::from_secs(1));
-        if wrote || woken || !soon || !evidence.error.is_empty() || !evidence.refusals.is_empty() {
-            self.idle = 0;
-        } else {
-            if self.idle == 0 || self.idle_calls != evidence.calls {
-                (self.idle, self.idle_since) = (0, evidence.at);
-            }
-            self.idle += 1;
-        }
-        self.idle_calls = evidence.calls;
-    }
-
-    fn take_touched(&mut self, evidence: &Evidence) {
-        let count = self.count;
-        let read = evidence.reads.iter().flat_map(|read| read.objects.iter());
-        for key in read.filter(|key| **key != evidence.object.key()) {
-            self.touched.insert(key.clone(), count);
-        }
-        for write in evidence.writes.iter().filter(|write| !is_never(&write.object)) {
-            if write.object.key() != evidence.object.key() {
-                self.touched.insert(write.object.key(), count);
-            }
-        }
-        if self.touched.len() > 1_000 {
-            self.touched.retain(|_, last| *last + 3 > count);
-        }
-        if let Some(generation) = evidence.generation.filter(|generation| *generation > self.generation) {
-            (self.generation, self.renewed) = (generation, count);
-        }
-    }
-}
-
-impl Field {
-    fn take(&mut self, field: &FieldFact, at: Timestamp, by_timer: bool) {
-        if self.count == 0 {
-            (self.only_times, self.fresh) = (true, true);
-            self.values.push_back(field.old);
-        }
-        self.count += 1;
-        self.only_times &= field.time;
-        // The value that it has just now is not one that comes back.
-        let known = self.values.iter().rev().skip(1).any(|value| *value == field.new);
-        self.back += u32::from(known && field.new != 0);
-        self.fresh &= field.scalar && !known && !field.grew;
-        if let Some(items) = field.reordered {
-            (self.order, self.items) = (self.order + 1, items);
-        }
-        self.values.push_back(field.new);
-        while self.values.len() > 5 {
-            self.values.pop_front();
-        }
-        if !by_timer {
-            self.times.push_back(at);
-        }
-        while self.times.len() > KEPT {
-            self.times.pop_front();
-        }
-        self.shown.clone_from(&field.shown);
-    }
-}
-
 /// A call with its field, as what it is told apart by.
 pub(super) fn call_of(refusal: &crate::event::evidence::RefusalFact) -> String {
     format!("{} {} {} {} {}", refusal.verb, refusal.target, refusal.status, refusal.reason, refusal.field)
-}
-
-fn observed(object: &Value) -> Option<i64> {
-    object["status"]["observedGeneration"].as_i64()
-}
-
-/// Labels and annotations as a number; what kubectl keeps for itself is left out.
-fn metadata(object: &Value) -> u64 {
-    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-    let mut hasher = DefaultHasher::new();
-    for field in ["labels", "annotations"] {
-        for (name, value) in object["metadata"][field].as_object().into_iter().flatten() {
-            if name != "kubectl.kubernetes.io/last-applied-configuration" {
-                (field, name, value.to_string()).hash(&mut hasher);
-            }
-        }
-    }
-    hasher.finish()
-}
-
-/// Who wrote an object last.
-fn last_manager(object: &Value) -> Option<String> {
-    let entries = object.pointer("/metadata/managedFields")?.as_array()?;
-    let last = entries.iter().max_by_key(|entry| entry["time"].as_str().unwrap_or_default())?;
-    last["manager"].as_str().map(str::to_owned)
 }

@@ -88,7 +88,7 @@ static BEFORE_TABS: &[Action] = &[
         .also(&["run"]),
     action("tasks", Do::Tasks, &["T"], Section::Look)
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
-    action("findings", Do::Findings, &["i"], Section::Look)
+    action("findings", Do::Findings, &["g i"], Section::Look)
         .about("findings", "Show what is wrong with the operator: why, since when, and how to repair it."),
     action("held", Do::Held, &["H"], Section::Act).about(
         "held",
