@@ -54,7 +54,12 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
             Some(false) => {
                 "Owns() needs a controller reference: controllerutil.SetControllerReference, or Owns(…, builder.MatchEveryOwner).".to_owned()
             }
-            Some(true) | None => format!("Watch the kind: Owns(&{}{{}}) in SetupWithManager.", kind.kind),
+            Some(true) => format!("Watch the kind: Owns(&{}{{}}) in SetupWithManager.", kind.kind),
+            None => format!(
+                "No owner reference leads back: set one with controllerutil.SetControllerReference and watch with \
+                 Owns(&{0}{{}}), or watch with Watches(&{0}{{}}, …) and a map function.",
+                kind.kind
+            ),
         };
         let told = Told::new(&RULE, &one.primary, table.now, one.reconcile).say(&kind.kind, why);
         out.push(Told {

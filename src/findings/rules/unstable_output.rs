@@ -1,6 +1,7 @@
 //! The same input gives another output each time.
 
 use super::Rule;
+use crate::event::CauseKind;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
@@ -27,6 +28,8 @@ const TIMES: u32 = 5;
 
 fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
+    let woken_by_others =
+        evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Watch { own_write: false, .. }));
     for write in evidence.writes.iter().filter(|write| !write.unchanged) {
         for field in write.fields.iter().filter(|field| field.sent && !field.time) {
             let place = (write.object.key(), field.path.clone());
@@ -37,7 +40,9 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                         || turn.primary.as_ref() != Some(&evidence.object.key())
                 })
             });
-            if known.back.max(known.order) < TIMES || others {
+            // A status follows what is observed: it may well come back with what others did.
+            let observes = write.subresource == "status" && known.order < TIMES && woken_by_others;
+            if known.back.max(known.order) < TIMES || others || observes {
                 continue;
             }
             let object = &write.object;
