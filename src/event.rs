@@ -8,6 +8,7 @@ mod connection;
 mod diagnostic;
 mod disturbance;
 mod draft;
+pub mod evidence;
 mod impact;
 mod kind_table;
 mod leaving;
@@ -23,6 +24,7 @@ mod preferences;
 mod process;
 mod reconcile;
 mod request;
+mod rule_finding;
 pub mod shell;
 mod traced_pass;
 mod user_command;
@@ -57,6 +59,7 @@ pub use request::{
     ClusterTask, DraftTask, NewFrom, ObjectTask, OperatorTask, PodFailure, ProjectTask, Propagation, Request,
     RequestId, RequestOutcome, SessionRequest, SourcesTask, Task, ViewRequest,
 };
+pub use rule_finding::{FindingEnd, FindingSeverity, RuleFinding};
 pub use traced_pass::{CachedRead, FindingKind, OwnWrite, PassFinding, ProcessPass};
 pub use user_command::{ProgramRun, UserCommand};
 pub use values::{EffectiveValue, ValueFrom, ValuesExplained};
@@ -117,6 +120,12 @@ pub enum Event {
     QueueChanged(QueueChanged),
     /// Passes go round in a loop; see `noticed` and `paused` for what is done about it.
     LoopFound(Arc<LoopFound>),
+    /// Something is wrong with the operator.
+    FindingOpened(Arc<RuleFinding>),
+    /// What is wrong was seen again, or more is known of it: all of it, at most once a second.
+    FindingCounted(Arc<RuleFinding>),
+    /// What was wrong is so no more.
+    FindingClosed(Arc<RuleFinding>),
     /// What is paused, all of it; empty where nothing is.
     PausesChanged {
         /// Kinds first, then objects.

@@ -8,6 +8,7 @@ pub mod dev;
 pub mod disk;
 pub mod envtest;
 pub mod event;
+pub mod findings;
 pub mod image;
 pub mod operate;
 pub mod operator;

@@ -4,6 +4,7 @@
 //! plane with its operator, `sample` is what is done with one sample, `kuttl` with a folder of
 //! steps, `program` runs somebody else's tests.
 
+mod found;
 mod html;
 mod inventory;
 mod junit;
@@ -17,6 +18,7 @@ mod sample;
 mod shared;
 mod world;
 
+pub use found::Gate;
 pub use html::{EMBEDDED, html};
 pub use junit::junit;
 pub use kuttl::KuttlTest;

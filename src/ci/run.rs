@@ -1,5 +1,6 @@
 //! Finds the scenarios of a project and runs them, several at once, each in a world of its own.
 
+use super::found::Gate;
 use super::kuttl::{self, How, KuttlTest};
 use super::report::{Report, Suite};
 use super::sample::{self, SampleFile};
@@ -49,6 +50,8 @@ pub struct CiInput {
     pub limit: Duration,
     /// Whether commands of test folders may run.
     pub run_commands: bool,
+    /// Which findings fail a scenario.
+    pub findings: Gate,
     /// Whether the control planes of scenarios that failed go on; no other scenario begins then.
     pub keep: bool,
     /// The folder for recordings of the scenarios, each in a folder of its own.
@@ -74,6 +77,7 @@ impl CiInput {
             trust: self.trust.clone(),
             cluster: self.cluster.clone(),
             operator: self.operator.clone(),
+            findings: self.findings,
             keep: self.keep,
             shutdown: self.shutdown.clone(),
         }

@@ -1,5 +1,6 @@
 //! One file of samples as a scenario: applied, settled, a second pass that writes nothing, deleted, nothing left behind.
 
+use super::found;
 use super::inventory::{before, inventory, may_stay, stays};
 use super::manifest::manifests;
 use super::report::{Case, Outcome, Suite};
@@ -73,6 +74,7 @@ pub(super) async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> 
             }
             let Run { world, cases, .. } = run;
             suite.cases = cases;
+            suite.cases.extend(found::case(&world.findings(), setup.findings));
             match world.stop_unless_kept(setup, !suite.passed()).await {
                 Ok(world) => kept = world,
                 Err(error) => {

@@ -1,6 +1,7 @@
 //! One control plane with the operator of the project, in a folder of its own, for one scenario; or a namespace of its own on
 //! a cluster, with the operator. Waits on what happens, never on time.
 
+use super::found::Gate;
 use super::shared::Shared;
 use crate::api::read_only::ReadOnly;
 use crate::api::{Api, resource_of};
@@ -13,8 +14,9 @@ use crate::dev::project::Project;
 use crate::dev::trust::Trust;
 use crate::event::{
     Event, KindHealth, LoopFound, ObjectTask, ProcessState, Reconcile, Request, RequestId, RequestOutcome,
-    Task, words,
+    RuleFinding, Task, words,
 };
+use crate::findings::Findings;
 use crate::operator::manager::Settings;
 use crate::state::{State, waiting};
 use crate::tap::EventSink;
@@ -22,7 +24,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use opdev_object::meta::{Gvk, ObjectKey};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +46,8 @@ pub(super) struct Setup {
     pub(super) trust: Trust,
     pub(super) cluster: Choice,
     pub(super) operator: Settings,
+    /// Which findings fail a scenario.
+    pub(super) findings: Gate,
     /// Whether a world in which something failed is left as it is.
     pub(super) keep: bool,
     /// Fires when all is to end.
@@ -108,6 +112,7 @@ struct KeptEvents {
     answers: HashMap<RequestId, RequestOutcome>,
     passes: Vec<Arc<Reconcile>>,
     loops: Vec<Arc<LoopFound>>,
+    findings: BTreeMap<u64, Arc<RuleFinding>>,
 }
 
 fn lock(kept: &Mutex<KeptEvents>) -> MutexGuard<'_, KeptEvents> {
@@ -154,7 +159,9 @@ impl World {
         let kept = Arc::new(Mutex::new(KeptEvents::default()));
         let (tell, news) = watch::channel(0);
         let listener = keeping(&kept, tell);
-        let bus = bus::start(State::default(), incoming, journal, Some(listener), shutdown.clone());
+        let findings = Findings::ignoring(setup.project.settings.ignored());
+        let bus =
+            bus::start(State::default(), incoming, (journal, Some(listener)), findings, shutdown.clone());
         let (ask, requests) = mpsc::channel(16);
         let mut cluster = setup.cluster.clone();
         if let Some(own) = own {
@@ -305,6 +312,11 @@ impl World {
         lock(&self.kept).loops.clone()
     }
 
+    /// What was wrong with the operator, open or not.
+    pub(super) fn findings(&self) -> Vec<Arc<RuleFinding>> {
+        lock(&self.kept).findings.values().cloned().collect()
+    }
+
     /// The last passes in words, for whoever looks for the reason of a failure.
     pub(super) fn last_passes(&self) -> String {
         let passes = self.passes();
@@ -367,6 +379,9 @@ fn keeping(kept: &Arc<Mutex<KeptEvents>>, tell: watch::Sender<u64>) -> bus::List
                 None => kept.passes.push(Arc::clone(pass)),
             },
             Event::LoopFound(found) => kept.loops.push(Arc::clone(found)),
+            Event::FindingOpened(found) | Event::FindingCounted(found) | Event::FindingClosed(found) => {
+                kept.findings.insert(found.id, Arc::clone(found));
+            }
             _ => return,
         }
         tell.send_modify(|count| *count += 1);

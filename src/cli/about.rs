@@ -70,7 +70,7 @@ pub(super) fn man(args: &ManArgs, command: Command) -> Result<()> {
         .with_context(|| format!("man pages cannot be written to {}", args.folder.display()))
 }
 
-fn print(text: &[u8]) -> Result<()> {
+pub(super) fn print(text: &[u8]) -> Result<()> {
     match super::visible::machine().write_all(text) {
         // Whoever reads it has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -2,7 +2,7 @@
 //! does not load, the operator does not serve, nothing to run), 130 broken off; with a program that program's own.
 
 use super::webhooks::WebhookArgs;
-use crate::ci::{self, CiInput, EMBEDDED, KeptPlane, Namespaces, NoScenario, Pick, Report, Shard};
+use crate::ci::{self, CiInput, EMBEDDED, Gate, KeptPlane, Namespaces, NoScenario, Pick, Report, Shard};
 use crate::dev::cluster::Choice;
 use crate::dev::owner::Owner;
 use crate::dev::private_folder::{make_folders, write_named};
@@ -61,6 +61,9 @@ pub(super) struct CiArgs {
     /// Let the steps of test folders run their commands
     #[arg(long, conflicts_with = "program")]
     run_commands: bool,
+    /// Which findings fail a scenario: errors, warnings too, or none. `opdev explain RULE` tells of a rule
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Which::Error, conflicts_with = "program")]
+    findings: Which,
     /// Once a scenario has failed, leave its control plane and the operator as they are, begin no other, print the kubeconfig
     /// and wait for ctrl-c
     #[arg(long, conflicts_with = "program")]
@@ -107,6 +110,24 @@ pub(super) struct CiArgs {
     /// A program to run against the control plane with the operator, such as `kubectl kuttl test tests/e2e`
     #[arg(last = true, value_name = "PROGRAM")]
     program: Vec<String>,
+}
+
+/// Which findings fail a scenario.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Which {
+    Error,
+    Warning,
+    None,
+}
+
+impl From<Which> for Gate {
+    fn from(which: Which) -> Gate {
+        match which {
+            Which::Error => Gate::Error,
+            Which::Warning => Gate::Warning,
+            Which::None => Gate::None,
+        }
+    }
 }
 
 /// Why a text does not say how often scenarios run.
@@ -336,6 +357,7 @@ fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiIn
         None => Vec::new(),
     };
     Ok(CiInput {
+        findings: args.findings.into(),
         cluster: Choice {
             embedded: args.context.is_none(),
             never_embedded: args.context.is_some(),

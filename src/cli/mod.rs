@@ -8,6 +8,7 @@ mod ci;
 mod crd;
 mod dependency;
 mod deploy;
+mod explain;
 mod far;
 mod image;
 mod logging;
@@ -71,6 +72,7 @@ enum Command {
     Tail(tail::TailArgs),
     /// Allow this project what it wants beyond rendering and applying, such as running programs
     Trust(trust::TrustArgs),
+    Explain(explain::ExplainArgs),
     Version(about::VersionArgs),
     Completions(about::CompletionsArgs),
     Man(about::ManArgs),
@@ -153,6 +155,7 @@ pub fn main() -> ExitCode {
         Command::Undeploy(args) => deploy::undeploy(args),
         Command::Tail(args) => tail::run(&args),
         Command::Trust(args) => trust::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Version(args) => about::version(&args),
         Command::Completions(args) => about::completions(&args, Cli::command()),
         Command::Man(args) => about::man(&args, Cli::command()),

@@ -19,6 +19,7 @@ use crate::dev::trust::{self, Store, Trust};
 use crate::dev::user_settings;
 use crate::event::words::Expected;
 use crate::event::{Event, FaultRule, OnExit, ProjectTask, Request, RequestId};
+use crate::findings::Findings;
 use crate::operator::end_programs;
 use crate::operator::manager::{HelmCompat, Settings};
 use crate::state::{Limits, State};
@@ -192,7 +193,14 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     let mut limits = Limits::default();
     let set = project.settings.history.as_deref().and_then(|text| settings::bytes(text).ok());
     limits.bytes = args.history.or(set).unwrap_or(limits.bytes);
-    let bus = bus::start(State::with_limits(limits), incoming, Some(journal), listener, shutdown.clone());
+    let findings = Findings::ignoring(project.settings.ignored());
+    let bus = bus::start(
+        State::with_limits(limits),
+        incoming,
+        (Some(journal), listener),
+        findings,
+        shutdown.clone(),
+    );
     let screen = match output {
         Output::Panes => Some(screen(tui::TuiInput {
             snapshots: bus.snapshots.clone(),

@@ -2,6 +2,7 @@
 
 use crate::disk;
 use crate::event::{Diagnostic, OnExit, Place, Severity};
+use crate::findings::{self, Ignored};
 use crate::operator::manager::OnSave;
 use crate::process;
 use anyhow::{Context as _, Result, anyhow};
@@ -43,10 +44,39 @@ pub struct Settings {
     pub history: Option<String>,
     /// Whether the simulated pods of the embedded control plane wait for what they name.
     pub strict_pods: bool,
+    /// What of the findings is not told.
+    pub findings: FindingSettings,
     /// The operator's own programs.
     pub operator: Option<process::Programs>,
     /// How releases of charts are made, by kind; read with every load in `sources`.
     pub charts: BTreeMap<String, Value>,
+}
+
+/// What of the findings is not told.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct FindingSettings {
+    /// Each with a reason.
+    pub ignore: Vec<IgnoredFinding>,
+}
+
+/// A finding that is not told.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IgnoredFinding {
+    /// The rule.
+    pub rule: String,
+    /// Of which kind only.
+    #[serde(default)]
+    pub kind: String,
+    /// Of which object only.
+    #[serde(default)]
+    pub name: String,
+    /// Of which field only.
+    #[serde(default)]
+    pub field: String,
+    /// Why it is no fault.
+    pub because: String,
 }
 
 /// The least history that is of use.
@@ -176,6 +206,7 @@ const KEYS: [&str; 18] = [
     "reload",
     "history",
     "strictPods",
+    "findings",
     "operator",
     // Read by `preferences`.
     "theme",
@@ -201,6 +232,17 @@ const OPERATOR: [&str; 12] = [
 const LATER: [&str; 2] = ["log", "embedded"];
 
 impl Settings {
+    /// The findings that are not told.
+    pub fn ignored(&self) -> Vec<Ignored> {
+        let one = |of: &IgnoredFinding| Ignored {
+            rule: of.rule.clone(),
+            kind: of.kind.clone(),
+            name: of.name.clone(),
+            field: of.field.clone(),
+        };
+        self.findings.ignore.iter().map(one).collect()
+    }
+
     /// Reads `file` below `root`.
     ///
     /// # Errors
@@ -230,6 +272,23 @@ impl Settings {
         if let Some(Err(why)) = settings.history.as_deref().map(bytes) {
             let line = line_of(&text, "history");
             return Err(anyhow!("{file}:{line}:1: `history`: {why}"));
+        }
+        for ignored in &settings.findings.ignore {
+            let line = line_of(&text, "findings");
+            if findings::rule(&ignored.rule).is_none() {
+                let near = nearest(&ignored.rule, findings::RULES.iter().map(|rule| rule.id));
+                let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                return Err(anyhow!(
+                    "{file}:{line}:1: `findings`: no rule is called `{}`{near}",
+                    ignored.rule
+                ));
+            }
+            if ignored.because.trim().is_empty() {
+                let rule = &ignored.rule;
+                return Err(anyhow!(
+                    "{file}:{line}:1: `findings`: say with `because` why `{rule}` is ignored"
+                ));
+            }
         }
         Ok((settings, diagnostics))
     }

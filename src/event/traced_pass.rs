@@ -1,6 +1,7 @@
 //! What is known of a pass beyond what every pass has, where the operator is a process of its own.
 
 use super::TraceLevel;
+use super::evidence::Handover;
 use super::millis;
 use opdev_object::meta::ObjectRef;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ pub struct ProcessPass {
     /// What is wrong with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<PassFinding>,
+    /// What findings about the operator are judged by, for the first one that asks.
+    #[serde(skip)]
+    pub evidence: Handover,
 }
 
 fn is_none(count: &u32) -> bool {

@@ -25,6 +25,61 @@ pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
     changes
 }
 
+/// Lists whose items are the same and stand in another order, each as one change with both lists whole. `diff` tells items
+/// apart by their keys, and says nothing of these.
+pub fn reorderings(old: &Value, new: &Value) -> Vec<Change> {
+    let mut changes = Vec::new();
+    seek_order(&Path::root(), old, new, &mut changes);
+    changes
+}
+
+impl Change {
+    /// How many items a list has, where all that differs is their order.
+    pub fn reordered(&self) -> Option<usize> {
+        let (Value::Array(old), Value::Array(new)) = (self.old.as_ref()?, self.new.as_ref()?) else {
+            return None;
+        };
+        (old != new && same_items(old, new)).then_some(new.len())
+    }
+}
+
+/// Whether two lists have the same items, in whatever order.
+fn same_items(a: &[Value], b: &[Value]) -> bool {
+    let sorted = |list: &[Value]| {
+        let mut texts: Vec<String> = list.iter().map(Value::to_string).collect();
+        texts.sort_unstable();
+        texts
+    };
+    a.len() == b.len() && sorted(a) == sorted(b)
+}
+
+fn seek_order(path: &Path, old: &Value, new: &Value, out: &mut Vec<Change>) {
+    match (old, new) {
+        _ if old == new => {}
+        (Value::Object(a), Value::Object(b)) => {
+            for (key, old) in a {
+                if let Some(new) = b.get(key).filter(|new| *new != old) {
+                    seek_order(&path.field(key), old, new, out);
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if same_items(a, b) => {
+            out.push(Change { path: path.clone(), old: Some(old.clone()), new: Some(new.clone()) });
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            let Some(keys) = shared_keys(a, b) else { return };
+            for old in a {
+                let same = |item: &&Value| identity(item, keys) == identity(old, keys);
+                if let Some(new) = b.iter().find(same) {
+                    let values = keys.iter().map(|key| ((*key).to_owned(), old[*key].clone()));
+                    seek_order(&path.with(Segment::Key(values.collect())), old, new, out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 fn walk(path: &Path, old: &Value, new: &Value, out: &mut Vec<Change>) {
     match (old, new) {
         (Value::Object(a), Value::Object(b)) => walk_objects(path, a, b, out),
@@ -134,6 +189,24 @@ mod tests {
         let new = json!({"status": {"conditions": [
             {"type": "Deployed", "status": "True"}, {"type": "Initialized", "status": "True"}]}});
         assert_eq!(paths(&old, &new), [".status.conditions[type=Deployed]"]);
+    }
+
+    #[test]
+    fn a_list_with_the_same_items_in_another_order_is_one_reordering() {
+        let env = |names: &[&str]| {
+            let items: Vec<Value> = names.iter().map(|name| json!({"name": name, "value": 1})).collect();
+            json!({"spec": {"containers": [{"name": "c", "env": items}], "args": names}})
+        };
+        let (old, new) = (env(&["A", "B", "C"]), env(&["C", "A", "B"]));
+        let found: Vec<(String, Option<usize>)> = reorderings(&old, &new)
+            .iter()
+            .map(|change| (change.path.to_string(), change.reordered()))
+            .collect();
+        let list = ".spec.containers[name=c].env".to_owned();
+        assert_eq!(found, [(list, Some(3)), (".spec.args".to_owned(), Some(3))]);
+        assert!(reorderings(&old, &old).is_empty());
+        assert!(reorderings(&old, &env(&["A", "B"])).is_empty());
+        assert_eq!(diff(&json!([1]), &json!([2]))[0].reordered(), None);
     }
 
     #[test]

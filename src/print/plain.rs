@@ -3,8 +3,8 @@
 use crate::event::{
     BuildChanged, BuildState, Event, Held, HeldChange, KindHealth, Leaving, Level, LogLine, LoopFound,
     Notice, OnExit, Outcome, ProcessChanged, ProcessState, Protection, Reconcile, ReleaseStep, Released,
-    ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, ShadowDecision, ShadowRun, SourcesChanged,
-    Started, TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Verdict, Weight, words,
+    ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RuleFinding, ShadowDecision, ShadowRun,
+    SourcesChanged, Started, TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Verdict, Weight, words,
 };
 use jiff::Timestamp;
 
@@ -42,6 +42,11 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::LogDropped { lines } => (None, format!("log        {lines} lines dropped")),
         Event::RequestFinished(request) => (Some(request.at), finished(request)),
         Event::LoopFound(found) => (Some(found.at), loop_found(found)),
+        Event::FindingOpened(finding) => (Some(finding.first), finding_opened(finding)),
+        Event::FindingClosed(finding) => {
+            let at = finding.ended.as_ref().map_or(finding.last, |ended| ended.at);
+            (Some(at), finding_closed(finding))
+        }
         Event::Noticed(notice) => (Some(notice.at), noticed(notice)),
         Event::ProtectionChanged(changed) => {
             let word = match changed.protection {
@@ -64,6 +69,8 @@ pub fn plain(event: &Event) -> Option<String> {
         | Event::PausesChanged { .. }
         | Event::DraftChanged(_)
         | Event::UndoChanged { .. }
+        // Its beginning and its end have a line each.
+        | Event::FindingCounted(_)
         // A notice tells of each, with the rule.
         | Event::RulesMissing { .. }
         // Its beginning and its end are notices.
@@ -158,6 +165,26 @@ fn started(started: &Started) -> String {
 fn loop_found(found: &LoopFound) -> String {
     let paused = if found.paused { "; paused" } else { "" };
     format!("loop       {}: {}{paused}", found.object, words::one_line(&found.to_string()))
+}
+
+fn finding_opened(finding: &RuleFinding) -> String {
+    let place = finding.place.as_ref().map_or_else(String::new, |place| format!("; at {place}"));
+    let shown = if finding.since > 0 { format!(" #{}", finding.since) } else { String::new() };
+    format!(
+        "finding    {} {} {}{shown}: {}{place}; fix: {} (opdev explain {})",
+        finding.severity.sign(),
+        finding.title,
+        finding.object,
+        words::one_line(&finding.why),
+        words::one_line(&finding.fix),
+        finding.rule
+    )
+}
+
+fn finding_closed(finding: &RuleFinding) -> String {
+    let how = finding.ended.as_ref().map_or("it is over", |ended| ended.how.as_str());
+    let times = finding.times;
+    format!("finding    ✓ {} {}: {how} (×{times})", finding.title, finding.object)
 }
 
 /// What serves. Why a kind does not, or not in its newest version, is told where it failed.

@@ -47,6 +47,9 @@ fn variant(event: &Event) -> usize {
         Event::TableChanged { .. } => 40,
         Event::FilesListed { .. } => 42,
         Event::RowRead(_) => 41,
+        Event::FindingOpened(_) => 43,
+        Event::FindingCounted(_) => 44,
+        Event::FindingClosed(_) => 45,
         Event::TrustAsked(_) => 32,
         Event::TrustAnswered(_) => 33,
     }
@@ -55,5 +58,5 @@ fn variant(event: &Event) -> usize {
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..43).collect());
+    assert_eq!(seen, (0..46).collect());
 }

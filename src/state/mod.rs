@@ -9,6 +9,7 @@ pub mod columns;
 pub mod conditions;
 pub mod deletion;
 mod drafts;
+mod findings;
 pub mod health;
 mod history;
 mod impact;
@@ -35,6 +36,7 @@ pub use crate::event::Body;
 pub use census::Census;
 pub use changes::Changes;
 pub use drafts::Drafts;
+pub use findings::Findings;
 pub use history::History;
 pub use impact::Impact;
 pub use log::Log;
@@ -120,6 +122,8 @@ pub struct State {
     pub queue: QueueChanged,
     /// Loops that custom resources are in, the newest of each.
     pub loops: Arc<BTreeMap<ObjectKey, Arc<LoopFound>>>,
+    /// What is wrong with the operator.
+    pub findings: Findings,
     /// What is paused, kinds first.
     pub paused: Arc<[Paused]>,
     /// What the project wants and the user has not answered.

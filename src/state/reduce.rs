@@ -43,6 +43,11 @@ impl State {
             Event::Reconciled(pass) => self.reconciled(&pass),
             Event::QueueChanged(queue) => self.queue = queue,
             Event::LoopFound(found) => self.loop_found(found),
+            Event::FindingOpened(finding)
+            | Event::FindingCounted(finding)
+            | Event::FindingClosed(finding) => {
+                self.findings.take(&finding);
+            }
             Event::PausesChanged { paused } => self.pauses_changed(paused),
             Event::Log(line) => self.log.push(line, self.limits.log_lines),
             Event::LogDropped { lines } => self.log.dropped += lines,

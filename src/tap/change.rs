@@ -2,7 +2,7 @@
 //! Bookkeeping of the API server is left out, secrets are masked. Pure.
 
 use crate::event::{FieldChange, mask};
-use opdev_object::diff::{Change, diff};
+use opdev_object::diff::{Change, diff, reorderings};
 use opdev_object::path::{Path, Segment};
 use serde_json::{Map, Value};
 
@@ -64,6 +64,14 @@ fn same_fields(
 pub(crate) fn changed_fields(old: &Value, new: &Value, dependent: bool) -> Vec<FieldChange> {
     let kind = new.get("kind").and_then(Value::as_str).unwrap_or_default();
     let mut changes = counting(old, new, dependent);
+    let orders = reorderings(old, new);
+    changes.retain(|change| !orders.iter().any(|order| change.path.starts_with(&order.path)));
+    let status = |path: &Path| matches!(path.0.first(), Some(Segment::Field(name)) if name == "status");
+    changes.extend(
+        orders
+            .into_iter()
+            .filter(|order| !is_bookkeeping(&order.path) && !(dependent && status(&order.path))),
+    );
     changes.truncate(FIELDS);
     mask::changes(kind, changes).iter().map(shorten).collect()
 }
@@ -84,6 +92,10 @@ fn is_bookkeeping(path: &Path) -> bool {
 
 fn shorten(change: &Change) -> FieldChange {
     let path = change.path.to_string();
+    if let Some(items) = change.reordered() {
+        let (old, new) = (format!("{items} items"), "the same in another order".to_owned());
+        return FieldChange { path, old: Some(old), new: Some(new) };
+    }
     if let (Some(old), Some(new)) = (&change.old, &change.new) {
         let (old, new) = (text(old), text(new));
         let (line_of_old, line_of_new) = differing_lines(&old, &new);

@@ -251,6 +251,7 @@ pub(crate) mod tests {
                 disturbed_calls: Vec::new(),
                 late_calls: 0,
                 findings: Vec::new(),
+                evidence: Default::default(),
             })),
         }
     }

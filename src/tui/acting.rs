@@ -5,7 +5,8 @@ use super::allowed::{connected, writes};
 use super::candidates::What;
 use super::command::{Command, ask};
 use super::dialog::{
-    Confirm, Copy, Delete, HeldDialog, New, Notices, Samples, Scale, Tasks, TrustDialog, Undo, Unlock,
+    Confirm, Copy, Delete, FindingsList, HeldDialog, New, Notices, Samples, Scale, Tasks, TrustDialog, Undo,
+    Unlock,
 };
 use super::not_now::NotNow;
 use super::pane::Tab;
@@ -224,6 +225,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Copy => view.open(Copy::default()),
         Do::Tasks => view.open(Tasks::default()),
         Do::Notices => view.open(Notices::default()),
+        Do::Findings => view.open(FindingsList::default()),
         Do::Reload => return ask(view, SourcesTask::Reload),
         Do::HoldCharts => return ask(view, SourcesTask::HoldCharts { on: !state.hold }),
         Do::AddRules => return ask(view, DraftTask::AddRules),

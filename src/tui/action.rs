@@ -53,6 +53,7 @@ pub enum Do {
     Fail,
     Tasks,
     Notices,
+    Findings,
     Copy,
     OpenFile,
     Shell,

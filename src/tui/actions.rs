@@ -93,6 +93,8 @@ static BEFORE_TABS: &[Action] = &[
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
     action("notices", Do::Notices, &["@"], Section::Look)
         .about("notices", "Show all notices, what is still true first."),
+    action("findings", Do::Findings, &["g i"], Section::Look)
+        .about("findings", "Show what is wrong with the operator: why, since when, and how to repair it."),
     action("held", Do::Held, &["H"], Section::Act).about(
         "held",
         "Answer a question: about a change, or about what the project wants to be trusted with.",

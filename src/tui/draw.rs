@@ -5,6 +5,7 @@ pub(super) mod bottom;
 pub(super) mod boxes;
 mod columns;
 mod detail;
+pub(in crate::tui) mod findings;
 mod footer;
 pub(super) mod frame;
 mod header;

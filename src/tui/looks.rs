@@ -2,6 +2,7 @@
 
 use super::waterfall::{self, Line};
 use crate::event::{Cause, CauseKind, Outcome, Reconcile};
+use crate::state::Findings;
 use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -70,9 +71,13 @@ pub(super) struct PassRow {
 }
 
 /// The rows of the reconciles.
-pub(super) fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<PassRow> {
+pub(super) fn pass_rows(
+    passes: &[Arc<Reconcile>],
+    open: &BTreeSet<u64>,
+    findings: &Findings,
+) -> Vec<PassRow> {
     let mut rows = Vec::with_capacity(passes.len());
-    let shown = fold_repeats(passes, open).into_iter().enumerate();
+    let shown = fold(passes, open, findings).into_iter().enumerate();
     for (pass, (times, oldest)) in shown.filter(|(_, (times, _))| *times > 0) {
         let of = &passes[pass];
         rows.push(PassRow { pass, line: None, number: 0, times, oldest });
@@ -91,8 +96,10 @@ pub(super) fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<
 }
 
 /// For each pass, newest first: how many passes its row stands for, and the oldest of them. 0 where it stands behind
-/// a newer one that only retried it and failed alike, or that ran by the clock again and had nothing to do either.
-fn fold_repeats(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<(usize, u64)> {
+/// a newer one that only retried it and failed alike, that ran by the clock again and had nothing to do either, or that is
+/// a part of one storm with it.
+fn fold(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) -> Vec<(usize, u64)> {
+    let storm = |pass: &Reconcile| findings.storm_of(pass).map(|finding| finding.id);
     let mut rows: Vec<(usize, u64)> = passes.iter().map(|pass| (1, pass.id)).collect();
     let mut front: Vec<usize> = (0..passes.len()).collect();
     let mut last: HashMap<(&str, &str, Option<&str>), usize> = HashMap::new();
@@ -101,7 +108,8 @@ fn fold_repeats(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<(usize, 
         let key = (object.gvk.kind.as_str(), object.name.as_str(), object.namespace.as_deref());
         if let Some(newer) = last.insert(key, at)
             && (only_retries(&passes[newer]) && failed_alike(&passes[newer], pass)
-                || quiet_alike(&passes[newer], pass))
+                || quiet_alike(&passes[newer], pass)
+                || storm(pass).is_some() && storm(pass) == storm(&passes[newer]))
         {
             front[at] = front[newer];
             rows[front[at]].0 += 1;
@@ -174,7 +182,7 @@ mod tests {
             failed(3, "a", true, "other"),
         ];
         let rows = |open: &[u64]| {
-            let rows = pass_rows(&passes, &open.iter().copied().collect());
+            let rows = pass_rows(&passes, &open.iter().copied().collect(), &Findings::default());
             let heads = rows.iter().filter(|row| row.line.is_none());
             heads.map(|row| (passes[row.pass].id, row.times, row.oldest)).collect::<Vec<_>>()
         };

@@ -6,7 +6,7 @@ use super::pane_part::PanePart;
 use super::selection::Selection;
 use super::waterfall::Line;
 use crate::event::{Reconcile, words};
-use crate::state::{History, State};
+use crate::state::{Findings, History, State};
 use opdev_object::meta::ObjectKey;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ struct MadeOf {
     object: Option<ObjectKey>,
     filter: String,
     open: BTreeSet<u64>,
+    findings: Findings,
 }
 
 impl PassList {
@@ -43,17 +44,19 @@ impl PassList {
                 && before.object.as_ref() == object
                 && before.filter == self.filter
         });
-        let same_rows = same && before.is_some_and(|before| before.open == self.open);
+        let same_rows = same
+            && before.is_some_and(|before| before.open == self.open && before.findings.same(&state.findings));
         if !same {
             self.list = listed(state, object, &Filter::new(&self.filter));
         }
         if !same_rows {
-            self.rows = pass_rows(&self.list, &self.open);
+            self.rows = pass_rows(&self.list, &self.open, &state.findings);
             self.made_of = Some(MadeOf {
                 history: state.history.clone(),
                 object: object.cloned(),
                 filter: self.filter.clone(),
                 open: self.open.clone(),
+                findings: state.findings.clone(),
             });
         }
         if self.selection.key.is_none() {

@@ -214,6 +214,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Fail
         | Do::Tasks
         | Do::Notices
+        | Do::Findings
         | Do::Unlock
         | Do::Freeze
         | Do::Shell

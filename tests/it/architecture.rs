@@ -85,21 +85,25 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
         (
             "dev",
             vec![
-                "disk", "event", "pull", "image", "sources", "scaffold", "state", "tap", "api", "operator",
-                "process",
+                "disk", "event", "findings", "pull", "image", "sources", "scaffold", "state", "tap", "api",
+                "operator", "process",
             ],
         ),
-        ("ci", vec!["disk", "event", "sources", "state", "tap", "api", "operator", "process", "dev"]),
+        (
+            "ci",
+            vec!["disk", "event", "findings", "sources", "state", "tap", "api", "operator", "process", "dev"],
+        ),
         ("operate", vec!["event", "sources", "tap", "operator", "dev"]),
         ("tui", vec!["event", "state"]),
         ("print", vec!["event", "state"]),
         ("pull", vec!["disk", "event"]),
+        ("findings", vec!["event"]),
         ("image", vec!["pull"]),
         (
             "cli",
             vec![
-                "disk", "event", "pull", "image", "sources", "scaffold", "state", "tap", "operator",
-                "process", "dev", "envtest", "tui", "print", "ci", "operate",
+                "disk", "event", "findings", "pull", "image", "sources", "scaffold", "state", "tap",
+                "operator", "process", "dev", "envtest", "tui", "print", "ci", "operate",
             ],
         ),
     ])

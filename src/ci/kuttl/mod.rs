@@ -8,6 +8,7 @@ mod files;
 mod keys;
 mod subset;
 
+use super::found;
 use super::report::{Case, Outcome, Suite};
 use super::rest::BEHIND;
 use super::world::{Setup, World, all_waits};
@@ -87,6 +88,7 @@ async fn scenario(setup: &Setup, test: &KuttlTest, how: How, suite: &mut Suite) 
     if let Err(error) = stepped {
         suite.error = Some(format!("{error:#}"));
     }
+    suite.cases.extend(found::case(&world.findings(), setup.findings));
     world.stop_unless_kept(setup, !suite.passed()).await
 }
 

@@ -10,7 +10,7 @@ use crate::tap::change::last_writer;
 use crate::tap::observed::ObservedCall;
 use crate::tap::traced::{CacheRead, End};
 use jiff::{SignedDuration, Timestamp};
-use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, controller, label, resource_version};
+use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef, controller, label, resource_version};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -309,7 +309,12 @@ fn reordered(old: &Value, new: &Value, path: String) -> Option<String> {
 }
 
 fn without_change(write: &Write) -> Option<PassFinding> {
-    write.unchanged.then(|| PassFinding {
+    // The object goes with its last finalizer, and what is answered is its last version.
+    let last = write
+        .new
+        .as_ref()
+        .is_some_and(|new| meta::deletion_timestamp(new).is_some() && meta::finalizers(new).is_empty());
+    (write.unchanged && !last).then(|| PassFinding {
         kind: FindingKind::WriteWithoutChange,
         message: format!("{} was written although nothing differed", write.object),
         hint: "compare before writing; every such call costs the API server as much as a real one".to_owned(),
@@ -371,8 +376,8 @@ fn hot_loop(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Option<P
             streak.passes,
             took.as_secs_f64(),
         ),
-        hint: "write only what differs; of the object itself watch only changes of the spec \
-               (predicate.GenerationChangedPredicate)"
+        hint: "write only what differs; of the object itself watch spec, annotations and labels: predicate.Or of \
+               GenerationChangedPredicate, AnnotationChangedPredicate and LabelChangedPredicate"
             .to_owned(),
         object: open.object.clone(),
         pass: Some(cause),

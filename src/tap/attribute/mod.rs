@@ -4,6 +4,7 @@
 
 mod causes;
 mod checks;
+mod evidence;
 mod pass;
 mod printed;
 mod recorded;
@@ -18,8 +19,10 @@ mod tests;
 use super::PassNumbers;
 use super::observed::{ObservedCall, ObservedEvent, Seen};
 use super::traced::{Begin, ControllerAdded, End, LineName, LogRecord, Record, Traced};
+use crate::event::evidence::{Handover, WriteFact};
 use crate::event::{Event, Level, LogLine, Notice, Reconcile, mask};
 use checks::{Known, Memory};
+use evidence::Beside;
 use jiff::{SignedDuration, Timestamp};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, resource_version};
 pub(super) use pass::plural as plural_of;
@@ -39,6 +42,8 @@ const ENDED: usize = 512;
 const EARLY: usize = 1024;
 /// Writes whose pass is remembered.
 const WRITES: usize = 20_000;
+/// Writes that belong to no reconcile and wait for the next one.
+const BESIDE: usize = 256;
 /// Secrets that are looked for in texts.
 const SECRETS: usize = 2_000;
 
@@ -69,6 +74,8 @@ pub struct Attribution {
     unknown: u64,
     /// What is guessed of a program that tells nothing.
     wire: Wire,
+    /// Events since the reconcile before that belong to none.
+    beside: Vec<WriteFact>,
 }
 
 impl Attribution {
@@ -92,6 +99,7 @@ impl Attribution {
             early: VecDeque::new(),
             unknown: 0,
             wire: Wire::default(),
+            beside: Vec::new(),
         }
     }
 
@@ -156,7 +164,6 @@ impl Attribution {
                 Vec::new()
             }
             Record::Log(record) => {
-                let mut line = self.log(&record);
                 if let Some(open) = self.open.get_mut(&record.id) {
                     open.logged(&record);
                 }
@@ -223,7 +230,7 @@ impl Attribution {
             };
             let number = open.number;
             let wrote = write.as_ref().map(|write| (write.object.key(), write.rv.clone()));
-            open.call(&call, write, false);
+            open.call(&call, write, &self.versions, false);
             if let Some((key, rv)) = wrote {
                 self.remember(&key, &rv, number);
             }
@@ -260,8 +267,14 @@ impl Attribution {
         self.learn_kind_of_controller(&open.controller, &reconcile.object.gvk);
         let known = Known { versions: &self.versions, written: &self.written };
         let findings = checks::findings(&open, &reconcile, &known, &mut self.memory);
+        let primary = self.versions.newest(&open.object.key());
+        let mut evidence =
+            evidence::evidence(&open, (open.more_causes, end), &findings, primary.as_deref(), &self.secrets);
+        evidence.object.clone_from(&reconcile.object);
+        evidence.beside = std::mem::take(&mut self.beside);
         if let Some(process) = &mut reconcile.process {
             process.findings = findings;
+            process.evidence = Handover::new(evidence);
         }
         self.mask(&mut reconcile);
         let reconcile = Arc::new(reconcile);
@@ -306,7 +319,10 @@ impl Attribution {
         let (id, guessed) = match marked {
             _ if self.wire.is_on() => match self.guess_pass(&call, write.as_ref(), &mut out) {
                 Some((id, guessed)) => (Some(id), guessed),
-                None => return out,
+                None => {
+                    self.keep_beside(&call, write.as_ref());
+                    return out;
+                }
             },
             marked if recorded::is_of_event(&call) => match self.recorders.pass_of(&call) {
                 Some(id) => (Some(id), false),
@@ -320,9 +336,12 @@ impl Attribution {
         if let (Some(write), Some(number)) = (&write, number) {
             self.remember(&write.object.key(), &write.rv, number);
         }
-        let Some(id) = id else { return out };
+        let Some(id) = id else {
+            self.keep_beside(&call, write.as_ref());
+            return out;
+        };
         if let Some(open) = self.open.get_mut(&id) {
-            open.call(&call, write, guessed);
+            open.call(&call, write, &self.versions, guessed);
             return out;
         }
         if number.is_some() {
@@ -350,6 +369,14 @@ impl Attribution {
         }
         *ended = Arc::new(again);
         vec![Event::Reconciled(Arc::clone(ended))]
+    }
+
+    /// Events are mostly sent by a goroutine that knows no reconcile.
+    fn keep_beside(&mut self, call: &ObservedCall, write: Option<&Write>) {
+        let Some(write) = write.filter(|write| write.object.gvk.kind == "Event") else { return };
+        if self.beside.len() < BESIDE {
+            self.beside.push(evidence::write_fact(call, write, &Beside { primary: None, read: None }));
+        }
     }
 
     fn number_of(&self, id: &str) -> Option<u64> {

@@ -1,14 +1,17 @@
 //! One pass while it is under way, and what becomes of it when it ends.
 
+use super::evidence::{self, Beside};
 use super::records::{reference, time};
+use super::versions::Versions;
+use crate::event::evidence::{Handover, WriteFact};
 use crate::event::{
-    Action, CachedRead, Call, Cause, Failure, ObjectChange, Outcome, OwnWrite, ProcessPass, Reconcile,
-    ReconcileStarted, Requeue, Step, TraceLevel, mask,
+    Action, CachedRead, Call, Cause, Diagnostic, Failure, ObjectChange, Outcome, OwnWrite, Place,
+    ProcessPass, Reconcile, ReconcileStarted, Requeue, Severity, Step, TraceLevel, mask,
 };
 use crate::tap::observed::ObservedCall;
 use crate::tap::traced::{Begin, CacheRead, End, LogRecord};
 use jiff::Timestamp;
-use opdev_object::diff::{Change, diff};
+use opdev_object::diff::{Change, diff, reorderings};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::path::Segment;
 use serde_json::Value;
@@ -29,11 +32,15 @@ pub(super) struct Open {
     pub(super) reads: Vec<CacheRead>,
     pub(super) writes: Vec<Write>,
     pub(super) calls: Vec<ObservedCall>,
-    queued: Duration,
+    /// What its writes prove.
+    pub(super) facts: Vec<WriteFact>,
+    /// Whether more led to it than it tells.
+    pub(super) more_causes: bool,
+    /// The words of its panic, as its log has them.
+    pub(super) panic: Option<String>,
+    pub(super) queued: Duration,
     guessed: Vec<u32>,
-    level: TraceLevel,
-    /// The words of its panic, from the log.
-    panic: String,
+    pub(super) level: TraceLevel,
 }
 
 /// What a call has stored.
@@ -83,10 +90,12 @@ impl Open {
             reads: Vec::new(),
             writes: Vec::new(),
             calls: Vec::new(),
+            facts: Vec::new(),
+            more_causes: evidence::has_more(begin),
+            panic: None,
             queued: Duration::from_nanos(u64::try_from(waited).unwrap_or_default()),
             guessed: Vec::new(),
             level: TraceLevel::Full,
-            panic: String::new(),
         }
     }
 
@@ -105,7 +114,7 @@ impl Open {
         let value = record.values.iter().find(|(name, _)| name == "panic").map(|(_, value)| value.as_str());
         let returned = record.error.strip_prefix("panic: ").map(|text| text.trim_end_matches(" [recovered]"));
         if let Some(said) = value.or(returned) {
-            self.panic = said.trim_matches('"').to_owned();
+            self.panic = Some(said.trim_matches('"').to_owned());
         }
     }
 
@@ -118,12 +127,32 @@ impl Open {
         }
     }
 
-    pub(super) fn call(&mut self, call: &ObservedCall, write: Option<Write>, guessed: bool) {
+    pub(super) fn call(
+        &mut self,
+        call: &ObservedCall,
+        write: Option<Write>,
+        versions: &Versions,
+        guessed: bool,
+    ) {
+        if let Some(write) = &write {
+            self.facts.push(self.fact(call, write, versions));
+        }
         if guessed {
             self.guessed.push(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
         }
         self.calls.push(call.clone());
         self.writes.extend(write.map(|write| Write { guessed, ..write }));
+    }
+
+    fn fact(&self, call: &ObservedCall, write: &Write, versions: &Versions) -> WriteFact {
+        let (key, primary) = (write.object.key(), versions.newest(&self.object.key()));
+        let read =
+            self.reads.iter().rev().find(|read| {
+                read.verb == "get" && read.error.is_empty() && reference(&read.object).key() == key
+            });
+        let read = read.and_then(|read| versions.at(&key, &read.object.rv));
+        let beside = Beside { primary: primary.as_deref(), read: read.as_deref() };
+        evidence::write_fact(call, write, &beside)
     }
 
     /// The kind of the object where the controller does not say it: that of what the pass read under its name.
@@ -165,7 +194,7 @@ impl Open {
             // When a program tries again that tells nothing is not known.
             requeue: requeue(end, attempt).filter(|_| self.level == TraceLevel::Full),
             waiting: None,
-            failure: failure(end, attempt, &self.panic),
+            failure: failure(end, attempt, self.panic.as_deref()),
             releases: Vec::new(),
             process: Some(Box::new(ProcessPass {
                 controller: self.controller.clone(),
@@ -177,6 +206,7 @@ impl Open {
                 disturbed_calls,
                 late_calls: 0,
                 findings: Vec::new(),
+                evidence: Handover::default(),
             })),
             object,
         }
@@ -212,7 +242,7 @@ impl Open {
                 objects.push(change(&write.object, action, Vec::new()));
                 continue;
             };
-            let changes = write.old.as_ref().map(|old| diff(old, new)).unwrap_or_default();
+            let changes = write.old.as_ref().map(|old| diff_with_order(old, new)).unwrap_or_default();
             let changes =
                 mask::changes(kind, changes.into_iter().filter(|change| !bookkeeping(change)).collect());
             let (of_status, rest): (Vec<Change>, Vec<Change>) =
@@ -243,6 +273,15 @@ impl Open {
 
 fn change(object: &ObjectRef, action: Action, changes: Vec<Change>) -> ObjectChange {
     ObjectChange { object: object.clone(), action, changes, taken_from: Vec::new() }
+}
+
+/// What differs; a list whose items changed places is one change.
+fn diff_with_order(old: &Value, new: &Value) -> Vec<Change> {
+    let orders = reorderings(old, new);
+    let within = |change: &Change| orders.iter().any(|order| change.path.starts_with(&order.path));
+    let mut changes: Vec<Change> = diff(old, new).into_iter().filter(|change| !within(change)).collect();
+    changes.extend(orders);
+    changes
 }
 
 fn top(change: &Change) -> &str {
@@ -298,33 +337,49 @@ fn requeue(end: &End, attempt: u32) -> Option<Requeue> {
     end.requeue.then(|| Requeue { after: Duration::from_millis(5), why })
 }
 
-fn failure(end: &End, attempt: u32, panic: &str) -> Option<Failure> {
+fn failure(end: &End, attempt: u32, words: Option<&str>) -> Option<Failure> {
+    let mut diagnostic = None;
     let chain = if !end.panic.is_empty() {
-        let said =
-            if panic.is_empty() { "the reconciler panicked".to_owned() } else { format!("panic: {panic}") };
-        vec![said, panic_place(&end.panic)]
+        let words =
+            words.map_or_else(|| "the reconciler panicked".to_owned(), |words| format!("panic: {words}"));
+        let place = panic_place(&end.panic);
+        diagnostic = place.as_ref().map(|(place, _)| Diagnostic {
+            severity: Severity::Error,
+            message: words.clone(),
+            place: Some(place.clone()),
+            excerpt: None,
+            hint: None,
+            kind: None,
+        });
+        let said = place.map_or_else(
+            || end.panic.lines().next().unwrap_or_default().to_owned(),
+            |(place, called)| format!("{place} in {called}"),
+        );
+        vec![words, said]
     } else if !end.error.is_empty() {
         vec![end.error.clone()]
     } else {
         return None;
     };
-    Some(Failure { chain, diagnostic: None, attempt })
+    Some(Failure { chain, diagnostic, attempt })
 }
 
-/// The first place below the call of `panic` in a goroutine's stack.
-fn panic_place(stack: &str) -> String {
+/// The first place below the call of `panic` in a goroutine's stack, and the function that it is in.
+pub(super) fn panic_place(stack: &str) -> Option<(Place, String)> {
     let mut lines = stack.lines().skip_while(|line| !line.starts_with("panic(")).skip(2);
-    let called = lines.next().unwrap_or_default().trim();
-    let place = lines.next().unwrap_or_default().trim();
+    let frames: Vec<(&str, &str)> =
+        std::iter::from_fn(|| Some((lines.next()?.trim(), lines.next()?.trim()))).collect();
+    let is_foreign = |place: &str| {
+        place.contains("/src/runtime/") || place.contains("/pkg/mod/") || place.contains("/vendor/")
+    };
+    let own = frames.iter().find(|(_, place)| !is_foreign(place));
+    let (called, place) = own.or_else(|| frames.first())?;
     let place = place.split(" +0x").next().unwrap_or_default();
-    // The values of its arguments are addresses.
-    let end = ["(0x", "({0x", "(...)", "({..."].iter().filter_map(|mark| called.find(mark)).min();
-    let called = end.map_or(called, |end| &called[..end]);
-    if place.is_empty() {
-        stack.lines().next().unwrap_or_default().to_owned()
-    } else {
-        format!("{place} in {called}")
-    }
+    let (file, line) = place.rsplit_once(':')?;
+    // What follows the name are addresses.
+    let called = called.rsplit_once('(').map_or(*called, |(name, _)| name);
+    let called = called.rsplit('/').next().unwrap_or_default();
+    Some((Place { file: file.to_owned(), line: line.parse().ok()?, column: 0 }, called.to_owned()))
 }
 
 /// The plural of a kind as the API server mostly makes it.

@@ -41,6 +41,9 @@ fn one(change: &Change, field: Option<&str>, indent: usize, out: &mut Vec<Row>) 
     {
         return texts(old, new, field.unwrap_or_default(), indent, out);
     }
+    if let Some(items) = change.reordered() {
+        return order(change, items, field.unwrap_or_default(), indent, out);
+    }
     let signs = [("-", Role::Removed, &change.old), ("+", Role::Added, &change.new)];
     for (sign, role, value) in signs {
         let Some(value) = value else { continue };
@@ -50,6 +53,23 @@ fn one(change: &Change, field: Option<&str>, indent: usize, out: &mut Vec<Row>) 
     }
     if change.old.is_some() && change.old == change.new {
         out.push(Row::new(Role::Dim, format!("{:indent$}    (masked)", "")));
+    }
+}
+
+/// A list whose items changed places: each with where it was and where it is.
+fn order(change: &Change, items: usize, field: &str, indent: usize, out: &mut Vec<Row>) {
+    out.push(
+        Row::new(Role::Changed, format!("~{:indent$}   {field}", ""))
+            .and(Role::Dim, format!("   the same {items} items in another order")),
+    );
+    let (Some(Value::Array(old)), Some(Value::Array(new))) = (&change.old, &change.new) else { return };
+    for (now, item) in new.iter().enumerate().take(MOST) {
+        let Some(before) = old.iter().position(|one| one == item) else { continue };
+        let named = ["name", "type", "key"].iter().find_map(|key| item[*key].as_str());
+        let name = named.map_or_else(|| item.to_string(), str::to_owned);
+        let role = if before == now { Role::Dim } else { Role::Text };
+        let (before, now) = (before + 1, now + 1);
+        out.push(Row::new(role, format!(" {:indent$}     {before}→{now}  {}", "", clean(&name))));
     }
 }
 

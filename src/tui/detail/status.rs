@@ -4,9 +4,10 @@ use super::page::{DetailTab, Page, Stamp};
 use super::pass::{self, NO_PASS, headline, timeline};
 use super::{changes, log};
 use crate::event::{Reconcile, words};
-use crate::state::{health, managers};
+use crate::state::{State, health, managers};
 use crate::tui::action::{Action, Do, Section, action};
 use crate::tui::detail::parts::nothing;
+use crate::tui::draw::findings::{role as colour, sign};
 use crate::tui::pane::Tab;
 use crate::tui::text::{Row, clean, wrap};
 use crate::tui::theme::Role;
@@ -83,6 +84,7 @@ impl DetailTab for Status {
         };
         let mut rows = vec![headline(pass)];
         rows.extend(failure(pass, width));
+        rows.extend(shown_by(state, pass, width));
         rows.extend(findings(pass, width));
         let title = if pass.is_guessed() { " Why it probably ran" } else { " Why it ran" };
         rows.push(Row::new(Role::Title, title));
@@ -170,6 +172,24 @@ fn failure(of: &Reconcile, width: usize) -> Vec<Row> {
             !failure.chain.iter().any(|t| t.contains(&diagnostic.message)),
         ));
     }
+    rows
+}
+
+/// What is wrong with the operator and shows in this reconcile.
+fn shown_by(state: &State, pass: &Reconcile, width: usize) -> Vec<Row> {
+    let Some(finding) = state.findings.shown_by(pass) else { return Vec::new() };
+    let cells = width.saturating_sub(5).max(10);
+    let (sign, role) = (sign(finding), colour(finding));
+    let times = if finding.times > 1 { format!(" ×{}", finding.times) } else { String::new() };
+    let mut rows = vec![Row::new(role, format!(" {sign} {}{times}", clean(&finding.short())))];
+    let mut say = |role, text: &str| {
+        rows.extend(wrap(&clean(text), cells).into_iter().map(|line| Row::new(role, format!("   {line}"))));
+    };
+    say(Role::Text, &finding.why);
+    if let Some(place) = &finding.place {
+        say(Role::Changed, &place.to_string());
+    }
+    say(Role::Text, &format!("Fix: {}", finding.fix));
     rows
 }
 

@@ -5,7 +5,7 @@ use super::super::action::Do;
 use super::super::text::{Row, cut, cut_apart, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::process;
+use super::{findings, process};
 use crate::event::{Diagnostic, Fault, FaultRule, Protection, ShadowRun, TroubleKind, words};
 use crate::state::State;
 use jiff::Timestamp;
@@ -49,6 +49,8 @@ impl Save {
 
 /// The line.
 pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Timestamp) -> Row {
+    let badge = findings::badge(state);
+    let cells = cells.saturating_sub(width(&badge.text()));
     let mut save = newest_save(state, view, now);
     // What went well says so in a quiet voice while something waits or is broken.
     let calm =
@@ -77,7 +79,12 @@ pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Tim
     }
     let right = cut(&right, cells.saturating_sub(at + 2));
     let gap = cells.saturating_sub(at + width(&right) + 1);
-    left.and(Role::Text, " ".repeat(gap)).and(save.role, right)
+    let mut row = left.and(Role::Text, " ".repeat(gap)).and(save.role, right);
+    if !badge.0.is_empty() {
+        row = row.and(Role::Text, " ");
+        row.0.extend(badge.0);
+    }
+    row
 }
 
 /// The parts that stay, and the words for the save: the longest only beside all parts; others before a name is cut.

@@ -5,8 +5,9 @@ use super::super::text::{Row, cut_apart, cut_words, left, right, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::super::waterfall;
+use super::findings;
 use super::lists::{mark, put, words_of};
-use crate::event::{Outcome, Reconcile, ReconcileStarted, words};
+use crate::event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, words};
 use crate::state::State;
 use crate::tui::detail::parts::clock;
 use crate::tui::looks::{PassRow, only_retries};
@@ -81,7 +82,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
                 drawn.0.extend(waterfall::row(line, pass, &view.look.zone, cells.saturating_sub(1)).0);
                 drawn
             }
-            None => pass_row(view, row, pass, &columns, selected),
+            None => pass_row((state, view), row, pass, &columns, selected),
         };
         row.draw(buffer, view.look.theme, (area.x, y), cells, focused);
         y += 1;
@@ -104,14 +105,28 @@ fn empty(view: &ViewState, state: &State) -> &'static str {
     }
 }
 
-fn pass_row(view: &ViewState, row: &PassRow, pass: &Reconcile, columns: &Columns, selected: bool) -> Row {
+fn pass_row(
+    (state, view): (&State, &ViewState),
+    row: &PassRow,
+    pass: &Reconcile,
+    columns: &Columns,
+    selected: bool,
+) -> Row {
     let open = view.passes.open.contains(&pass.id);
-    let (symbol, role) = sign(pass);
+    let (mut symbol, mut role) = sign(pass);
+    let mut came_to = words::came_to(pass);
+    let found = state.findings.shown_by(pass).filter(|found| found.severity != FindingSeverity::Hint);
+    if let Some(found) = found {
+        (symbol, role) = (findings::sign(found), findings::role(found));
+        if found.storm {
+            came_to = found.per_second.map_or_else(|| "storm".to_owned(), |rate| format!("{rate}/s"));
+        }
+    }
     let [time, object, why, result, wrote, took] = columns.row(&Cells {
         time: clock(pass.at, &view.look.zone),
         object: columns.called(&pass.object),
         why: columns.why(&why(pass), row.times),
-        result: words::came_to(pass),
+        result: came_to,
         wrote: wrote(pass),
         took: words::took(pass.took).replace(' ', ""),
     });

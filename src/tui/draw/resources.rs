@@ -8,6 +8,7 @@ use super::super::text::{Row, cut, cut_apart, cut_path, left, right, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::columns::printer_columns;
+use super::findings;
 use super::lists::{mark, put, sign, star, words_of};
 use crate::event::{KindHealth, PrinterColumn, TroubleKind, words};
 use crate::state::health::Level;
@@ -132,6 +133,9 @@ fn divided(rest: usize) -> (usize, usize) {
 fn look(state: &State, seen: &Seen, info: &tree::Row) -> (&'static str, String, Role) {
     if state.gone_at(&seen.key).is_some() {
         return ("○", "deleted".to_owned(), Role::Dim);
+    }
+    if let Some(finding) = state.findings.of(&seen.key) {
+        return (findings::sign(finding), finding.short(), findings::role(finding));
     }
     let (symbol, role) = sign(info.level);
     let symbol = if info.running && info.level != Level::Bad { "↻" } else { symbol };

@@ -1,0 +1,124 @@
+//! Findings: things that are wrong with the operator, with a beginning, a count and an end.
+
+use super::Place;
+use jiff::Timestamp;
+use opdev_object::meta::ObjectRef;
+use serde::{Deserialize, Serialize};
+
+/// How bad a finding is, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FindingSeverity {
+    /// The operator does something wrong.
+    Error,
+    /// It will, under load, after a restart, or on another cluster.
+    Warning,
+    /// It could do better.
+    Hint,
+}
+
+impl FindingSeverity {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            FindingSeverity::Error => "error",
+            FindingSeverity::Warning => "warning",
+            FindingSeverity::Hint => "hint",
+        }
+    }
+
+    /// The sign before it.
+    pub fn sign(self) -> &'static str {
+        match self {
+            FindingSeverity::Error => "✗",
+            FindingSeverity::Warning => "⚠",
+            FindingSeverity::Hint => "i",
+        }
+    }
+}
+
+/// One thing that is wrong with the operator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleFinding {
+    /// Counted from 1 in this process.
+    pub id: u64,
+    /// The rule, such as `hot-loop`: `opdev explain RULE` tells of it.
+    pub rule: String,
+    /// How bad it is.
+    pub severity: FindingSeverity,
+    /// In a few words, such as `hot loop: Deployment env`.
+    pub title: String,
+    /// Why it is wrong, in one sentence, with names and numbers.
+    pub why: String,
+    /// How to repair it, in one sentence.
+    pub fix: String,
+    /// The object whose reconciles show it.
+    pub object: ObjectRef,
+    /// The object that is written, read or missing, where it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<ObjectRef>,
+    /// The field; empty where it is about the whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub field: String,
+    /// The controller; empty where it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub controller: String,
+    /// When it was seen first.
+    pub first: Timestamp,
+    /// When it was seen last.
+    pub last: Timestamp,
+    /// How often.
+    pub times: u64,
+    /// How often in a second, while that is more than once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_second: Option<u32>,
+    /// The newest reconciles that show it, at most eight.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reconciles: Vec<u64>,
+    /// The first reconcile that showed it; 0 where none did.
+    #[serde(default)]
+    pub since: u64,
+    /// The rules that it explains: these are not told by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explains: Vec<String>,
+    /// Whether it goes on and on: each reconcile since the first one shows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub storm: bool,
+    /// The place in the code, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// How it ended; none while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<FindingEnd>,
+}
+
+/// How a finding ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FindingEnd {
+    /// When.
+    pub at: Timestamp,
+    /// In words, such as `fixed by your save of controller.go at 14:02`.
+    pub how: String,
+}
+
+impl RuleFinding {
+    /// Whether it is open.
+    pub fn is_open(&self) -> bool {
+        self.ended.is_none()
+    }
+
+    /// What is wrong, with how often in a second.
+    pub fn short(&self) -> String {
+        match self.per_second.filter(|_| self.is_open()) {
+            Some(rate) => format!("{} {rate}/s", self.title),
+            None => self.title.clone(),
+        }
+    }
+
+    /// The rank in a list: errors first, open ones before those that are fixed.
+    pub fn rank(&self) -> (bool, FindingSeverity) {
+        (!self.is_open(), self.severity)
+    }
+}

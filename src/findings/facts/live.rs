@@ -1,0 +1,103 @@
+//! Custom resources and children as the API server has them.
+
+use super::{Live, Table, is_plane};
+use crate::event::ObjectSeen;
+use jiff::Timestamp;
+use opdev_object::meta::{self, ObjectKey};
+use serde_json::Value;
+
+impl Table {
+    /// An object as the API server has it.
+    pub(in crate::findings) fn object_seen(&mut self, seen: &ObjectSeen) {
+        let key = seen.object_ref.key();
+        self.child_seen(&key, seen.object_ref.uid.as_deref(), seen.at);
+        if !self.custom.contains(&(key.group.clone(), key.kind.clone())) {
+            return;
+        }
+        let object = seen.object.read();
+        let at = seen.at;
+        let old = self.live.get(&key);
+        let metadata = metadata(&object);
+        let generation = meta::generation(&object);
+        let by = last_manager(&object);
+        let own = by.as_ref().is_some_and(|by| self.own.contains(by) || is_plane(by));
+        let part = match old {
+            Some(old) if !own && old.gone.is_none() => {
+                if generation > old.generation {
+                    Some("spec")
+                } else if metadata != old.metadata {
+                    Some("labels or annotations")
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        };
+        let changed = part.map(|part| (at, part)).or_else(|| old.and_then(|old| old.changed));
+        let deleting =
+            meta::deletion_timestamp(&object).map(|_| old.and_then(|old| old.deleting).unwrap_or(at));
+        let live = Live {
+            uid: meta::uid(&object).unwrap_or_default().to_owned(),
+            generation,
+            observed: observed(&object),
+            has_status: object["status"].as_object().is_some_and(|status| !status.is_empty()),
+            deleting,
+            finalizers: meta::finalizers(&object).into_iter().map(str::to_owned).collect(),
+            gone: None,
+            object: seen.object_ref.clone(),
+            metadata,
+            changed: changed.filter(|_| deleting.is_none()),
+        };
+        self.live.insert(key, live);
+    }
+
+    /// A child is there.
+    pub(in crate::findings) fn child_seen(&mut self, key: &ObjectKey, uid: Option<&str>, at: Timestamp) {
+        self.now = self.now.max(at);
+        if let Some(maker) = self.makers.get_mut(key) {
+            (maker.seen, maker.gone) = (true, false);
+            if let Some(uid) = uid {
+                maker.object.uid = Some(uid.to_owned());
+            }
+        }
+    }
+
+    /// An object is gone.
+    pub(in crate::findings) fn object_gone(&mut self, key: &ObjectKey, at: Timestamp) {
+        self.now = self.now.max(at);
+        if let Some(live) = self.live.get_mut(key) {
+            live.gone = Some(at);
+        }
+        if let Some(maker) = self.makers.get_mut(key) {
+            maker.gone = true;
+        }
+        self.running.remove(key);
+        self.tracks.retain(|(_, object), _| object != key);
+        self.pending.retain(|one| one.about.key() != *key && one.primary.key() != *key);
+    }
+}
+
+fn observed(object: &Value) -> Option<i64> {
+    object["status"]["observedGeneration"].as_i64()
+}
+
+/// Labels and annotations as a number; what kubectl keeps for itself is left out.
+fn metadata(object: &Value) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    for field in ["labels", "annotations"] {
+        for (name, value) in object["metadata"][field].as_object().into_iter().flatten() {
+            if name != "kubectl.kubernetes.io/last-applied-configuration" {
+                (field, name, value.to_string()).hash(&mut hasher);
+            }
+        }
+    }
+    hasher.finish()
+}
+
+/// Who wrote an object last.
+fn last_manager(object: &Value) -> Option<String> {
+    let entries = object.pointer("/metadata/managedFields")?.as_array()?;
+    let last = entries.iter().max_by_key(|entry| entry["time"].as_str().unwrap_or_default())?;
+    last["manager"].as_str().map(str::to_owned)
+}

@@ -1,0 +1,157 @@
+//! The reconciles of one object by one controller: paths that are written again and again, requests to run again that lead
+//! to nothing, children that are looked after. Counts begin anew with each event from outside.
+
+use super::{KEPT, is_never};
+use crate::event::CauseKind;
+use crate::event::evidence::{Evidence, FieldFact};
+use jiff::Timestamp;
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+/// What is known of the reconciles of one object by one controller.
+#[derive(Clone, Debug, Default)]
+pub(in crate::findings) struct Track {
+    pub(in crate::findings) object: ObjectRef,
+    /// Reconciles so far.
+    pub(in crate::findings) count: u64,
+    pub(in crate::findings) began: Timestamp,
+    pub(in crate::findings) ended: Timestamp,
+    pub(in crate::findings) requeue: Option<Duration>,
+    pub(in crate::findings) error: String,
+    pub(in crate::findings) errors: u32,
+    pub(in crate::findings) errors_since: Timestamp,
+    /// Paths that were written since the last event from outside.
+    pub(in crate::findings) fields: HashMap<(ObjectKey, String), Field>,
+    /// Status writes in a row that changed nothing but times.
+    pub(in crate::findings) times_only: u32,
+    /// Writes in a row that changed nothing, by object.
+    pub(in crate::findings) unchanged: HashMap<ObjectKey, u32>,
+    /// Reconciles in a row that asked to run again and did nothing.
+    pub(in crate::findings) idle: u32,
+    pub(in crate::findings) idle_since: Timestamp,
+    idle_calls: u64,
+    /// Children that were read or written, with the number of the reconcile that did so last.
+    pub(in crate::findings) touched: HashMap<ObjectKey, u64>,
+    generation: i64,
+    /// The reconcile that saw this generation first.
+    pub(in crate::findings) renewed: u64,
+    /// When children were made since the last event from outside, by kind.
+    pub(in crate::findings) made: HashMap<String, VecDeque<Timestamp>>,
+    /// Whether its last reconcile was woken by a timer of at least a second.
+    pub(in crate::findings) by_timer: bool,
+}
+
+/// A path that is written again and again.
+#[derive(Clone, Debug, Default)]
+pub(in crate::findings) struct Field {
+    pub(in crate::findings) times: VecDeque<Timestamp>,
+    pub(in crate::findings) count: u32,
+    values: VecDeque<u64>,
+    /// How often a value came back.
+    pub(in crate::findings) back: u32,
+    /// How often nothing but the order differed.
+    pub(in crate::findings) order: u32,
+    pub(in crate::findings) items: u32,
+    pub(in crate::findings) only_times: bool,
+    /// Whether each value was one that was not there before, and one string, number or switch.
+    pub(in crate::findings) fresh: bool,
+    pub(in crate::findings) shown: (String, String),
+}
+
+impl Track {
+    pub(super) fn take_writes(&mut self, evidence: &Evidence) {
+        let mut only_times = None;
+        for write in evidence.writes.iter().filter(|write| !is_never(&write.object)) {
+            let key = write.object.key();
+            if write.unchanged {
+                *self.unchanged.entry(key).or_default() += 1;
+                continue;
+            }
+            self.unchanged.remove(&key);
+            if write.created {
+                let made = self.made.entry(write.object.gvk.kind.clone()).or_default();
+                made.push_back(write.at);
+                while made.len() > 64 {
+                    made.pop_front();
+                }
+            }
+            if key == evidence.object.key() && write.subresource == "status" && !write.fields.is_empty() {
+                let times = write.fields.iter().all(|field| field.time);
+                only_times = Some(only_times.unwrap_or(true) && times);
+            }
+            for field in write.fields.iter().filter(|field| field.sent && field.old != field.new) {
+                let known = self.fields.entry((key.clone(), field.path.clone())).or_default();
+                known.take(field, write.at, self.by_timer);
+            }
+        }
+        self.times_only = match only_times {
+            Some(true) if !self.by_timer => self.times_only + 1,
+            Some(_) => 0,
+            None => self.times_only,
+        };
+    }
+
+    pub(super) fn take_idle(&mut self, evidence: &Evidence) {
+        let wrote = evidence.writes.iter().any(|write| !is_never(&write.object) && !write.unchanged);
+        let woken = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Watch { .. }));
+        let soon = evidence.requeue.is_some_and(|after| after < Duration::from_secs(1));
+        if wrote || woken || !soon || !evidence.error.is_empty() || !evidence.refusals.is_empty() {
+            self.idle = 0;
+        } else {
+            if self.idle == 0 || self.idle_calls != evidence.calls {
+                (self.idle, self.idle_since) = (0, evidence.at);
+            }
+            self.idle += 1;
+        }
+        self.idle_calls = evidence.calls;
+    }
+
+    pub(super) fn take_touched(&mut self, evidence: &Evidence) {
+        let count = self.count;
+        let read = evidence.reads.iter().flat_map(|read| read.objects.iter());
+        for key in read.filter(|key| **key != evidence.object.key()) {
+            self.touched.insert(key.clone(), count);
+        }
+        for write in evidence.writes.iter().filter(|write| !is_never(&write.object)) {
+            if write.object.key() != evidence.object.key() {
+                self.touched.insert(write.object.key(), count);
+            }
+        }
+        if self.touched.len() > 1_000 {
+            self.touched.retain(|_, last| *last + 3 > count);
+        }
+        if let Some(generation) = evidence.generation.filter(|generation| *generation > self.generation) {
+            (self.generation, self.renewed) = (generation, count);
+        }
+    }
+}
+
+impl Field {
+    fn take(&mut self, field: &FieldFact, at: Timestamp, by_timer: bool) {
+        if self.count == 0 {
+            (self.only_times, self.fresh) = (true, true);
+            self.values.push_back(field.old);
+        }
+        self.count += 1;
+        self.only_times &= field.time;
+        // The value that it has just now is not one that comes back.
+        let known = self.values.iter().rev().skip(1).any(|value| *value == field.new);
+        self.back += u32::from(known && field.new != 0);
+        self.fresh &= field.scalar && !known && !field.grew;
+        if let Some(items) = field.reordered {
+            (self.order, self.items) = (self.order + 1, items);
+        }
+        self.values.push_back(field.new);
+        while self.values.len() > 5 {
+            self.values.pop_front();
+        }
+        if !by_timer {
+            self.times.push_back(at);
+        }
+        while self.times.len() > KEPT {
+            self.times.pop_front();
+        }
+        self.shown.clone_from(&field.shown);
+    }
+}

@@ -1,0 +1,363 @@
+//! What becomes of what rules tell: a finding is opened, counted and closed. What explains another one takes it in.
+
+use super::rules::Rule;
+use crate::event::evidence::Evidence;
+use crate::event::{Event, FindingEnd, FindingSeverity, Place, RuleFinding};
+use jiff::{SignedDuration, Timestamp};
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A storm is over so long after it was seen last.
+const OVER: SignedDuration = SignedDuration::from_secs(10);
+/// A finding is told again at most so often.
+const APART: SignedDuration = SignedDuration::from_secs(1);
+/// Reconciles after a save that do not show it end a finding.
+const QUIET: u32 = 3;
+/// Reconciles that are named.
+const NAMED: usize = 8;
+/// Findings that are kept.
+const KEPT: usize = 500;
+
+/// What explains what: the first takes the others in where they are about one custom resource.
+const EXPLAINS: [(&str, &[&str]); 8] = [
+    ("unstable-output", &["hot-loop", "conflict", "stale-read"]),
+    ("status-each-time", &["hot-loop", "conflict", "stale-read"]),
+    ("name-collision", &["hot-loop", "object-growth", "conflict", "fight"]),
+    ("fight", &["hot-loop", "object-growth", "conflict", "unstable-output"]),
+    ("foreign-object", &["hot-loop", "object-growth", "conflict"]),
+    ("owner-gone", &["hot-loop", "object-growth", "conflict"]),
+    ("panic", &["same-error"]),
+    ("refused-write", &["same-error"]),
+];
+
+/// What the user does not want to hear of, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ignored {
+    /// The rule.
+    pub rule: String,
+    /// Of which kind only; empty for all.
+    pub kind: String,
+    /// Of which object only; empty for all.
+    pub name: String,
+    /// Of which field only; empty for all.
+    pub field: String,
+}
+
+impl Ignored {
+    fn covers(&self, told: &Told) -> bool {
+        let about = told.about.as_ref().unwrap_or(&told.object);
+        let is = |wanted: &str, found: [&str; 2]| wanted.is_empty() || found.contains(&wanted);
+        self.rule == told.rule.id
+            && is(&self.kind, [&told.object.gvk.kind, &about.gvk.kind])
+            && is(&self.name, [&told.object.name, &about.name])
+            && is(&self.field, [&told.field, &told.field])
+    }
+}
+
+/// What a rule tells.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) rule: &'static Rule,
+    pub(super) severity: FindingSeverity,
+    pub(super) title: String,
+    pub(super) why: String,
+    pub(super) fix: String,
+    pub(super) object: ObjectRef,
+    pub(super) about: Option<ObjectRef>,
+    pub(super) field: String,
+    pub(super) controller: String,
+    pub(super) at: Timestamp,
+    pub(super) reconcile: u64,
+    pub(super) per_second: Option<u32>,
+    pub(super) place: Option<Place>,
+    /// Whether it is about one of opdev's own reconcilers.
+    pub(super) chart: bool,
+}
+
+impl Told {
+    pub(super) fn new(rule: &'static Rule, object: &ObjectRef, at: Timestamp, reconcile: u64) -> Told {
+        Told {
+            rule,
+            severity: rule.severity,
+            title: rule.name.to_owned(),
+            why: String::new(),
+            fix: rule.fix.to_owned(),
+            object: object.clone(),
+            about: None,
+            field: String::new(),
+            controller: String::new(),
+            at,
+            reconcile,
+            per_second: None,
+            place: None,
+            chart: false,
+        }
+    }
+
+    /// Of a reconcile.
+    pub(super) fn of(rule: &'static Rule, evidence: &Evidence) -> Told {
+        let told = Told::new(rule, &evidence.object, evidence.ended, evidence.reconcile);
+        Told { controller: evidence.controller.clone(), ..told }
+    }
+
+    /// With what it is about in a few words, and why it is wrong.
+    pub(super) fn say(mut self, what: impl AsRef<str>, why: impl Into<String>) -> Told {
+        if !what.as_ref().is_empty() {
+            self.title = format!("{}: {}", self.rule.name, what.as_ref());
+        }
+        self.why = why.into();
+        self
+    }
+
+    pub(super) fn about(mut self, about: &ObjectRef) -> Told {
+        self.about = Some(about.clone()).filter(|about| about.key() != self.object.key());
+        self
+    }
+
+    fn key(&self) -> Key {
+        let about = self.about.as_ref().map(ObjectRef::key);
+        (self.rule.id, self.object.key(), about, self.field.clone())
+    }
+}
+
+type Key = (&'static str, ObjectKey, Option<ObjectKey>, String);
+
+/// A finding with what only its life needs.
+#[derive(Clone, Debug)]
+struct One {
+    finding: RuleFinding,
+    storm: bool,
+    chart: bool,
+    /// When it was told last to those who listen.
+    told: Timestamp,
+    news: bool,
+    /// Reconciles of its object since a save that did not show it.
+    quiet: Option<u32>,
+    by: Option<ObjectKey>,
+}
+
+/// All findings.
+#[derive(Debug, Default)]
+pub(super) struct Life {
+    pub(super) ignored: Vec<Ignored>,
+    open: BTreeMap<Key, One>,
+    next: u64,
+    /// The newest save: files, and when.
+    saved: Option<(String, Timestamp)>,
+}
+
+impl Life {
+    pub(super) fn ignoring(ignored: Vec<Ignored>) -> Life {
+        Life { ignored, ..Life::default() }
+    }
+
+    /// On another cluster nothing holds but what is ignored.
+    pub(super) fn anew(&self) -> Life {
+        Life { ignored: self.ignored.clone(), next: self.next, ..Life::default() }
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        self.open.values().any(|one| one.storm || one.news)
+    }
+
+    /// Takes in what rules have told.
+    pub(super) fn told(&mut self, all: Vec<Told>, now: Timestamp) -> Vec<Event> {
+        let mut events = Vec::new();
+        for told in all {
+            if self.ignored.iter().any(|ignored| ignored.covers(&told)) || self.takes_in(&told, &mut events) {
+                continue;
+            }
+            self.count(told, now, &mut events);
+        }
+        events
+    }
+
+    /// Whether one that is open explains what is told.
+    fn takes_in(&mut self, told: &Told, events: &mut Vec<Event>) -> bool {
+        let explains = |by: &str| {
+            EXPLAINS.iter().any(|(cause, effects)| *cause == by && effects.contains(&told.rule.id))
+        };
+        let object = told.object.key();
+        let cause = self.open.iter_mut().find(|(key, _)| key.1 == object && explains(key.0));
+        let Some((_, cause)) = cause else { return false };
+        let finding = &mut cause.finding;
+        finding.per_second = told.per_second.or(finding.per_second);
+        if !finding.explains.iter().any(|known| known == told.rule.id) {
+            finding.explains.push(told.rule.id.to_owned());
+            events.push(Event::FindingCounted(Arc::new(finding.clone())));
+        }
+        true
+    }
+
+    fn count(&mut self, told: Told, now: Timestamp, events: &mut Vec<Event>) {
+        let key = told.key();
+        if let Some(one) = self.open.get_mut(&key) {
+            let finding = &mut one.finding;
+            finding.last = told.at;
+            finding.times += 1;
+            finding.per_second = told.per_second;
+            let worse = told.severity < finding.severity;
+            finding.severity = finding.severity.min(told.severity);
+            (finding.why, finding.fix) = (told.why, told.fix);
+            if told.reconcile > 0 && finding.reconciles.last() != Some(&told.reconcile) {
+                finding.reconciles.push(told.reconcile);
+                if finding.reconciles.len() > NAMED {
+                    finding.reconciles.remove(0);
+                }
+            }
+            one.quiet = one.quiet.map(|_| 0);
+            one.news = true;
+            if worse || now.duration_since(one.told) >= APART {
+                (one.told, one.news) = (now, false);
+                events.push(Event::FindingCounted(Arc::new(one.finding.clone())));
+            }
+            return;
+        }
+        if self.open.len() >= KEPT {
+            return;
+        }
+        // What the new one explains is its own part from now on.
+        let effects =
+            EXPLAINS.iter().find(|(cause, _)| *cause == told.rule.id).map_or(&[][..], |(_, all)| all);
+        let object = told.object.key();
+        let within: Vec<Key> =
+            self.open.keys().filter(|key| key.1 == object && effects.contains(&key.0)).cloned().collect();
+        let mut explains = Vec::new();
+        for key in within {
+            if let Some(mut one) = self.open.remove(&key) {
+                explains.push(key.0.to_owned());
+                let how = format!("explained by {}", told.rule.id);
+                one.finding.ended = Some(FindingEnd { at: now, how });
+                events.push(Event::FindingClosed(Arc::new(one.finding)));
+            }
+        }
+        self.next += 1;
+        let finding = RuleFinding {
+            id: self.next,
+            rule: told.rule.id.to_owned(),
+            severity: told.severity,
+            title: told.title,
+            why: told.why,
+            fix: told.fix,
+            object: told.object,
+            about: told.about,
+            field: told.field,
+            controller: told.controller,
+            first: told.at,
+            last: told.at,
+            times: 1,
+            per_second: told.per_second,
+            reconciles: Some(told.reconcile).filter(|id| *id > 0).into_iter().collect(),
+            since: told.reconcile,
+            explains,
+            storm: told.rule.storm && !told.chart,
+            place: told.place,
+            ended: None,
+        };
+        events.push(Event::FindingOpened(Arc::new(finding.clone())));
+        let by = finding.about.as_ref().map(ObjectRef::key);
+        let one = One {
+            finding,
+            storm: told.rule.storm && !told.chart,
+            chart: told.chart,
+            told: now,
+            news: false,
+            quiet: None,
+            by,
+        };
+        self.open.insert(key, one);
+    }
+
+    /// Files were saved: charts serve at once, a program has started.
+    pub(super) fn saved(&mut self, files: &[String], at: Timestamp, charts: bool) -> Vec<Event> {
+        if files.is_empty() {
+            return Vec::new();
+        }
+        let name = crate::event::words::files(files);
+        self.saved = Some((name, at));
+        let mut over = Vec::new();
+        for (key, one) in &mut self.open {
+            if one.chart == charts {
+                one.quiet = Some(0);
+            }
+            if one.chart && charts {
+                over.push(key.clone());
+            }
+        }
+        self.close(over, at)
+    }
+
+    /// A reconcile has ended: what it does not show may be fixed.
+    pub(super) fn reconciled(&mut self, evidence: &Evidence) -> Vec<Event> {
+        let object = evidence.object.key();
+        let mut over = Vec::new();
+        for (key, one) in self.open.iter_mut().filter(|(key, one)| key.1 == object && !one.storm) {
+            if one.finding.reconciles.last() == Some(&evidence.reconcile) {
+                continue;
+            }
+            if let Some(quiet) = &mut one.quiet {
+                *quiet += 1;
+                if *quiet >= QUIET {
+                    over.push(key.clone());
+                }
+            }
+        }
+        self.close(over, evidence.ended)
+    }
+
+    /// What is told of an object ends with it; what is told of a child that stays ends with the child.
+    pub(super) fn object_gone(&mut self, gone: &ObjectKey, at: Timestamp) -> Vec<Event> {
+        let stays = |key: &Key| matches!(key.0, "missing-owner" | "left-behind" | "finalizer-order");
+        let over = |(key, one): (&Key, &One)| {
+            let ends = if stays(key) {
+                one.by.as_ref() == Some(gone)
+            } else {
+                key.1 == *gone || one.by.as_ref() == Some(gone)
+            };
+            ends.then(|| key.clone())
+        };
+        let over: Vec<Key> = self.open.iter().filter_map(over).collect();
+        let mut events = Vec::new();
+        for key in over {
+            if let Some(mut one) = self.open.remove(&key) {
+                one.finding.ended = Some(FindingEnd { at, how: "the object is gone".to_owned() });
+                events.push(Event::FindingClosed(Arc::new(one.finding)));
+            }
+        }
+        events
+    }
+
+    /// Storms that are over, and counts that were held back.
+    pub(super) fn elapsed(&mut self, now: Timestamp) -> Vec<Event> {
+        let is_over = |one: &One| one.storm && now.duration_since(one.finding.last) >= OVER;
+        let over: Vec<Key> =
+            self.open.iter().filter(|(_, one)| is_over(one)).map(|(key, _)| key.clone()).collect();
+        let mut events = self.close(over, now);
+        for one in self.open.values_mut().filter(|one| one.news && now.duration_since(one.told) >= APART) {
+            (one.told, one.news) = (now, false);
+            events.push(Event::FindingCounted(Arc::new(one.finding.clone())));
+        }
+        events
+    }
+
+    fn close(&mut self, over: Vec<Key>, at: Timestamp) -> Vec<Event> {
+        let mut events = Vec::new();
+        for key in over {
+            let Some(mut one) = self.open.remove(&key) else { continue };
+            let fixed =
+                self.saved.as_ref().filter(|(_, saved)| *saved >= one.finding.last || one.quiet.is_some());
+            let how = match fixed {
+                Some((files, saved)) => {
+                    let time = saved.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M").to_string();
+                    format!("fixed by your save of {files} at {time}")
+                }
+                None => "it was not seen any more".to_owned(),
+            };
+            one.finding.per_second = None;
+            one.finding.ended = Some(FindingEnd { at, how });
+            events.push(Event::FindingClosed(Arc::new(one.finding)));
+        }
+        events
+    }
+}

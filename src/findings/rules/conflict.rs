@@ -1,0 +1,44 @@
+//! Writes that are refused because the object has changed.
+
+use super::Rule;
+use crate::event::FindingSeverity::{Error, Warning};
+use crate::event::evidence::Evidence;
+use crate::findings::facts::Table;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "conflict",
+    severity: Error,
+    name: "conflict",
+    what: "A write is refused because somebody has written in between. One such refusal is part of \
+           life; three in a row on one object, without a write that succeeds, are not.",
+    when: "three conflicts in a row on one object, as a warning; as an error where the same \
+           resourceVersion was sent three times, as RetryOnConflict over a cache does.",
+    never: "conflicts that the next reconcile repairs.",
+    fix: "Patch only your own fields, or read the object live inside the retry.",
+    storm: true,
+    judge: Some(judge),
+    absent: None,
+};
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    for refusal in evidence.refusals.iter().filter(|refusal| refusal.status == 409) {
+        let known = refusal.object.as_ref().and_then(|key| Some((key, table.conflicts.get(key)?)));
+        let Some((key, known)) = known.filter(|(_, known)| known.row >= 3) else { continue };
+        let again = known.same >= 3;
+        let why = if again {
+            format!(
+                "{key} was sent {} times with the same resourceVersion, and refused each time",
+                known.same
+            )
+        } else {
+            format!(
+                "{} writes of {key} in a row were refused, for somebody had written in between",
+                known.row
+            )
+        };
+        let told = Told::of(&RULE, evidence).say(&key.kind, why);
+        out.push(Told { severity: if again { Error } else { Warning }, field: key.to_string(), ..told });
+        return;
+    }
+}

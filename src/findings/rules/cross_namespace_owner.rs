@@ -1,0 +1,37 @@
+//! An owner reference that garbage collection does not accept.
+
+use super::Rule;
+use crate::event::FindingSeverity::Error;
+use crate::event::evidence::Evidence;
+use crate::findings::facts::Table;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "cross-namespace-owner",
+    severity: Error,
+    name: "owner in another namespace",
+    what: "A child refers to an owner in another namespace, or a cluster-wide child to an owner in a \
+           namespace. Garbage collection takes such an owner for gone and deletes the child.",
+    when: "at the write.",
+    never: "owners without a namespace.",
+    fix: "Tie children in other namespaces with a label, and delete them in a finalizer.",
+    storm: false,
+    judge: Some(judge),
+    absent: None,
+};
+
+fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    let owner = &evidence.object;
+    let Some(namespace) = &owner.namespace else { return };
+    for write in evidence.writes.iter().filter(|write| !write.unchanged) {
+        let object = &write.object;
+        let refers =
+            write.owners.iter().any(|one| one.kind == owner.gvk.kind && Some(&one.uid) == owner.uid.as_ref());
+        if refers && object.namespace.as_ref() != Some(namespace) && object.key() != owner.key() {
+            let why = format!(
+                "{object} refers to {owner} as its owner, which lives in namespace {namespace}: garbage collection deletes it"
+            );
+            out.push(Told::of(&RULE, evidence).say(&object.gvk.kind, why).about(object));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! One message, told again and again.
+
+use super::Rule;
+use crate::event::FindingSeverity::Warning;
+use crate::event::evidence::Evidence;
+use crate::findings::facts::Table;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "event-flood",
+    severity: Warning,
+    name: "flood of Events",
+    what: "The operator records the same Event again and again. client-go drops what is too much, so \
+           that Events that matter are lost.",
+    when: "10 new Events a minute with the same object, reason and message.",
+    never: "counts that rise on one Event.",
+    fix: "Record an Event when something changes, not in each reconcile.",
+    storm: true,
+    judge: Some(judge),
+    absent: None,
+};
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    for write in evidence.writes.iter().chain(&evidence.beside) {
+        let Some(event) = &write.event else { continue };
+        let place = (event.about.clone(), event.reason.clone(), event.message);
+        let times = table.events.get(&place);
+        let lately =
+            times.into_iter().flatten().filter(|at| write.at.duration_since(**at).as_secs() < 60).count();
+        if lately < 10 {
+            continue;
+        }
+        let why = format!("{lately} Events {} with the same message were recorded in a minute", event.reason);
+        let mut told = Told::of(&RULE, evidence).say(&event.reason, why);
+        if event.about != evidence.object.key() {
+            let about = table.makers.get(&event.about).map(|maker| maker.object.clone());
+            told.about = about.or_else(|| Some(reference(&event.about)));
+        }
+        out.push(Told { field: event.reason.clone(), ..told });
+        return;
+    }
+}
+
+fn reference(key: &opdev_object::meta::ObjectKey) -> opdev_object::meta::ObjectRef {
+    opdev_object::meta::ObjectRef {
+        gvk: opdev_object::meta::Gvk::new(&key.group, "", &key.kind),
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+        uid: None,
+    }
+}

@@ -1,0 +1,62 @@
+//! The finalizer goes before the cleanup.
+
+use super::Rule;
+use crate::event::FindingSeverity::{Error, Warning};
+use crate::event::evidence::Evidence;
+use crate::event::evidence::WriteVerb;
+use crate::findings::facts::Table;
+use crate::findings::facts::{is_never, is_programs};
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "finalizer-order",
+    severity: Error,
+    name: "finalizer taken off too early",
+    what: "The finalizer is taken off before the cleanup is done. If the operator stops in between, or \
+           the cleanup fails, nobody does it again: the custom resource is gone.",
+    when: "a child that still lives is deleted after the finalizer was taken off: a warning where that \
+           goes well, an error where it fails.",
+    never: "children that the operator had deleted before.",
+    fix: "Clean up first, and take the finalizer off once nothing is left.",
+    storm: false,
+    judge: Some(judge),
+    absent: None,
+};
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    let release = evidence.writes.iter().find(|write| {
+        write.object.key() == evidence.object.key()
+            && write.deleting
+            && write.released.iter().any(|one| is_programs(one))
+    });
+    let Some(release) = release else { return };
+    for write in
+        evidence.writes.iter().filter(|write| write.verb == WriteVerb::Delete && write.at > release.at)
+    {
+        if is_never(&write.object) || write.object.key() == evidence.object.key() {
+            continue;
+        }
+        let object = &write.object;
+        let why = format!(
+            "{object} was deleted after the finalizer of {} had been taken off: a crash in between leaves it for ever",
+            evidence.object
+        );
+        let told = Told::of(&RULE, evidence).say(&object.gvk.kind, why).about(object);
+        out.push(Told { severity: Warning, ..told });
+    }
+    for refusal in
+        evidence.refusals.iter().filter(|refusal| refusal.verb == "delete" && refusal.at > release.at)
+    {
+        let name = refusal.target.rsplit('/').next().unwrap_or_default();
+        let deleted = table.makers.values().any(|maker| maker.object.name == name && maker.deleted.is_some());
+        if refusal.status == 404 && (deleted || evidence.error.is_empty()) || refusal.disturbed {
+            continue;
+        }
+        let why = format!(
+            "the cleanup of {} failed after its finalizer had been taken off: delete {} was refused ({}), and nobody tries it again",
+            evidence.object, refusal.target, refusal.message
+        );
+        let told = Told::of(&RULE, evidence).say(&refusal.target, why);
+        out.push(Told { field: refusal.target.clone(), ..told });
+    }
+}

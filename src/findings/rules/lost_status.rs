@@ -1,0 +1,51 @@
+//! A status that is sent where it is not stored.
+
+use super::Rule;
+use crate::event::FindingSeverity::Error;
+use crate::event::evidence::Evidence;
+use crate::findings::facts::Table;
+use crate::findings::facts::Wait;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "lost-status",
+    severity: Error,
+    name: "status that is lost",
+    what: "The operator sent a status with the whole object, where the API server ignores it; or a \
+           change of the spec or of metadata to `/status`, where the API server ignores that.",
+    when: "a value that differs from what this reconcile read is not on the server, and no write of the \
+           status followed in this reconcile or within 5 s.",
+    never: "defaults that the program sets in memory; zero values; lists that differ in what is left \
+           out.",
+    fix: "Write the status with Status().Update or Status().Patch, and all else with Update or Patch.",
+    storm: false,
+    judge: Some(judge),
+    absent: Some(absent),
+};
+
+fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    for write in evidence.writes.iter().filter(|write| !write.beside_status.is_empty()) {
+        let why = format!(
+            "{} was sent to /status with a change of {}, which is not stored there",
+            write.object, write.beside_status
+        );
+        let told = Told::of(&RULE, evidence).say(super::place(&write.object, &write.beside_status), why);
+        out.push(Told { field: write.beside_status.clone(), ..told.about(&write.object) });
+    }
+}
+
+fn absent(table: &Table, out: &mut Vec<Told>) {
+    for one in &table.pending {
+        let Wait::Status { path } = &one.what else { continue };
+        if one.age(table).as_secs() < 5 {
+            continue;
+        }
+        let why = format!(
+            "{} {path} was sent with the whole object, and a status is not stored that way",
+            one.about
+        );
+        let told =
+            Told::new(&RULE, &one.primary, table.now, one.reconcile).say(super::place(&one.about, path), why);
+        out.push(Told { field: path.clone(), controller: one.controller.clone(), ..told });
+    }
+}

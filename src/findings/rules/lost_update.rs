@@ -1,0 +1,47 @@
+//! A value of another client that is put back by accident.
+
+use super::Rule;
+use crate::event::FindingSeverity::Error;
+use crate::event::evidence::Evidence;
+use crate::event::evidence::WriteVerb;
+use crate::findings::facts::Table;
+use crate::findings::facts::is_plane;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "lost-update",
+    severity: Error,
+    name: "lost update",
+    what: "The operator wrote a value that it had read from its cache, over a newer one of another \
+           client. It sent no resourceVersion, so the API server could not refuse it.",
+    when: "a write without a resourceVersion put back the value that this reconcile had read, at a path \
+           that another client had changed since, of an object that the operator did not make.",
+    never: "putting drift back; apply; its own earlier write.",
+    fix: "Send only the fields that you compute: client.MergeFrom, or apply; or keep the \
+           resourceVersion: client.MergeFromWithOptimisticLock.",
+    storm: false,
+    judge: Some(judge),
+    absent: None,
+};
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    for write in &evidence.writes {
+        let made = table.makers.contains_key(&write.object.key());
+        if made || matches!(write.verb, WriteVerb::Apply | WriteVerb::Delete) || write.created {
+            continue;
+        }
+        let lost = write.fields.iter().find(|field| {
+            field.carried
+                && !field.other.is_empty()
+                && !table.own.contains(&field.other)
+                && !is_plane(&field.other)
+        });
+        let Some(field) = lost else { continue };
+        let why = format!(
+            "{} {} was {} by {}, and the reconcile put back {}, which it had read before",
+            write.object, field.path, field.shown.0, field.other, field.shown.1
+        );
+        let told = Told::of(&RULE, evidence).say(super::place(&write.object, &field.path), why);
+        out.push(Told { field: field.path.clone(), ..told.about(&write.object) });
+    }
+}

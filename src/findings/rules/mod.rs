@@ -1,0 +1,129 @@
+//! The rules, one file each: what is wrong, what to do, what is never accused, and the judgement.
+
+pub(super) mod blocked_worker;
+pub(super) mod conflict;
+pub(super) mod created_while_deleting;
+pub(super) mod cross_namespace_owner;
+pub(super) mod event_dropped;
+pub(super) mod event_flood;
+pub(super) mod fight;
+pub(super) mod finalizer_order;
+pub(super) mod foreign_object;
+pub(super) mod hot_loop;
+pub(super) mod left_behind;
+pub(super) mod lost_status;
+pub(super) mod lost_update;
+pub(super) mod missing_owner;
+pub(super) mod missing_right;
+pub(super) mod missing_watch;
+pub(super) mod name_budget;
+pub(super) mod name_collision;
+pub(super) mod namespace_terminating;
+pub(super) mod no_observed_generation;
+pub(super) mod object_growth;
+pub(super) mod owner_gone;
+pub(super) mod panic;
+pub(super) mod pruned_field;
+pub(super) mod refused_write;
+pub(super) mod requeue_storm;
+pub(super) mod same_error;
+pub(super) mod stale_read;
+pub(super) mod status_each_time;
+pub(super) mod stuck_deletion;
+pub(super) mod unstable_output;
+pub(super) mod write_without_change;
+
+use super::facts::Table;
+use super::life::Told;
+use crate::event::FindingSeverity;
+use crate::event::evidence::Evidence;
+
+/// A rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its stable id.
+    pub id: &'static str,
+    /// How bad it is at worst; what is told by absence begins lower.
+    pub severity: FindingSeverity,
+    /// In a few words, as a title has it.
+    pub name: &'static str,
+    /// What is wrong and why that matters.
+    pub what: &'static str,
+    /// When it is told.
+    pub when: &'static str,
+    /// What it never accuses.
+    pub never: &'static str,
+    /// What to do.
+    pub fix: &'static str,
+    /// Whether it goes on and on: then it ends by itself once it is not seen any more.
+    pub storm: bool,
+    /// Judges a reconcile.
+    pub(super) judge: Option<fn(&Table, &Evidence, &mut Vec<Told>)>,
+    /// Judges what has not come.
+    pub(super) absent: Option<fn(&Table, &mut Vec<Told>)>,
+}
+
+/// All of them; what explains others comes before these.
+pub static RULES: &[&Rule] = &[
+    &panic::RULE,
+    &refused_write::RULE,
+    &missing_right::RULE,
+    &namespace_terminating::RULE,
+    &name_collision::RULE,
+    &fight::RULE,
+    &foreign_object::RULE,
+    &unstable_output::RULE,
+    &status_each_time::RULE,
+    &hot_loop::RULE,
+    &requeue_storm::RULE,
+    &object_growth::RULE,
+    &event_flood::RULE,
+    &write_without_change::RULE,
+    &missing_owner::RULE,
+    &cross_namespace_owner::RULE,
+    &owner_gone::RULE,
+    &missing_watch::RULE,
+    &event_dropped::RULE,
+    &left_behind::RULE,
+    &finalizer_order::RULE,
+    &stuck_deletion::RULE,
+    &created_while_deleting::RULE,
+    &lost_update::RULE,
+    &conflict::RULE,
+    &stale_read::RULE,
+    &blocked_worker::RULE,
+    &pruned_field::RULE,
+    &lost_status::RULE,
+    &no_observed_generation::RULE,
+    &name_budget::RULE,
+    &same_error::RULE,
+];
+
+/// The rule with this id.
+pub fn rule(id: &str) -> Option<&'static Rule> {
+    RULES.iter().copied().find(|rule| rule.id == id)
+}
+
+/// What `opdev explain` and the docs say of a rule.
+pub fn page(rule: &Rule) -> String {
+    format!(
+        "{}\n\n*Told* ({}): {}\n\n*Never told*: {}\n\n*Fix*: {}\n",
+        rule.what,
+        rule.severity.name(),
+        rule.when,
+        rule.never,
+        rule.fix
+    )
+}
+
+/// The last field of a path, as a title has it.
+pub(super) fn last(path: &str) -> &str {
+    let path = path.trim_end_matches("[]");
+    let end = path.rfind('[').filter(|_| path.ends_with(']')).unwrap_or(path.len());
+    path[..end].rsplit('.').next().unwrap_or(path)
+}
+
+/// What a field is called: its kind and its last part.
+pub(super) fn place(object: &opdev_object::meta::ObjectRef, path: &str) -> String {
+    format!("{} {}", object.gvk.kind, last(path))
+}

@@ -1,0 +1,35 @@
+//! A field that the API server drops.
+
+use super::Rule;
+use crate::event::FindingSeverity::{Error, Warning};
+use crate::event::evidence::Evidence;
+use crate::findings::facts::Table;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "pruned-field",
+    severity: Error,
+    name: "field that the CRD does not know",
+    what: "The operator sent a field that the schema of the kind does not have. The API server drops it \
+           without an error.",
+    when: "a value that was sent is not in the answer; a warning for the kind of another project.",
+    never: "values that are zero or empty; creationTimestamp.",
+    fix: "Write the CRD anew from the types and apply it, or remove the field.",
+    storm: false,
+    judge: Some(judge),
+    absent: None,
+};
+
+fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    for write in evidence.writes.iter().filter(|write| !write.pruned.is_empty()) {
+        let own = write.object.gvk.kind == evidence.object.gvk.kind;
+        let why = format!(
+            "{} {} was sent, and the API server does not know the field: it is dropped",
+            write.object, write.pruned
+        );
+        let told = Told::of(&RULE, evidence)
+            .say(super::place(&write.object, &write.pruned), why)
+            .about(&write.object);
+        out.push(Told { severity: if own { Error } else { Warning }, field: write.pruned.clone(), ..told });
+    }
+}

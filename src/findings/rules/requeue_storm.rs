@@ -1,0 +1,43 @@
+//! A reconciler that asks to run again at once, for ever.
+
+use super::Rule;
+use crate::event::FindingSeverity::Warning;
+use crate::event::evidence::Evidence;
+use crate::findings::facts::Table;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "requeue-storm",
+    severity: Warning,
+    name: "requeue storm",
+    what: "The reconciler asks to run again in less than a second, does nothing, and asks again. The \
+           worker is busy with it, and the log fills.",
+    when: "20 reconciles in a row and 30 s with equal calls and answers, nothing written and no event \
+           among the causes; 12 in a row where it asks without a time, for then the queue makes the \
+           pauses longer and longer.",
+    never: "reconciles with an error or a conflict among their calls.",
+    fix: "Return without a requeue and let a watch wake the reconciler, or ask for a time that fits \
+           what it waits for: RequeueAfter.",
+    storm: false,
+    judge: Some(judge),
+    absent: None,
+};
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
+    let seconds = evidence.ended.duration_since(track.idle_since).as_secs();
+    let untimed = evidence.requeue.is_some_and(|after| after.is_zero());
+    let storm = track.idle >= 20 && seconds >= 30 || untimed && track.idle >= 12;
+    if !storm {
+        return;
+    }
+    let asked = match evidence.requeue {
+        Some(after) if !after.is_zero() => format!("in {} ms", after.as_millis()),
+        _ => "without a time".to_owned(),
+    };
+    let why = format!(
+        "{} reconciles of {} in a row asked to run again {asked} and wrote nothing, each with the same calls and answers",
+        track.idle, evidence.object
+    );
+    out.push(Told::of(&RULE, evidence).say("", why));
+}

@@ -1,0 +1,34 @@
+//! An error that does not go away.
+
+use super::Rule;
+use crate::event::FindingSeverity::Warning;
+use crate::event::evidence::Evidence;
+use crate::findings::facts::Table;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "same-error",
+    severity: Warning,
+    name: "same error",
+    what: "The reconciles of an object fail with the same error again and again.",
+    when: "the same error 10 times in a row and for 60 s.",
+    never: "what opdev itself refuses because pods are simulated.",
+    fix: "Look at the error: what it waits for may never come.",
+    storm: false,
+    judge: Some(judge),
+    absent: None,
+};
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
+    let seconds = evidence.ended.duration_since(track.errors_since).as_secs();
+    let simulated = ["simulated", "/exec", "/proxy"].iter().any(|word| evidence.error.contains(word));
+    if track.errors < 10 || seconds < 60 || simulated || evidence.error.is_empty() {
+        return;
+    }
+    let why = format!(
+        "{} reconciles in a row failed in {seconds} s with the same error: {}",
+        track.errors, evidence.error
+    );
+    out.push(Told::of(&RULE, evidence).say("", why));
+}

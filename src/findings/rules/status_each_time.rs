@@ -1,0 +1,41 @@
+//! A time in the status that each reconcile writes anew.
+
+use super::Rule;
+use crate::event::FindingSeverity::Error;
+use crate::event::evidence::Evidence;
+use crate::findings::facts::Table;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "status-each-time",
+    severity: Error,
+    name: "status written each time",
+    what: "Each reconcile writes the time of day into the status, and this write starts the next \
+           reconcile.",
+    when: "five writes of the status in a row differ in nothing but times, and no timer of the \
+           reconciler led to them.",
+    never: "a heartbeat that the reconciler asks for itself; counters.",
+    fix: "Write a time only when something else in the status changes, or keep it out of the status.",
+    storm: true,
+    judge: Some(judge),
+    absent: None,
+};
+
+const TIMES: u32 = 5;
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
+    let write = evidence.writes.iter().find(|write| {
+        write.subresource == "status"
+            && write.object.key() == evidence.object.key()
+            && !write.fields.is_empty()
+    });
+    let Some(write) = write.filter(|_| track.times_only >= TIMES) else { return };
+    let Some(field) = write.fields.first() else { return };
+    let why = format!(
+        "each of {} reconciles wrote {} {} with nothing but a newer time, and this write started the next one",
+        track.times_only, evidence.object, field.path
+    );
+    let told = Told::of(&RULE, evidence).say(super::place(&evidence.object, &field.path), why);
+    out.push(Told { field: field.path.clone(), ..told });
+}

@@ -1,0 +1,55 @@
+//! A custom resource that is to go and does not.
+
+use super::Rule;
+use crate::event::FindingSeverity::Error;
+use crate::findings::facts::Table;
+use crate::findings::facts::is_programs;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "stuck-deletion",
+    severity: Error,
+    name: "deletion does not end",
+    what: "The custom resource was deleted, and a finalizer of the operator keeps it, but nothing goes \
+           on.",
+    when: "no reconcile came within 10 s of the deletion; or the same error three times; or 30 s at \
+           rest, with no requeue and no retry planned.",
+    never: "reconciles that come and wait; finalizers of Kubernetes itself.",
+    fix: "Take the finalizer off in each way through the reconciler that a deleted object can go.",
+    storm: false,
+    judge: None,
+    absent: Some(absent),
+};
+
+fn absent(table: &Table, out: &mut Vec<Told>) {
+    let deleted = table.live.iter().filter(|(_, live)| live.gone.is_none());
+    for (key, live) in deleted {
+        let Some(since) = live.deleting else { continue };
+        let finalizer = live.finalizers.iter().find(|one| is_programs(one));
+        let (Some(finalizer), Some(started)) = (finalizer, table.started) else { continue };
+        let waited = table.now.duration_since(since.max(started)).as_secs();
+        let tracks: Vec<_> = table.tracks.iter().filter(|((_, object), _)| object == key).collect();
+        if tracks.is_empty() || table.running.contains_key(key) {
+            continue;
+        }
+        let unseen = waited >= 10 && tracks.iter().all(|(_, track)| track.ended < since);
+        let failing = tracks.iter().find(|(_, track)| track.errors >= 3 && track.began >= since);
+        let rest = tracks.iter().all(|(_, track)| {
+            track.requeue.is_none()
+                && track.error.is_empty()
+                && table.now.duration_since(track.ended).as_secs() >= 30
+        });
+        let why = if let Some((_, track)) = failing {
+            format!("each reconcile of the deleted object fails, so {finalizer} stays: {}", track.error)
+        } else if unseen {
+            format!("no reconcile came in {waited} s since the deletion, so {finalizer} stays")
+        } else if waited >= 30 && rest {
+            format!(
+                "{finalizer} stays: the reconciles since the deletion have ended without an error and without a requeue"
+            )
+        } else {
+            continue;
+        };
+        out.push(Told::new(&RULE, &live.object, table.now, 0).say("", why));
+    }
+}

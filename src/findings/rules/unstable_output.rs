@@ -1,0 +1,73 @@
+//! The same input gives another output each time.
+
+use super::Rule;
+use crate::event::CauseKind;
+use crate::event::FindingSeverity::Error;
+use crate::event::evidence::Evidence;
+use crate::findings::facts::Table;
+use crate::findings::life::Told;
+
+pub(in crate::findings) static RULE: Rule = Rule {
+    id: "unstable-output",
+    severity: Error,
+    name: "unstable output",
+    what: "The operator writes a value that comes back, or the same items in another order, though \
+           nothing has changed. A Go map has no order, and a list from a cache has none. Each write of \
+           a pod template starts a rollout.",
+    when: "a value came back, or nothing but the order of items, lines or parts differed, 5 times since \
+           the last event from outside, in a field that the call itself sent.",
+    never: "values that another writer or a webhook changed in between; times.",
+    fix: "Sort the items before you write.",
+    storm: true,
+    judge: Some(judge),
+    absent: None,
+};
+
+/// So often it is no accident.
+const TIMES: u32 = 5;
+
+fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
+    let Some(track) = table.tracks.get(&(evidence.controller.clone(), evidence.object.key())) else { return };
+    let woken_by_others =
+        evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Watch { own_write: false, .. }));
+    for write in evidence.writes.iter().filter(|write| !write.unchanged) {
+        for field in write.fields.iter().filter(|field| field.sent && !field.time) {
+            let place = (write.object.key(), field.path.clone());
+            let Some(known) = track.fields.get(&place) else { continue };
+            let others = table.turns.get(&place).is_some_and(|turns| {
+                turns.iter().any(|turn| {
+                    turn.writer != evidence.controller
+                        || turn.primary.as_ref() != Some(&evidence.object.key())
+                })
+            });
+            // A status follows what is observed: it may well come back with what others did.
+            let observes = write.subresource == "status" && known.order < TIMES && woken_by_others;
+            if known.back.max(known.order) < TIMES || others || observes {
+                continue;
+            }
+            let object = &write.object;
+            let what = match known.order {
+                order if order >= known.back => {
+                    format!("the same {} items in another order, {order} times", known.items)
+                }
+                _ => format!(
+                    "{} → {}, and a value that was there before came back {} times",
+                    known.shown.0, known.shown.1, known.back
+                ),
+            };
+            let why = format!(
+                "{object} {} is written again and again with {what}, though nothing has changed",
+                field.path
+            );
+            let fix = if known.order > 0 {
+                RULE.fix.to_owned()
+            } else {
+                "Let the same input always give the same value: sort, and leave out what is random."
+                    .to_owned()
+            };
+            let told = Told::of(&RULE, evidence).say(super::place(object, &field.path), why).about(object);
+            out.push(Told { field: field.path.clone(), fix, ..told });
+            return;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What is wrong with the operator: what is open, and what was fixed since the start.
+
+use crate::event::{FindingSeverity, Reconcile, RuleFinding};
+use opdev_object::meta::ObjectKey;
+use std::sync::Arc;
+
+/// Findings that have ended and are kept.
+const ENDED: usize = 50;
+
+/// Findings, worst first, those that have ended last.
+#[derive(Clone, Debug, Default)]
+pub struct Findings(Arc<Vec<Arc<RuleFinding>>>);
+
+impl Findings {
+    /// Takes in one as it is now.
+    pub(super) fn take(&mut self, finding: &Arc<RuleFinding>) {
+        let all = Arc::make_mut(&mut self.0);
+        all.retain(|known| known.id != finding.id);
+        all.push(Arc::clone(finding));
+        all.sort_by(|a, b| {
+            let newest = |one: &RuleFinding| std::cmp::Reverse(one.id);
+            (a.rank(), newest(a)).cmp(&(b.rank(), newest(b)))
+        });
+        let ended = all.iter().filter(|one| !one.is_open()).count();
+        all.truncate(all.len() - ended.saturating_sub(ENDED));
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Arc<RuleFinding>] {
+        &self.0
+    }
+
+    /// Those that are open, worst first.
+    pub fn open(&self) -> impl Iterator<Item = &Arc<RuleFinding>> {
+        self.0.iter().filter(|finding| finding.is_open())
+    }
+
+    /// How many errors and warnings are open.
+    pub fn counts(&self) -> (usize, usize) {
+        let of = |severity| self.open().filter(|finding| finding.severity == severity).count();
+        (of(FindingSeverity::Error), of(FindingSeverity::Warning))
+    }
+
+    /// The worst open finding of an object that is no hint.
+    pub fn of(&self, object: &ObjectKey) -> Option<&Arc<RuleFinding>> {
+        self.open()
+            .find(|finding| finding.severity != FindingSeverity::Hint && finding.object.key() == *object)
+    }
+
+    /// The worst finding that a reconcile shows; one that was fixed since does not count.
+    pub fn shown_by(&self, pass: &Reconcile) -> Option<&Arc<RuleFinding>> {
+        let shows =
+            |finding: &&Arc<RuleFinding>| finding.reconciles.contains(&pass.id) || finding.since == pass.id;
+        self.storm_of(pass).or_else(|| self.open().find(shows))
+    }
+
+    /// The storm that a reconcile is a part of.
+    pub fn storm_of(&self, pass: &Reconcile) -> Option<&Arc<RuleFinding>> {
+        let key = pass.object.key();
+        self.0.iter().filter(|finding| finding.storm && finding.since > 0).find(|finding| {
+            finding.since <= pass.id && pass.at <= finding.last && finding.object.key() == key
+        })
+    }
+
+    /// Whether these are the same as others.
+    pub fn same(&self, other: &Findings) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
