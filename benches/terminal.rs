@@ -11,6 +11,7 @@ use opdev::event::{
     Body, Call, Cause, CauseKind, Event, KindHealth, KindStatus, Level, LogLine, ObjectSeen, Outcome,
     Reconcile, SourcesChanged, Started,
 };
+use opdev::findings::Findings;
 use opdev::state::State;
 use opdev::tap::EventSink;
 use opdev::tui::{Input, Key, ViewState, draw, update};
@@ -244,7 +245,13 @@ fn pods() {
     let begun = Instant::now();
     let (first, full, frames) = runtime.block_on(async {
         let (sink, incoming) = EventSink::channel(bus::CAPACITY);
-        let mut bus = bus::start(State::default(), incoming, None, None, CancellationToken::new());
+        let mut bus = bus::start(
+            State::default(),
+            incoming,
+            (None, None),
+            Findings::default(),
+            CancellationToken::new(),
+        );
         tokio::spawn(async move {
             for event in events {
                 sink.emit(event).await;
@@ -287,7 +294,13 @@ fn log() {
     let mut screen = Screen::new();
     let (mut times, state) = runtime.block_on(async {
         let (sink, incoming) = EventSink::channel(bus::CAPACITY);
-        let mut bus = bus::start(State::default(), incoming, None, None, CancellationToken::new());
+        let mut bus = bus::start(
+            State::default(),
+            incoming,
+            (None, None),
+            Findings::default(),
+            CancellationToken::new(),
+        );
         for event in start() {
             sink.emit(event).await;
         }

@@ -209,21 +209,21 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("main.go"), "package main\n").unwrap();
         symlink("main.go", at("link.go")).unwrap();
-        assert_eq!(text(&at("link.go")).unwrap(), "package main\n");
+        assert_eq!(text(at("link.go")).unwrap(), "package main\n");
         symlink("/dev/zero", at("endless")).unwrap();
-        assert_eq!(why(bytes(&at("endless"))), "it is a device, not a regular file");
+        assert_eq!(why(bytes(at("endless"))), "it is a device, not a regular file");
         assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
-        assert_eq!(why(bytes(&at("pipe"))), "it is a pipe, not a regular file");
+        assert_eq!(why(bytes(at("pipe"))), "it is a pipe, not a regular file");
         let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-        assert_eq!(why(bytes(&at("socket"))), "it is a socket, not a regular file");
+        assert_eq!(why(bytes(at("socket"))), "it is a socket, not a regular file");
         assert_eq!(why(bytes(folder.path())), "it is a folder, not a regular file");
         File::create(at("large")).unwrap().set_len(SMALL + 1).unwrap();
-        assert_eq!(why(bytes(&at("large"))), "it is larger than 8 MiB");
-        assert_eq!(bytes(&at("none")).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(why(bytes(at("large"))), "it is larger than 8 MiB");
+        assert_eq!(bytes(at("none")).unwrap_err().kind(), ErrorKind::NotFound);
         symlink("nowhere", at("dangling")).unwrap();
-        assert_eq!(bytes(&at("dangling")).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(bytes(at("dangling")).unwrap_err().kind(), ErrorKind::NotFound);
         std::fs::write(at("latin"), [0xe4]).unwrap();
-        assert_eq!(text(&at("latin")).unwrap_err().to_string(), "it is no UTF-8");
+        assert_eq!(text(at("latin")).unwrap_err().to_string(), "it is no UTF-8");
     }
 
     #[test]

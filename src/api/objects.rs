@@ -244,7 +244,7 @@ impl Api {
         let mut options =
             json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"});
         if let Some(uid) = uid {
-            options["preconditions"] = json!({"uid": uid});
+            meta::put(&mut options, &["preconditions"], json!({"uid": uid}));
         }
         // Only a deletion that is done is ours: one that waits for finalizers is ended by somebody else.
         let gone = || {

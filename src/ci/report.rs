@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(annotations(&report), "::error file=a%2Cb.yaml,line=1::settled: 100 %25%0Aone%0Atwo\n");
         let said = text(&report);
         assert!(
-            said.starts_with("FAIL  a,b.yaml") && said.ends_with("0 of 1 scenarios passed in 0.0 ms\n"),
+            said.starts_with("FAIL  a,b.yaml") && said.ends_with("0 of 1 scenarios passed in 0.1 ms\n"),
             "{said}"
         );
     }

@@ -57,7 +57,7 @@ mod tests {
     fn what_would_do_something_to_the_terminal_is_shown() {
         let mut shown = Visible(Vec::new());
         let name = "web/\u{1b}]0;PWN\u{7}\u{202e}.txt";
-        writeln!(shown, "created\t{name} für {}", "ü\r").unwrap();
+        writeln!(shown, "created\t{name} für ü\r").unwrap();
         let text = String::from_utf8(shown.0).unwrap();
         assert_eq!(text, "created\tweb/\\u{1b}]0;PWN\\u{7}\\u{202e}.txt für ü\\u{d}\n");
     }

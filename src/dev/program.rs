@@ -195,6 +195,34 @@ impl Handle {
     }
 }
 
+/// Runs the program once the user has allowed it.
+async fn run_once_allowed(
+    supervisor: Supervisor,
+    (trust, permission): (Trust, Permission),
+    stopping: CancellationToken,
+    events: EventSink,
+) {
+    if !trust.grants(&permission) {
+        let asked = "your word: the project wants opdev to build and start it";
+        waits(&supervisor, asked).await;
+        match stopping.run_until_cancelled(trust.decided(&permission)).await {
+            None => return,
+            Some(true) => {}
+            Some(false) => {
+                let refused =
+                    "your word: you have not allowed opdev to build and start it (key R asks again)";
+                waits(&supervisor, refused).await;
+                if stopping.run_until_cancelled(trust.granted(&permission)).await.is_none() {
+                    return;
+                }
+            }
+        }
+    }
+    if let Err(error) = supervisor.run(stopping).await {
+        tell(&events, Level::Error, format!("the program is not started: {error:#}"), None).await;
+    }
+}
+
 async fn begin(
     mut plan: Plan,
     place: &Place<'_>,
@@ -283,28 +311,8 @@ async fn begin(
         let _ = say_ready.send_replace(Ok(Arc::new(environment)));
         say_ready.closed().await;
     }));
-    let (stopping, trust) = (stop.clone(), place.trust.clone());
-    let work = tokio::spawn(async move {
-        if !trust.grants(&permission) {
-            let asked = "your word: the project wants opdev to build and start it";
-            waits(&supervisor, asked).await;
-            match stopping.run_until_cancelled(trust.decided(&permission)).await {
-                None => return,
-                Some(true) => {}
-                Some(false) => {
-                    let refused =
-                        "your word: you have not allowed opdev to build and start it (key R asks again)";
-                    waits(&supervisor, refused).await;
-                    if stopping.run_until_cancelled(trust.granted(&permission)).await.is_none() {
-                        return;
-                    }
-                }
-            }
-        }
-        if let Err(error) = supervisor.run(stopping).await {
-            tell(&events, Level::Error, format!("the program is not started: {error:#}"), None).await;
-        }
-    });
+    let allowed = (place.trust.clone(), permission);
+    let work = tokio::spawn(run_once_allowed(supervisor, allowed, stop.clone(), events));
     Ok(Handle { words, ask, stop, work, patience, serving, tracing, seed: place.disturb.1 })
 }
 

@@ -180,7 +180,7 @@ fn reload_as_map(file: &str, text: &str, settings: &mut Value) -> Result<()> {
         return Err(anyhow!("{file}:{}:{}: {}", node.line, node.column, unknown_on_save(&word)));
     }
     if reload.as_str().is_some() {
-        settings["reload"] = json!({"release": word});
+        opdev_object::meta::put(settings, &["reload"], json!({"release": word}));
     }
     Ok(())
 }
@@ -192,7 +192,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "charts",
     "watches",
     "types",

@@ -1,8 +1,8 @@
 //! What becomes of what rules tell: a finding is opened, counted and closed. What explains another one takes it in.
 
-use super::rules::Rule;
+use super::rule::{Key, Told};
 use crate::event::evidence::Evidence;
-use crate::event::{Event, FindingEnd, FindingSeverity, Place, RuleFinding};
+use crate::event::{Event, FindingEnd, RuleFinding};
 use jiff::{SignedDuration, Timestamp};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::BTreeMap;
@@ -54,74 +54,6 @@ impl Ignored {
             && is(&self.field, [&told.field, &told.field])
     }
 }
-
-/// What a rule tells.
-#[derive(Clone, Debug)]
-pub(super) struct Told {
-    pub(super) rule: &'static Rule,
-    pub(super) severity: FindingSeverity,
-    pub(super) title: String,
-    pub(super) why: String,
-    pub(super) fix: String,
-    pub(super) object: ObjectRef,
-    pub(super) about: Option<ObjectRef>,
-    pub(super) field: String,
-    pub(super) controller: String,
-    pub(super) at: Timestamp,
-    pub(super) reconcile: u64,
-    pub(super) per_second: Option<u32>,
-    pub(super) place: Option<Place>,
-    /// Whether it is about one of opdev's own reconcilers.
-    pub(super) chart: bool,
-}
-
-impl Told {
-    pub(super) fn new(rule: &'static Rule, object: &ObjectRef, at: Timestamp, reconcile: u64) -> Told {
-        Told {
-            rule,
-            severity: rule.severity,
-            title: rule.name.to_owned(),
-            why: String::new(),
-            fix: rule.fix.to_owned(),
-            object: object.clone(),
-            about: None,
-            field: String::new(),
-            controller: String::new(),
-            at,
-            reconcile,
-            per_second: None,
-            place: None,
-            chart: false,
-        }
-    }
-
-    /// Of a reconcile.
-    pub(super) fn of(rule: &'static Rule, evidence: &Evidence) -> Told {
-        let told = Told::new(rule, &evidence.object, evidence.ended, evidence.reconcile);
-        Told { controller: evidence.controller.clone(), ..told }
-    }
-
-    /// With what it is about in a few words, and why it is wrong.
-    pub(super) fn say(mut self, what: impl AsRef<str>, why: impl Into<String>) -> Told {
-        if !what.as_ref().is_empty() {
-            self.title = format!("{}: {}", self.rule.name, what.as_ref());
-        }
-        self.why = why.into();
-        self
-    }
-
-    pub(super) fn about(mut self, about: &ObjectRef) -> Told {
-        self.about = Some(about.clone()).filter(|about| about.key() != self.object.key());
-        self
-    }
-
-    fn key(&self) -> Key {
-        let about = self.about.as_ref().map(ObjectRef::key);
-        (self.rule.id, self.object.key(), about, self.field.clone())
-    }
-}
-
-type Key = (&'static str, ObjectKey, Option<ObjectKey>, String);
 
 /// A finding with what only its life needs.
 #[derive(Clone, Debug)]

@@ -5,19 +5,22 @@
 
 mod facts;
 mod life;
+mod rule;
 mod rules;
 
 #[cfg(test)]
 mod tests;
 
 pub use life::Ignored;
-pub use rules::{RULES, Rule, page, rule};
+pub use rule::Rule;
+pub use rules::{RULES, page, rule};
 
 use crate::event::{Event, LoopFound, LoopKind, Reconcile};
 use facts::Table;
 use jiff::{SignedDuration, Timestamp};
-use life::{Life, Told};
+use life::Life;
 use opdev_object::meta::ObjectKey;
+use rule::Told;
 
 /// How often rules of absence look while they wait for something.
 const TICK: SignedDuration = SignedDuration::from_secs(1);
@@ -125,7 +128,7 @@ impl Findings {
             LoopKind::Repair | LoopKind::Upgrade => &rules::unstable_output::RULE,
         };
         let first = found.fields.first();
-        let what = first.map(|field| format!("{} {}", field.object.gvk.kind, rules::last(&field.path)));
+        let what = first.map(|field| format!("{} {}", field.object.gvk.kind, rule::last(&field.path)));
         let told = Told {
             about: first.map(|field| field.object.clone()),
             field: first.map(|field| field.path.clone()).unwrap_or_default(),

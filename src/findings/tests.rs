@@ -1,5 +1,7 @@
 //! Rules over facts: each bug in its dress, and beside it what looks like it and is none.
 
+#![allow(clippy::needless_pass_by_value)]
+
 mod answers;
 
 use super::Findings;
@@ -440,7 +442,7 @@ fn a_child_whose_events_never_come_back_is_told() {
     let run = |again: bool, echo: bool, period: Option<Duration>, controller: bool| {
         let mut world = World::new();
         world.reconcile(|one| {
-            one.writes = vec![WriteFact { owners: owned(controller), ..create(&child("Service", "web"), 1) }]
+            one.writes = vec![WriteFact { owners: owned(controller), ..create(&child("Service", "web"), 1) }];
         });
         world.reconcile(|one| {
             one.causes = own();
@@ -538,7 +540,7 @@ fn a_child_is_not_made_again_while_its_owner_goes() {
     let run = |name: &str| {
         let mut world = World::new();
         world.reconcile(|one| {
-            one.writes = vec![WriteFact { tied: true, ..create(&child("ConfigMap", "data"), 1) }]
+            one.writes = vec![WriteFact { tied: true, ..create(&child("ConfigMap", "data"), 1) }];
         });
         world.now = 1000;
         world.seen(&cr("a"), shelf(2, deleted.clone()));

@@ -195,7 +195,7 @@ impl Run {
         let merged = merge_defaults(chart, &Value::Object(Map::new()), self.compat)?.values;
         let Value::Object(mut merged) = merged else { return Ok(()) };
         if chart.metadata.dependencies.iter().any(|dependency| !dependency.import_values.is_empty()) {
-            merged = self.imported(&mut chart.metadata.dependencies, taken, merged);
+            merged = self.imported(&mut chart.metadata.dependencies, taken, &merged);
         }
         chart.values = Arc::new(Value::Object(merged));
         Ok(())
@@ -206,9 +206,9 @@ impl Run {
         &mut self,
         dependencies: &mut [Dependency],
         taken: &Taken,
-        merged: Map<String, Value>,
+        merged: &Map<String, Value>,
     ) -> Map<String, Value> {
-        let (merged, imported) = (Table::of(&merged), Table::new());
+        let (merged, imported) = (Table::of(merged), Table::new());
         for (at, dependency) in dependencies.iter_mut().enumerate() {
             if let Some(written) = taken.dependencies.get(at).filter(|_| self.compat == Compat::V3)
                 && std::mem::replace(&mut self.shared.entry(*written).or_default().imported, true)

@@ -77,7 +77,11 @@ impl Layout {
             (None, None) => json!({}),
         };
         if let Some(name) = &self.name {
-            top["annotations"] = json!({TAG: name.tag(), NAME: name.tagged()});
+            opdev_object::meta::put(
+                &mut top,
+                &["annotations"],
+                json!({TAG: name.tag(), NAME: name.tagged()}),
+            );
         }
         json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [top]})
     }
@@ -151,7 +155,7 @@ pub fn merge_indexes(present: &[u8], new: &[u8]) -> Result<Vec<u8>, serde_json::
     let mut all: Vec<Value> =
         others.into_iter().filter(|other| !listed.iter().any(|one| same(one, other))).collect();
     all.extend(listed);
-    new["manifests"] = json!(all);
+    opdev_object::meta::put(&mut new, &["manifests"], json!(all));
     Ok(new.to_string().into_bytes())
 }
 

@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod found;
 mod tables;
 mod terminal;
 
@@ -267,6 +268,7 @@ fn request_started() -> RequestStarted {
     RequestStarted { id: 1, at: at(), what: "apply a.yaml".to_owned(), lasting: true }
 }
 
+#[allow(clippy::too_many_lines)]
 pub(super) fn all() -> Vec<Event> {
     let finished = |outcome| {
         Event::RequestFinished(RequestFinished {
@@ -316,9 +318,9 @@ pub(super) fn all() -> Vec<Event> {
         Event::QueueChanged(QueueChanged { waiting: 1, running: 2, backing_off: 3 }),
         Event::PausesChanged { paused: vec![paused()] },
         Event::LoopFound(Arc::new(loop_found())),
-        Event::FindingOpened(Arc::new(finding(None))),
-        Event::FindingCounted(Arc::new(finding(None))),
-        Event::FindingClosed(Arc::new(finding(Some(FindingEnd {
+        Event::FindingOpened(Arc::new(found::finding(None))),
+        Event::FindingCounted(Arc::new(found::finding(None))),
+        Event::FindingClosed(Arc::new(found::finding(Some(FindingEnd {
             at: at(),
             how: "fixed by your save of web.go at 14:02".to_owned(),
         })))),
@@ -453,31 +455,6 @@ fn review() -> Review {
 fn undoable() -> Undoable {
     let why_not = Some("it is gone".to_owned());
     Undoable { id: 3, at: at(), what: "delete A default/web".to_owned(), why_not }
-}
-
-fn finding(ended: Option<FindingEnd>) -> RuleFinding {
-    RuleFinding {
-        id: 1,
-        rule: "hot-loop".to_owned(),
-        severity: FindingSeverity::Error,
-        title: "hot loop: Deployment env".to_owned(),
-        why: "each reconcile writes it again".to_owned(),
-        fix: "write only what differs".to_owned(),
-        object: object("Memcached"),
-        about: Some(object("Deployment")),
-        field: ".spec.replicas".to_owned(),
-        controller: "memcached".to_owned(),
-        first: at(),
-        last: at(),
-        times: 12,
-        per_second: Some(17),
-        reconciles: vec![3],
-        since: 3,
-        explains: vec!["conflict".to_owned()],
-        storm: true,
-        place: Some(Place { file: "web.go".to_owned(), line: 118, column: 0 }),
-        ended,
-    }
 }
 
 fn loop_found() -> LoopFound {

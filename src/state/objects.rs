@@ -111,7 +111,7 @@ impl Seen {
         ];
         for (field, value) in metadata {
             if let Some(value) = value {
-                object["metadata"][field] = value;
+                opdev_object::meta::put(&mut object, &["metadata", field], value);
             }
         }
         Seen::new(

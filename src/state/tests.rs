@@ -253,6 +253,7 @@ fn a_pass_that_is_told_again_takes_its_own_place() {
             disturbed_calls: Vec::new(),
             late_calls: late,
             findings: Vec::new(),
+            evidence: crate::event::evidence::Handover::default(),
         }));
         state.reduce(Event::Reconciled(Arc::new(pass)));
     };

@@ -68,9 +68,7 @@ pub(crate) fn changed_fields(old: &Value, new: &Value, dependent: bool) -> Vec<F
     changes.retain(|change| !orders.iter().any(|order| change.path.starts_with(&order.path)));
     let status = |path: &Path| matches!(path.0.first(), Some(Segment::Field(name)) if name == "status");
     changes.extend(
-        orders
-            .into_iter()
-            .filter(|order| !is_bookkeeping(&order.path) && !(dependent && status(&order.path))),
+        orders.into_iter().filter(|order| !(is_bookkeeping(&order.path) || dependent && status(&order.path))),
     );
     changes.truncate(FIELDS);
     mask::changes(kind, changes).iter().map(shorten).collect()

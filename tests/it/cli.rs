@@ -25,7 +25,10 @@ fn a_folder_without_a_project_says_what_was_expected() {
     let output = opdev(folder.path(), &["run", "--embedded"]);
     assert_eq!(output.status.code(), Some(1));
     let text = stderr(&output);
-    assert!(text.contains("no operator project") && text.contains("config/watches.yaml"), "{text}");
+    assert!(
+        text.contains("no operator project") && text.contains("looked for: opdev.yaml, watches.yaml"),
+        "{text}"
+    );
     assert!(!folder.path().join(".opdev").exists(), "a folder that is no project was written to");
 }
 

@@ -134,7 +134,13 @@ impl Opdev {
         };
         let shutdown = CancellationToken::new();
         let journal = Journal::start(&state_folder).unwrap();
-        let bus = bus::start(State::default(), incoming, Some(journal), Some(listener), shutdown.clone());
+        let bus = bus::start(
+            State::default(),
+            incoming,
+            (Some(journal), Some(listener)),
+            opdev::findings::Findings::default(),
+            shutdown.clone(),
+        );
         let (ask, requests) = mpsc::channel(16);
         let trust = trust(&project);
         let input = Input {

@@ -485,7 +485,7 @@ fn a_list_of_tags_without_an_end_is_refused() {
     shelf.put("/v2/charts/web/tags/list", Reply::of(page).with("Link", next));
     let chart = format!("oci://127.0.0.1:{}/charts/web", shelf.port);
     let error = Desk::new("").refused(&["render", &chart, "--plain-http"]);
-    assert!(error.contains("the list of tags is larger than 8388608 bytes"), "{error}");
+    assert!(error.contains("the list of tags leads in a circle"), "{error}");
     assert!(shelf.asked().len() < 10);
 }
 

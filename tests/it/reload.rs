@@ -172,14 +172,14 @@ async fn a_saved_chart_that_the_api_server_refuses_gives_way_to_the_older_one() 
     let opdev = with_both_samples().await;
     let template = "charts/memcached/templates/deployment.yaml";
     let mark = opdev.mark();
-    opdev.edit(template, |text| text.replace("  replicas:", "  replica:"));
+    opdev.edit(template, |text| text.replace("  replicas:", "  minReadySeconds: -1\n  replicas:"));
     let failed = opdev.reload_failure("the refusal", mark).await;
     let problem = &failed.diagnostics[0];
     assert!(problem.message.contains("refuses what the saved chart of Memcached writes"), "{problem:?}");
     assert!(problem.message.contains("field not declared in schema"), "{problem:?}");
     let text = fs::read_to_string(opdev.root.join(template)).unwrap();
     let place = problem.place.as_ref().unwrap();
-    assert_eq!((place.file.as_str(), place.line as usize), (template, line_of(&text, "replica:")));
+    assert_eq!((place.file.as_str(), place.line as usize), (template, line_of(&text, "minReadySeconds:")));
     assert_eq!(problem.hint.as_deref(), Some("the older chart runs again; correct the file and save it"));
     let succeeds = |pass: &Reconcile| !files_of(pass).is_empty() && pass.failure.is_none();
     opdev.reconcile("a reconcile by the older chart", mark, succeeds).await;
@@ -191,7 +191,7 @@ async fn a_saved_chart_that_the_api_server_refuses_gives_way_to_the_older_one() 
     assert_eq!(tries, 1, "one refusal is enough");
 
     let mark = opdev.mark();
-    opdev.edit(template, |text| text.replace("  replica:", "  minReadySeconds: 1\n  replicas:"));
+    opdev.edit(template, |text| text.replace("minReadySeconds: -1", "minReadySeconds: 1"));
     let pass = opdev.reconcile("the corrected chart", mark, |pass| !files_of(pass).is_empty()).await;
     assert_eq!((pass.outcome, pass.failure.is_none()), (Outcome::Upgraded, true));
     opdev.stop().await;
@@ -222,7 +222,7 @@ async fn a_chart_that_is_refused_for_one_object_is_not_tried_on_the_others() {
         opdev.reconcile("an install", mark, installed).await;
     }
     let mark = opdev.mark();
-    opdev.edit(template, |text| text.replace("  replicas:", "  replica:"));
+    opdev.edit(template, |text| text.replace("  replicas:", "  minReadySeconds: -1\n  replicas:"));
     for name in names {
         let back = |pass: &Reconcile| {
             pass.object.name == name && !files_of(pass).is_empty() && pass.failure.is_none()

@@ -85,7 +85,7 @@ impl Named {
         }
         let mut object = json!({"apiVersion": text("apiVersion"), "kind": text("kind"), "metadata": {"name": text("name")}});
         if !text("namespace").is_empty() {
-            object["metadata"]["namespace"] = json!(text("namespace"));
+            opdev_object::meta::put(&mut object, &["metadata", "namespace"], text("namespace"));
         }
         Gvk::of(&object).with_context(|| format!("{place}: {} is no apiVersion", text("apiVersion")))?;
         Ok(Named { reference: text("ref"), wanted: Manifest { place, object } })

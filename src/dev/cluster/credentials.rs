@@ -54,7 +54,7 @@ pub(super) async fn fresh(target: &Target) -> Result<Line, Problem> {
         config.auth_info.client_key_data = Some(STANDARD.encode(key).into());
     }
     let header = token.map(|token| bearer(target, &token)).transpose()?;
-    let (client, lasting) = clients(target, config)?;
+    let (client, lasting) = clients(target, &config)?;
     Ok(Line {
         client,
         lasting,
@@ -110,7 +110,7 @@ fn written(target: &Target) -> Result<Line, Problem> {
     } else {
         (None, "the user entry has no credential".to_owned())
     };
-    let (client, lasting) = clients(target, target.config.clone())?;
+    let (client, lasting) = clients(target, &target.config)?;
     Ok(Line { client, lasting, header, expires: None, made: Instant::now(), credential })
 }
 
@@ -126,9 +126,9 @@ fn header(target: &Target, text: &str) -> Result<HeaderValue, Problem> {
     Ok(value)
 }
 
-fn clients(target: &Target, config: kube::Config) -> Result<(Client, Transport), Problem> {
-    let lasting = lasting::transport(&config);
-    let client = |lasting: &Transport| match pinned::is_needed(&config) {
+fn clients(target: &Target, config: &kube::Config) -> Result<(Client, Transport), Problem> {
+    let lasting = lasting::transport(config);
+    let client = |lasting: &Transport| match pinned::is_needed(config) {
         true => Ok(Client::new(lasting.clone(), config.default_namespace.clone())),
         false => Client::try_from(config.clone()),
     };

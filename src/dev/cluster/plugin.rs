@@ -74,7 +74,8 @@ pub(super) fn run(plugin: &ExecConfig, names: &Names) -> Result<Given, Problem> 
     }
     let mut spec = json!({"interactive": false});
     if plugin.provide_cluster_info {
-        spec["cluster"] = serde_json::to_value(&plugin.cluster).unwrap_or_default();
+        let cluster = serde_json::to_value(&plugin.cluster).unwrap_or_default();
+        opdev_object::meta::put(&mut spec, &["cluster"], cluster);
     }
     let info = json!({"apiVersion": version, "kind": "ExecCredential", "spec": spec});
     let mut process = Command::new(&command);

@@ -26,11 +26,11 @@ impl Requests {
         };
         let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});
         if let Some(seconds) = grace {
-            body["gracePeriodSeconds"] = seconds.into();
+            opdev_object::meta::put(&mut body, &["gracePeriodSeconds"], seconds);
         }
         if let Some(uid) = &object.uid {
             // Only the object that was on the screen, not a successor of the same name.
-            body["preconditions"] = json!({"uid": uid});
+            opdev_object::meta::put(&mut body, &["preconditions"], json!({"uid": uid}));
         }
         let (left, warnings) = self.send(Method::DELETE, &path, "application/json", Some(&body)).await?;
         let waits = match meta::finalizers(&left).as_slice() {

@@ -35,7 +35,8 @@ impl Requests {
             if meta::uid(&live) != meta::uid(before) || shown(&live) != shown(before) {
                 return Err(error);
             }
-            write.body["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+            let version = live["metadata"]["resourceVersion"].clone();
+            meta::put(&mut write.body, &["metadata", "resourceVersion"], version);
             write.before = Some(live);
         }
         self.perform_once(&write, dry).await
@@ -50,7 +51,7 @@ impl Requests {
         let mut body = write.body.clone();
         let mut uri = format!("{}?fieldManager={OWN_MANAGER}&fieldValidation=Strict", write.path);
         match (dry, write.how) {
-            (true, How::Delete) => body["dryRun"] = json!(["All"]),
+            (true, How::Delete) => _ = meta::put(&mut body, &["dryRun"], json!(["All"])),
             (true, How::Create | How::Patch) => uri.push_str("&dryRun=All"),
             (false, _) => {}
         }

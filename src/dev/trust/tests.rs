@@ -158,7 +158,7 @@ async fn another_machine_is_called_only_when_the_user_has_allowed_it() {
     assert!(trust.ask(&[run("bash")], &events).await.unwrap());
     let Ok(Event::TrustAsked(asked)) = seen.try_recv() else { panic!("nothing is asked") };
     assert_eq!((&asked.unanswered[..], asked.wanted.len()), (&[wish.clone()][..], 2));
-    trust.answer(TrustAnswer::Refuse, &[wish.clone()], &events).await.unwrap();
+    trust.answer(TrustAnswer::Refuse, std::slice::from_ref(&wish), &events).await.unwrap();
     assert!(trust.may_call(&call(false)).is_err() && trust.ask(&[], &events).await.unwrap());
     trust.ask_again();
     assert!(trust.ask(&[], &events).await.unwrap());

@@ -1,10 +1,10 @@
 //! Writes that are refused because the object has changed.
 
-use super::Rule;
 use crate::event::FindingSeverity::{Error, Warning};
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "conflict",

@@ -1,10 +1,10 @@
 //! An owner reference that garbage collection does not accept.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "cross-namespace-owner",

@@ -1,11 +1,11 @@
 //! A change of the custom resource that leads to no reconcile.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::event::{Cause, CauseKind};
 use crate::findings::facts::Table;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "event-dropped",

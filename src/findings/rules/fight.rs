@@ -1,11 +1,11 @@
 //! Two writers that take a field from each other.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
 use crate::findings::facts::Turn;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 use std::collections::VecDeque;
 
 pub(in crate::findings) static RULE: Rule = Rule {
@@ -40,7 +40,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                 "{} {} is written in turn: {} by {}, {} by {}",
                 write.object, field.path, c.shown, c.writer, d.shown, d.writer
             );
-            let told = Told::of(&RULE, evidence).say(super::place(&write.object, &field.path), why);
+            let told =
+                Told::of(&RULE, evidence).say(crate::findings::rule::place(&write.object, &field.path), why);
             out.push(Told { field: field.path.clone(), ..told.about(&write.object) });
             return;
         }

@@ -1,12 +1,12 @@
 //! The finalizer goes before the cleanup.
 
-use super::Rule;
 use crate::event::FindingSeverity::{Error, Warning};
 use crate::event::evidence::Evidence;
 use crate::event::evidence::WriteVerb;
 use crate::findings::facts::Table;
 use crate::findings::facts::{is_never, is_programs};
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "finalizer-order",

@@ -1,12 +1,12 @@
 //! The operator changes or deletes an object that another one made.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::event::evidence::WriteVerb;
 use crate::findings::facts::Table;
 use crate::findings::facts::{is_never, is_plane};
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "foreign-object",

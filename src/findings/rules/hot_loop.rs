@@ -1,10 +1,10 @@
 //! Reconciles whose own writes start the next one.
 
-use super::Rule;
 use crate::event::FindingSeverity::{Error, Warning};
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "hot-loop",
@@ -60,7 +60,9 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                  event from outside",
                 field.path, known.count
             );
-            let told = Told::of(&RULE, evidence).say(super::place(object, &field.path), why).about(object);
+            let told = Told::of(&RULE, evidence)
+                .say(crate::findings::rule::place(object, &field.path), why)
+                .about(object);
             let severity = if rate >= 1.0 && seconds <= 60.0 { Error } else { Warning };
             let per_second = Some(rate.round() as u32).filter(|rate| *rate > 1);
             out.push(Told { severity, per_second, field: field.path.clone(), ..told });

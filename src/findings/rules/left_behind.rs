@@ -1,10 +1,10 @@
 //! A child that the spec no longer asks for.
 
-use super::Rule;
 use crate::event::FindingSeverity::Warning;
 use crate::findings::facts::Table;
 use crate::findings::facts::Wait;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "left-behind",

@@ -1,11 +1,11 @@
 //! A status that is sent where it is not stored.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
 use crate::findings::facts::Wait;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "lost-status",
@@ -29,7 +29,8 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             "{} was sent to /status with a change of {}, which is not stored there",
             write.object, write.beside_status
         );
-        let told = Told::of(&RULE, evidence).say(super::place(&write.object, &write.beside_status), why);
+        let told = Told::of(&RULE, evidence)
+            .say(crate::findings::rule::place(&write.object, &write.beside_status), why);
         out.push(Told { field: write.beside_status.clone(), ..told.about(&write.object) });
     }
 }
@@ -44,8 +45,8 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
             "{} {path} was sent with the whole object, and a status is not stored that way",
             one.about
         );
-        let told =
-            Told::new(&RULE, &one.primary, table.now, one.reconcile).say(super::place(&one.about, path), why);
+        let told = Told::new(&RULE, &one.primary, table.now, one.reconcile)
+            .say(crate::findings::rule::place(&one.about, path), why);
         out.push(Told { field: path.clone(), controller: one.controller.clone(), ..told });
     }
 }

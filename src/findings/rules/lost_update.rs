@@ -1,12 +1,12 @@
 //! A value of another client that is put back by accident.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::event::evidence::WriteVerb;
 use crate::findings::facts::Table;
 use crate::findings::facts::is_plane;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "lost-update",
@@ -41,7 +41,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             "{} {} was {} by {}, and the reconcile put back {}, which it had read before",
             write.object, field.path, field.shown.0, field.other, field.shown.1
         );
-        let told = Told::of(&RULE, evidence).say(super::place(&write.object, &field.path), why);
+        let told =
+            Told::of(&RULE, evidence).say(crate::findings::rule::place(&write.object, &field.path), why);
         out.push(Told { field: field.path.clone(), ..told.about(&write.object) });
     }
 }

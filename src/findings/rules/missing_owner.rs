@@ -1,11 +1,11 @@
 //! Children that stay when their custom resource is gone.
 
-use super::Rule;
 use crate::event::FindingSeverity::{Error, Warning};
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
 use crate::findings::facts::{is_never, is_programs};
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "missing-owner",

@@ -33,35 +33,7 @@ pub(super) mod stuck_deletion;
 pub(super) mod unstable_output;
 pub(super) mod write_without_change;
 
-use super::facts::Table;
-use super::life::Told;
-use crate::event::FindingSeverity;
-use crate::event::evidence::Evidence;
-
-/// A rule.
-#[derive(Debug)]
-pub struct Rule {
-    /// Its stable id.
-    pub id: &'static str,
-    /// How bad it is at worst; what is told by absence begins lower.
-    pub severity: FindingSeverity,
-    /// In a few words, as a title has it.
-    pub name: &'static str,
-    /// What is wrong and why that matters.
-    pub what: &'static str,
-    /// When it is told.
-    pub when: &'static str,
-    /// What it never accuses.
-    pub never: &'static str,
-    /// What to do.
-    pub fix: &'static str,
-    /// Whether it goes on and on: then it ends by itself once it is not seen any more.
-    pub storm: bool,
-    /// Judges a reconcile.
-    pub(super) judge: Option<fn(&Table, &Evidence, &mut Vec<Told>)>,
-    /// Judges what has not come.
-    pub(super) absent: Option<fn(&Table, &mut Vec<Told>)>,
-}
+use super::rule::Rule;
 
 /// All of them; what explains others comes before these.
 pub static RULES: &[&Rule] = &[
@@ -114,16 +86,4 @@ pub fn page(rule: &Rule) -> String {
         rule.never,
         rule.fix
     )
-}
-
-/// The last field of a path, as a title has it.
-pub(super) fn last(path: &str) -> &str {
-    let path = path.trim_end_matches("[]");
-    let end = path.rfind('[').filter(|_| path.ends_with(']')).unwrap_or(path.len());
-    path[..end].rsplit('.').next().unwrap_or(path)
-}
-
-/// What a field is called: its kind and its last part.
-pub(super) fn place(object: &opdev_object::meta::ObjectRef, path: &str) -> String {
-    format!("{} {}", object.gvk.kind, last(path))
 }

@@ -1,10 +1,10 @@
 //! A name that leaves little room for the name of the custom resource.
 
-use super::Rule;
 use crate::event::FindingSeverity::Hint;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "name-budget",

@@ -1,10 +1,10 @@
 //! Two custom resources that write one object.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "name-collision",
@@ -41,7 +41,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                 "{} {} is {} for {other} and {} for {}: both write the same object",
                 write.object, field.path, c.shown, d.shown, evidence.object.name
             );
-            let told = Told::of(&RULE, evidence).say(super::place(&write.object, &field.path), why);
+            let told =
+                Told::of(&RULE, evidence).say(crate::findings::rule::place(&write.object, &field.path), why);
             out.push(Told { field: field.path.clone(), ..told.about(&write.object) });
             return;
         }

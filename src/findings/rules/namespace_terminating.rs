@@ -1,11 +1,11 @@
 //! Writes into a namespace that is being deleted.
 
-use super::Rule;
 use crate::event::FindingSeverity::Warning;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
 use crate::findings::facts::call_of;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "namespace-terminating",

@@ -1,10 +1,10 @@
 //! A status that does not say which spec it is about.
 
-use super::Rule;
 use crate::event::FindingSeverity::{Hint, Warning};
 use crate::findings::facts::Table;
 use crate::findings::facts::Wait;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "no-observed-generation",

@@ -1,11 +1,11 @@
 //! Children that are made again and again.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
 use crate::findings::facts::is_never;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "object-growth",

@@ -1,10 +1,10 @@
 //! A child whose owner reference names an object that is not there.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::findings::facts::Table;
 use crate::findings::facts::Wait;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "owner-gone",

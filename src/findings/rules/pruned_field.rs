@@ -1,10 +1,10 @@
 //! A field that the API server drops.
 
-use super::Rule;
 use crate::event::FindingSeverity::{Error, Warning};
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "pruned-field",
@@ -28,7 +28,7 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             write.object, write.pruned
         );
         let told = Told::of(&RULE, evidence)
-            .say(super::place(&write.object, &write.pruned), why)
+            .say(crate::findings::rule::place(&write.object, &write.pruned), why)
             .about(&write.object);
         out.push(Told { severity: if own { Error } else { Warning }, field: write.pruned.clone(), ..told });
     }

@@ -1,11 +1,11 @@
 //! A write that the API server refuses each time.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
 use crate::findings::facts::call_of;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "refused-write",

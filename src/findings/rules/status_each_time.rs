@@ -1,10 +1,10 @@
 //! A time in the status that each reconcile writes anew.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "status-each-time",
@@ -36,6 +36,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         "each of {} reconciles wrote {} {} with nothing but a newer time, and this write started the next one",
         track.times_only, evidence.object, field.path
     );
-    let told = Told::of(&RULE, evidence).say(super::place(&evidence.object, &field.path), why);
+    let told =
+        Told::of(&RULE, evidence).say(crate::findings::rule::place(&evidence.object, &field.path), why);
     out.push(Told { field: field.path.clone(), ..told });
 }

@@ -1,10 +1,10 @@
 //! A custom resource that is to go and does not.
 
-use super::Rule;
 use crate::event::FindingSeverity::Error;
 use crate::findings::facts::Table;
 use crate::findings::facts::is_programs;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "stuck-deletion",

@@ -1,11 +1,11 @@
 //! The same input gives another output each time.
 
-use super::Rule;
 use crate::event::CauseKind;
 use crate::event::FindingSeverity::Error;
 use crate::event::evidence::Evidence;
 use crate::findings::facts::Table;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "unstable-output",
@@ -65,7 +65,9 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                 "Let the same input always give the same value: sort, and leave out what is random."
                     .to_owned()
             };
-            let told = Told::of(&RULE, evidence).say(super::place(object, &field.path), why).about(object);
+            let told = Told::of(&RULE, evidence)
+                .say(crate::findings::rule::place(object, &field.path), why)
+                .about(object);
             out.push(Told { field: field.path.clone(), fix, ..told });
             return;
         }

@@ -1,11 +1,11 @@
 //! Calls that change nothing.
 
-use super::Rule;
 use crate::event::FindingSeverity::Hint;
 use crate::event::evidence::Evidence;
 use crate::event::evidence::WriteVerb;
 use crate::findings::facts::Table;
-use crate::findings::life::Told;
+use crate::findings::rule::Rule;
+use crate::findings::rule::Told;
 
 pub(in crate::findings) static RULE: Rule = Rule {
     id: "write-without-change",

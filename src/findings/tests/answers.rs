@@ -20,7 +20,7 @@ fn conflicts_count_once_they_come_in_a_row() {
             world.reconcile(|one| one.refusals = vec![conflict(one_sent)]);
             if success {
                 world.reconcile(|one| {
-                    one.writes = vec![update(&cr("a"), "status", vec![field(".status.x", 1, 2)])]
+                    one.writes = vec![update(&cr("a"), "status", vec![field(".status.x", 1, 2)])];
                 });
             }
         }
@@ -194,7 +194,7 @@ fn what_is_sent_in_vain_is_told() {
         });
         if later {
             world.reconcile(|one| {
-                one.writes = vec![update(&cr("a"), "status", vec![field(".status.x", 1, 2)])]
+                one.writes = vec![update(&cr("a"), "status", vec![field(".status.x", 1, 2)])];
             });
         }
         world.wait(7);

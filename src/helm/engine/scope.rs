@@ -37,23 +37,23 @@ impl<'c> Template<'c> {
 /// The charts of a release, the root first.
 pub(super) fn scopes(chart: &Chart, compat: Compat) -> Vec<Scope<'_>> {
     let mut found = Vec::new();
-    add(chart, compat, Paths::of_root(chart), Vec::new(), &mut found);
+    add(chart, compat, &Paths::of_root(chart), &[], &mut found);
     found
 }
 
 fn add<'c>(
     chart: &'c Chart,
     compat: Compat,
-    paths: Paths,
-    section: Vec<&'c str>,
+    paths: &Paths,
+    section: &[&'c str],
     found: &mut Vec<Scope<'c>>,
 ) -> usize {
     let own = found.len();
-    found.push(Scope { chart, path: paths.path.clone(), section: section.clone(), below: Vec::new() });
+    found.push(Scope { chart, path: paths.path.clone(), section: section.to_vec(), below: Vec::new() });
     for subchart in &chart.subcharts {
-        let mut section = section.clone();
+        let mut section = section.to_vec();
         section.push(subchart.name());
-        let at = add(subchart, compat, paths.below(chart, subchart, compat), section, found);
+        let at = add(subchart, compat, &paths.below(chart, subchart, compat), &section, found);
         found[own].below.push(at);
     }
     own

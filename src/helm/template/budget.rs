@@ -67,6 +67,7 @@ pub(super) struct Budget {
 
 /// What the function that called another one had charged.
 #[must_use]
+#[derive(Clone, Copy)]
 pub(super) struct Outer(usize);
 
 impl Budget {

@@ -3,10 +3,11 @@
 
 use super::budget::{DEEP, weigh};
 use super::error::FuncError;
-use super::exec::{At, Exec, Got, Ran};
+use super::exec::Exec;
 use super::funcs::cost::cost;
 use super::funcs::growth::growth;
 use super::funcs::{Call, Function, Run};
+use super::got::{At, Got, Ran};
 use super::host::{Signature, Ty};
 use super::node::{Expr, ExprKind};
 use super::value::{MapType, Value};

@@ -4,6 +4,7 @@
 use super::budget::weigh;
 use super::context::{Context, Mark};
 use super::error::{ExecError, Frame, FuncError};
+use super::got::{At, Got, Ran};
 use super::host::{Signature, Ty};
 use super::node::{Branch, Command, Expr, ExprKind, Invocation, Node, Number, Pipe, Tree};
 use super::print;
@@ -17,34 +18,6 @@ use std::sync::Arc;
 /// Nested executions (includes, templates, `tpl`) before we stop; Go's own limit is 100,000 with a growing stack.
 const MAX_DEPTH: u32 = 4_000;
 
-/// A value with Go's knowledge of whether it came out of an `interface {}`: it decides what nil does and how errors
-/// name the type.
-#[derive(Clone, Default)]
-pub(super) struct Got {
-    pub(super) value: Value,
-    pub(super) interface: bool,
-}
-
-impl Got {
-    pub(super) fn concrete(value: Value) -> Got {
-        Got { value, interface: false }
-    }
-
-    pub(super) fn type_name(&self) -> String {
-        if self.interface { "interface {}".to_owned() } else { self.value.type_name() }
-    }
-}
-
-/// The node errors point at.
-#[derive(Clone, Copy)]
-pub(super) enum At<'t> {
-    Nothing,
-    Expr(&'t Expr),
-    Pipe(&'t Pipe),
-    Command(&'t Command),
-    Template(&'t Invocation),
-}
-
 /// How a list of statements ended.
 #[derive(PartialEq, Eq)]
 enum Flow {
@@ -52,8 +25,6 @@ enum Flow {
     Break,
     Continue,
 }
-
-pub(super) type Ran<T> = Result<T, Box<ExecError>>;
 
 /// Executes the template of that name.
 pub(super) fn execute(

@@ -13,10 +13,12 @@ mod funcs;
 mod go_error;
 #[cfg(test)]
 mod golden;
+mod got;
 mod host;
 #[cfg(test)]
 mod hostile;
 mod keys;
+mod kind;
 mod layout;
 mod lex;
 mod node;
@@ -25,6 +27,7 @@ mod parse;
 mod print;
 mod printf;
 mod reads;
+mod release;
 mod scope;
 mod set;
 mod text;

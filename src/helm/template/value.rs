@@ -2,13 +2,14 @@
 //! A clone of a map or list is the same map or list, as in Go. JSON comes in and out through `convert`.
 //! Read `host` for objects with fields and methods, `print` for their text.
 
-use std::any::Any;
-use std::cell::{Cell, OnceCell, Ref, RefCell};
+use std::cell::{OnceCell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::host::Host;
+pub use super::kind::{Kind, UintKind};
 use super::reads::{IN_LIST, NodeId, Reads, Watch};
+use super::release::release;
 use super::text::Str;
 
 /// One Go value. `Nil` is both Go's invalid value and a nil interface.
@@ -35,65 +36,6 @@ pub enum Value {
     Map(Map),
     /// a struct, pointer or named type with methods
     Host(Rc<dyn Host>),
-}
-
-/// Width of an unsigned number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UintKind {
-    /// `uint8`, an element of a string or byte slice
-    U8,
-    /// `uint64`
-    U64,
-}
-
-/// Go's reflect.Kind, as far as templates meet it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// nil
-    Invalid,
-    /// `bool`
-    Bool,
-    /// `int`
-    Int,
-    /// `int64`
-    Int64,
-    /// `uint8`
-    Uint8,
-    /// `uint64`
-    Uint64,
-    /// `float64`
-    Float64,
-    /// `string`
-    String,
-    /// slices
-    Slice,
-    /// maps
-    Map,
-    /// structs
-    Struct,
-    /// pointers
-    Ptr,
-}
-
-impl Kind {
-    /// The name `kindOf` prints.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Invalid => "invalid",
-            Kind::Bool => "bool",
-            Kind::Int => "int",
-            Kind::Int64 => "int64",
-            Kind::Uint8 => "uint8",
-            Kind::Uint64 => "uint64",
-            Kind::Float64 => "float64",
-            Kind::String => "string",
-            Kind::Slice => "slice",
-            Kind::Map => "map",
-            Kind::Struct => "struct",
-            Kind::Ptr => "ptr",
-        }
-    }
 }
 
 /// Element type of a slice.
@@ -131,33 +73,6 @@ impl Drop for ListData {
             release(items);
         }
     }
-}
-
-/// How many values let go of each other on the stack; a template can nest them as deep as it has time for.
-const MOST_NESTED: u32 = 100;
-
-thread_local! {
-    static NESTED: Cell<u32> = const { Cell::new(0) };
-    /// What is let go of once the stack is short again.
-    static WAITING: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Drops what a value has held: values inside it on the stack, and what is deeper afterwards, one after the other.
-fn release<T: 'static>(held: T) {
-    let nested = NESTED.get();
-    if nested >= MOST_NESTED {
-        // Where the thread ends there is nothing left to keep it in: then it is dropped here.
-        let _ = WAITING.try_with(|waiting| waiting.borrow_mut().push(Box::new(held)));
-        return;
-    }
-    NESTED.set(nested + 1);
-    drop(held);
-    if nested == 0 {
-        while let Ok(Some(held)) = WAITING.try_with(|waiting| waiting.borrow_mut().pop()) {
-            drop(held);
-        }
-    }
-    NESTED.set(nested);
 }
 
 impl List {

@@ -226,7 +226,7 @@ impl CachedSchema {
 
 impl Compiled {
     fn check(&self, values: &Value) -> Result<(), SchemaError> {
-        let found = self.written.during(|| self.schemas.validate(values, self.index));
+        let found = self.written.during(|| self.schemas.validate(values, self.index).map_err(Box::new));
         let violation = |error: &ValidationError<'_, '_>| violation(error, &self.written);
         found.map_err(|error| SchemaError::Values(error.causes.iter().map(violation).collect()))
     }

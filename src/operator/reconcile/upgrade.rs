@@ -19,7 +19,7 @@ use crate::event::{Action, Outcome, ReleaseStep, mask};
 use anyhow::Context;
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::ReleaseRead;
-use opdev_helm::manifest::HookEvent;
+use opdev_helm::manifest::{self, HookEvent};
 use opdev_helm::release::Status;
 use opdev_object::meta::Gvk;
 use serde_json::Value;
@@ -489,8 +489,9 @@ impl Engine {
         };
         let (candidate, wanted, plan) =
             installed.await.map_err(|error| failed(error.context("failed to install release")))?;
-        // Notes alone do not make another revision, but they can fail in it: then the next reconcile comes at once, too.
-        let facts = candidate.release_reads.first();
+        // Notes alone do not make another revision, but they can fail in it.
+        let facts = candidate.release_reads.iter().find(|read| !manifest::is_notes(&read.template));
+        let only_notes = facts.is_none() && !candidate.release_reads.is_empty();
         let facts = facts.map(|read| format!("{read} may not be the same in the next revision"));
         let release = history.next(&self.name, &self.namespace, &desired, candidate);
         let mut first = history
@@ -521,10 +522,20 @@ impl Engine {
         self.tell_overrides().await;
         self.note("release");
         self.settle(&first, objects::kinds_of(&wanted));
+        self.again = match facts {
+            None if only_notes => self.failing_notes(&desired).await,
+            facts => facts,
+        };
         self.remember(desired);
-        self.again = facts;
         self.tell(ReleaseStep::Installed, 1, "no revision was deployed".to_owned(), false);
         Ok(Outcome::Installed)
+    }
+
+    /// Why the next reconcile should come at once, where notes read which revision they are: they may fail in it.
+    async fn failing_notes(&mut self, desired: &DesiredRelease) -> Option<String> {
+        let identity = Identity { revision: 2, install: false };
+        let failed = self.render(desired, identity, Lookups::Live).await.is_err();
+        failed.then(|| "the chart fails in the next revision".to_owned())
     }
 
     /// Before the Operator SDK's operator writes, it says which values its operator forces.

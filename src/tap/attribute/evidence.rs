@@ -135,7 +135,7 @@ pub(super) fn evidence(
         queued: open.queued,
         causes: open.causes.clone(),
         more_causes: begin_more,
-        reads: open.reads.iter().map(|read| read_fact(read)).collect(),
+        reads: open.reads.iter().map(read_fact).collect(),
         writes: open.facts.clone(),
         refusals,
         beside: Vec::new(),

@@ -164,6 +164,7 @@ impl Attribution {
                 Vec::new()
             }
             Record::Log(record) => {
+                let mut line = self.log(&record);
                 if let Some(open) = self.open.get_mut(&record.id) {
                     open.logged(&record);
                 }

@@ -55,7 +55,7 @@ impl Screen {
     /// Narrows the first pane to one custom resource: its selection.
     fn only(&mut self, words: &str) {
         self.pty.keys("1");
-        self.pty.wait_for("▸Custom resources");
+        self.pty.wait_for("▸1 Custom resources");
         self.filter(words, "Custom resources");
     }
 

@@ -168,7 +168,7 @@ async fn a_reconciler_that_keeps_itself_busy_is_paused_and_a_saved_one_goes_on()
     let waiting = kube::runtime::wait::await_condition(world.webs(), "site", calmed);
     tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap();
     let said = check(&world).await.unwrap();
-    assert!(said.contains("no write"), "{said}");
+    assert!(said.contains("no further writes"), "{said}");
     world.stop().await;
 }
 

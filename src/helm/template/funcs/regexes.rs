@@ -94,9 +94,9 @@ type Match = (usize, usize);
 /// The matches Go counts, one after the other: an empty one right after another match does not count, and after an empty
 /// match the search goes on behind the next character, not the next byte. Where each match is short and is known only at
 /// the end of the text, they take a time that grows with the square of its length, so that `call` is asked before each.
-fn each_match<'t>(
+fn each_match(
     call: &mut Call<'_, '_>,
-    text: &'t [u8],
+    text: &[u8],
     mut at: impl FnMut(usize) -> Option<Match>,
     mut take: impl FnMut(&mut Call<'_, '_>, Match) -> Result<bool, FuncError>,
 ) -> Result<(), FuncError> {

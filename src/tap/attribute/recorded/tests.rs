@@ -174,7 +174,7 @@ fn a_panic_has_the_words_of_the_log_and_a_place_without_addresses() {
         world.tell(Record::End(End { t, id, panic: stack.to_owned(), ..End::default() }));
         world.pass("a").failure.clone().unwrap().chain
     };
-    let place = "/work/shop/internal/cart.go:87 in example.com/shop/internal.(*CartReconciler).Reconcile";
+    let place = "/work/shop/internal/cart.go:87 in internal.(*CartReconciler).Reconcile";
     let words = "panic: assignment to entry in nil map";
     let logged = vec![("panic".to_owned(), "\"assignment to entry in nil map\"".to_owned())];
     assert_eq!(fails(logged, ""), [words, place]);

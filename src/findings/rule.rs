@@ -1,0 +1,113 @@
+//! A rule, and what it tells. Read `rules` for the rules themselves, `life` for what becomes of what they tell.
+
+use super::facts::Table;
+use crate::event::evidence::Evidence;
+use crate::event::{FindingSeverity, Place};
+use jiff::Timestamp;
+use opdev_object::meta::{ObjectKey, ObjectRef};
+
+/// A rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its stable id.
+    pub id: &'static str,
+    /// How bad it is at worst; what is told by absence begins lower.
+    pub severity: FindingSeverity,
+    /// In a few words, as a title has it.
+    pub name: &'static str,
+    /// What is wrong and why that matters.
+    pub what: &'static str,
+    /// When it is told.
+    pub when: &'static str,
+    /// What it never accuses.
+    pub never: &'static str,
+    /// What to do.
+    pub fix: &'static str,
+    /// Whether it goes on and on: then it ends by itself once it is not seen any more.
+    pub storm: bool,
+    /// Judges a reconcile.
+    pub(super) judge: Option<fn(&Table, &Evidence, &mut Vec<Told>)>,
+    /// Judges what has not come.
+    pub(super) absent: Option<fn(&Table, &mut Vec<Told>)>,
+}
+
+/// What a rule tells.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) rule: &'static Rule,
+    pub(super) severity: FindingSeverity,
+    pub(super) title: String,
+    pub(super) why: String,
+    pub(super) fix: String,
+    pub(super) object: ObjectRef,
+    pub(super) about: Option<ObjectRef>,
+    pub(super) field: String,
+    pub(super) controller: String,
+    pub(super) at: Timestamp,
+    pub(super) reconcile: u64,
+    pub(super) per_second: Option<u32>,
+    pub(super) place: Option<Place>,
+    /// Whether it is about one of opdev's own reconcilers.
+    pub(super) chart: bool,
+}
+
+impl Told {
+    pub(super) fn new(rule: &'static Rule, object: &ObjectRef, at: Timestamp, reconcile: u64) -> Told {
+        Told {
+            rule,
+            severity: rule.severity,
+            title: rule.name.to_owned(),
+            why: String::new(),
+            fix: rule.fix.to_owned(),
+            object: object.clone(),
+            about: None,
+            field: String::new(),
+            controller: String::new(),
+            at,
+            reconcile,
+            per_second: None,
+            place: None,
+            chart: false,
+        }
+    }
+
+    /// Of a reconcile.
+    pub(super) fn of(rule: &'static Rule, evidence: &Evidence) -> Told {
+        let told = Told::new(rule, &evidence.object, evidence.ended, evidence.reconcile);
+        Told { controller: evidence.controller.clone(), ..told }
+    }
+
+    /// With what it is about in a few words, and why it is wrong.
+    pub(super) fn say(mut self, what: impl AsRef<str>, why: impl Into<String>) -> Told {
+        if !what.as_ref().is_empty() {
+            self.title = format!("{}: {}", self.rule.name, what.as_ref());
+        }
+        self.why = why.into();
+        self
+    }
+
+    pub(super) fn about(mut self, about: &ObjectRef) -> Told {
+        self.about = Some(about.clone()).filter(|about| about.key() != self.object.key());
+        self
+    }
+
+    pub(super) fn key(&self) -> Key {
+        let about = self.about.as_ref().map(ObjectRef::key);
+        (self.rule.id, self.object.key(), about, self.field.clone())
+    }
+}
+
+/// Findings with one key are one.
+pub(super) type Key = (&'static str, ObjectKey, Option<ObjectKey>, String);
+
+/// The last field of a path, as a title has it.
+pub(super) fn last(path: &str) -> &str {
+    let path = path.trim_end_matches("[]");
+    let end = path.rfind('[').filter(|_| path.ends_with(']')).unwrap_or(path.len());
+    path[..end].rsplit('.').next().unwrap_or(path)
+}
+
+/// What a field is called: its kind and its last part.
+pub(super) fn place(object: &ObjectRef, path: &str) -> String {
+    format!("{} {}", object.gvk.kind, last(path))
+}
