@@ -8,6 +8,7 @@ mod following;
 mod leaving;
 mod opening;
 mod operator;
+mod survive;
 
 use super::cluster::Choice;
 use super::contexts;
@@ -40,12 +41,10 @@ use crate::tap::{EventSink, PassNumbers};
 use announce::announce;
 use anyhow::{Context as _, Result, bail};
 use following::follow_files;
-use futures::FutureExt as _;
 use jiff::Timestamp;
 use leaving::Why;
 use opening::{Opened, Opener, Opening};
 use operator::{settings_here, start_operator};
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -572,13 +571,5 @@ fn started(input: &Input, Opened { connection, choice, took, .. }: &Opened, all_
         log_file: input.log_file.as_ref().map(|path| project.relative(path)),
         on_exit: input.on_exit,
         api_ready: *took,
-    }
-}
-
-/// Turns the panic of a part that should run to the end into an error that names it.
-async fn survive(what: &'static str, work: impl Future<Output = Result<()>>) -> Result<()> {
-    match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(result) => result.with_context(|| format!("{what} has stopped")),
-        Err(_) => bail!("{what} has stopped: it tripped over a bug in opdev, and the log has the details"),
     }
 }

@@ -5,7 +5,7 @@ use crate::gadget::{RECONCILER, SAMPLE, gadgets, is_gadget};
 use crate::inner_loop::Opdev;
 use opdev::event::ObjectTask;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
 const HOSTILE: &str = r#"export const owns = ["v1/ConfigMap"];
@@ -152,7 +152,9 @@ fn what_never_ends_is_told_and_left_out() {
         "live: Small",
     ];
     let mut said = String::new();
-    for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
+    // It stays open: opdev still has something to say at its end.
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    for line in output.by_ref().lines().map_while(Result::ok) {
         missing.retain(|words| !line.contains(words));
         said.push_str(&line);
         said.push('\n');

@@ -338,11 +338,13 @@ async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places()
     next_pid(&opdev, mark, first).await;
     let mark = opdev.mark();
     save(&opdev, "cmd/main.go", &GO_MAIN.replace("\t<-stop", "\tpanic(\"out of luck\")"));
-    let is_restarting = |state: &ProcessState| matches!(state, ProcessState::Restarting { .. });
-    let crashed = process(&opdev, "a crash", mark, is_restarting).await;
-    let ProcessState::Restarting { exit, .. } = &crashed.state else { unreachable!() };
-    assert_eq!(exit.message.as_deref(), Some("panic: out of luck"));
-    assert_eq!(exit.place.as_ref().unwrap().to_string(), "cmd/main.go:16");
+    let crashed = opdev.reload_failure("a crash", mark).await;
+    let found = &crashed.diagnostics[0];
+    assert!(
+        found.message.contains("ends at once") && found.message.contains("panic: out of luck"),
+        "{found:?}"
+    );
+    assert_eq!(found.place.as_ref().unwrap().to_string(), "cmd/main.go:16");
     // Nothing but what opdev keeps for itself was written.
     assert!(!opdev.root.join("bin").exists() && !opdev.root.join("cmd/cmd").exists());
     opdev.stop().await;

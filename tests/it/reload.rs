@@ -176,7 +176,7 @@ async fn a_saved_chart_that_the_api_server_refuses_gives_way_to_the_older_one() 
     let failed = opdev.reload_failure("the refusal", mark).await;
     let problem = &failed.diagnostics[0];
     assert!(problem.message.contains("refuses what the saved chart of Memcached writes"), "{problem:?}");
-    assert!(problem.message.contains("field not declared in schema"), "{problem:?}");
+    assert!(problem.message.contains("must be greater than or equal to 0"), "{problem:?}");
     let text = fs::read_to_string(opdev.root.join(template)).unwrap();
     let place = problem.place.as_ref().unwrap();
     assert_eq!((place.file.as_str(), place.line as usize), (template, line_of(&text, "minReadySeconds:")));

@@ -1,7 +1,7 @@
 //! Follows the files of the project, also after a bug.
 
 use super::announce::notice;
-use super::survive;
+use super::survive::survive;
 use crate::dev::files;
 use crate::dev::reload::Reloader;
 use crate::event::Level;

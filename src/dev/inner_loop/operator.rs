@@ -1,6 +1,7 @@
 //! How the operator runs on a cluster: its settings there, and its task.
 
-use super::{Input, survive};
+use super::Input;
+use super::survive::survive;
 use crate::api::read_only::ReadOnly;
 use crate::operator::manager::{self, ManagerInput, Settings, UnfitWrite};
 use tokio::sync::mpsc;

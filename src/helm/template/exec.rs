@@ -4,7 +4,7 @@
 use super::budget::weigh;
 use super::context::{Context, Mark};
 use super::error::{ExecError, Frame, FuncError};
-use super::got::{At, Got, Ran};
+use super::got::{At, Flow, Got, Ran};
 use super::host::{Signature, Ty};
 use super::node::{Branch, Command, Expr, ExprKind, Invocation, Node, Number, Pipe, Tree};
 use super::print;
@@ -17,14 +17,6 @@ use std::sync::Arc;
 
 /// Nested executions (includes, templates, `tpl`) before we stop; Go's own limit is 100,000 with a growing stack.
 const MAX_DEPTH: u32 = 4_000;
-
-/// How a list of statements ended.
-#[derive(PartialEq, Eq)]
-enum Flow {
-    On,
-    Break,
-    Continue,
-}
 
 /// Executes the template of that name.
 pub(super) fn execute(

@@ -33,3 +33,11 @@ pub(super) enum At<'t> {
 }
 
 pub(super) type Ran<T> = Result<T, Box<ExecError>>;
+
+/// How a list of statements ended.
+#[derive(PartialEq, Eq)]
+pub(super) enum Flow {
+    On,
+    Break,
+    Continue,
+}

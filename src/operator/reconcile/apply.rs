@@ -2,7 +2,7 @@
 //! left the manifest), then the writes, kind by kind. An object that already is as wanted is not written.
 
 use super::at_object::AtObject;
-use super::compare::{changes, covers};
+use super::compare::{changes_to, covers};
 use super::foretell::{Ask, Foretold, Intent, foretell, removal};
 use super::hand_over;
 use super::inject::{ReleaseNames, is_kept, ownership_conflict};
@@ -259,7 +259,7 @@ fn note_write(planned: &Planned, after: Value, effects: &mut Effects) {
             taken_from: Vec::new(),
         }),
         Some(before) => {
-            let changed = changes(before, &after, HELM_MANAGER);
+            let changed = changes_to(before, &after, HELM_MANAGER, &planned.wanted.object);
             let mut taken_from: Vec<String> = changed
                 .iter()
                 .filter(|change| change.old.is_some())

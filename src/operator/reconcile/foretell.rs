@@ -2,7 +2,7 @@
 //! Writes nothing.
 
 use super::apply::{Force, Mode};
-use super::compare::changes;
+use super::compare::changes_to;
 use super::hand_over;
 use super::objects::{PARALLEL, Wanted};
 use super::overlay::overlay;
@@ -220,7 +220,7 @@ fn change(intent: &Intent<'_>, after: &Value) -> Option<ObjectChange> {
             taken_from: Vec::new(),
         });
     };
-    let changed = changes(live, after, intent.manager);
+    let changed = changes_to(live, after, intent.manager, &intent.wanted.object);
     let mut taken_from: Vec<String> = changed
         .iter()
         .filter(|change| change.old.is_some())

@@ -124,8 +124,8 @@ impl Attribution {
     pub(super) fn guess_cause_of_metadata(&mut self, event: &ObservedEvent) {
         let Some(gvk) = self.kinds.get(&place_of(&event.path)) else { return };
         let mut event = event.clone();
-        event.object["apiVersion"] = gvk.api_version().into();
-        event.object["kind"] = gvk.kind.clone().into();
+        opdev_object::meta::put(&mut event.object, &["apiVersion"], gvk.api_version());
+        opdev_object::meta::put(&mut event.object, &["kind"], gvk.kind.clone());
         self.guess_cause(&event);
     }
 
