@@ -371,10 +371,11 @@ pub(super) fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
         // The parent tells when the folder itself is replaced, or a link points elsewhere.
         flat(&path);
         if let Ok(real) = path.canonicalize() {
-            if real.is_dir() {
-                set.deep.insert(real);
-            } else {
+            // Nobody listens to files of the kernel, nor to a folder around the project: to look at all of it has no end.
+            if !real.is_dir() {
                 flat(&real);
+            } else if disk::no_place_for_files(root, &real).is_none() {
+                set.deep.insert(real);
             }
         }
     }
