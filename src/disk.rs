@@ -39,7 +39,7 @@ pub fn bytes(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// The text of a file that somebody has written.
 ///
 /// # Errors
-/// As [`bytes`], and where it is no UTF-8.
+/// As [`bytes()`], and where it is no UTF-8.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
     text_up_to(path, SMALL)
 }
