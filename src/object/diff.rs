@@ -198,12 +198,13 @@ mod tests {
             json!({"spec": {"containers": [{"name": "c", "env": items}], "args": names}})
         };
         let (old, new) = (env(&["A", "B", "C"]), env(&["C", "A", "B"]));
-        let found: Vec<(String, Option<usize>)> = reorderings(&old, &new)
+        let mut found: Vec<(String, Option<usize>)> = reorderings(&old, &new)
             .iter()
             .map(|change| (change.path.to_string(), change.reordered()))
             .collect();
+        found.sort();
         let list = ".spec.containers[name=c].env".to_owned();
-        assert_eq!(found, [(list, Some(3)), (".spec.args".to_owned(), Some(3))]);
+        assert_eq!(found, [(".spec.args".to_owned(), Some(3)), (list, Some(3))]);
         assert!(reorderings(&old, &old).is_empty());
         assert!(reorderings(&old, &env(&["A", "B"])).is_empty());
         assert_eq!(diff(&json!([1]), &json!([2]))[0].reordered(), None);
