@@ -262,12 +262,11 @@ fn permissions() -> Vec<Permission> {
     ]
 }
 
-/// One of each, all fields filled; `variants` breaks the build when one is missing here.
-/// One event or more of each kind.
 fn request_started() -> RequestStarted {
     RequestStarted { id: 1, at: at(), what: "apply a.yaml".to_owned(), lasting: true }
 }
 
+/// One event or more of each kind, all fields filled; `variants` breaks the build when one is missing here.
 #[allow(clippy::too_many_lines)]
 pub(super) fn all() -> Vec<Event> {
     let finished = |outcome| {

@@ -33,8 +33,12 @@ impl HandOver {
         // Fields of one API version do not say anything of another one.
         let mut taken: Vec<(&Value, FieldSet)> = Vec::new();
         for entry in entries.iter().filter(|entry| !is_own(entry)) {
+            if of_subresource(entry) {
+                kept.push(entry.clone());
+                continue;
+            }
             let fields = FieldSet::from_fields_v1(&entry["fieldsV1"]).ok()?;
-            let mine = if of_subresource(entry) { FieldSet::new() } else { select(entry, &fields) };
+            let mine = select(entry, &fields);
             if mine.is_empty() {
                 kept.push(entry.clone());
                 continue;

@@ -62,7 +62,7 @@ pub(super) fn is_normal(object: &Value) -> bool {
 }
 
 /// Puts the text of a Secret into its data, as the API server does. A Secret that it would refuse stays as it is.
-pub(super) fn text_to_data(object: &mut Value) {
+fn text_to_data(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else { return };
     let is_secret = fields.get("kind").and_then(Value::as_str) == Some("Secret")
         && fields.get("apiVersion").and_then(Value::as_str) == Some("v1");
@@ -103,7 +103,8 @@ pub(super) fn changes(before: &Value, after: &Value, manager: &str) -> Vec<Chang
     changes_to(before, after, manager, &Value::Null)
 }
 
-/// The same, where `wanted` is known: the data of a Secret that was written as text has the owner that it had before.
+/// Changes of a write whose object is known. An apply of `stringData` owns the text, not the `data` that the API server
+/// makes of it: there the value itself tells whose it is.
 pub(super) fn changes_to(before: &Value, after: &Value, manager: &str, wanted: &Value) -> Vec<Change> {
     let is_ours = |change: &Change| {
         if let [Segment::Field(data), Segment::Field(key)] = change.path.0.as_slice()

@@ -17,6 +17,10 @@ const RELEASE_NAME: [&str; 3] = ["metadata", "annotations", "meta.helm.sh/releas
 
 /// What passes to Helm's manager before `wanted` takes the place of `old` in a live object; `None` where it is nothing.
 pub(super) fn plan(old: &Value, wanted: &Wanted, live: &Value, compat: HelmCompat) -> Option<HandOver> {
+    // A drift that is put back, which most writes are, drops nothing.
+    if old == wanted.sent() {
+        return None;
+    }
     HandOver::plan(live, HELM_MANAGER, |entry, fields| {
         if entry["operation"] != "Update" {
             return FieldSet::new();
