@@ -30,6 +30,8 @@ const TICK: SignedDuration = SignedDuration::from_secs(1);
 pub struct Findings {
     table: Table,
     life: Life,
+    /// opdev ends: watches end then and tell their objects as gone, which says nothing of the operator.
+    stopping: bool,
 }
 
 impl Findings {
@@ -40,7 +42,11 @@ impl Findings {
 
     /// Takes in an event, and says what follows.
     pub fn see(&mut self, event: &Event) -> Vec<Event> {
+        if self.stopping {
+            return Vec::new();
+        }
         match event {
+            Event::Stopping { .. } => self.stopping = true,
             Event::Started(_) => *self = Findings { life: self.life.anew(), ..Findings::default() },
             Event::Reconciled(pass) => return self.reconciled(pass),
             Event::LoopFound(found) => return self.loop_found(found),
@@ -84,7 +90,7 @@ impl Findings {
 
     /// When something may follow though nothing happens.
     pub fn due(&self) -> Option<Timestamp> {
-        let waits = self.table.waits() || self.life.waits();
+        let waits = !self.stopping && (self.table.waits() || self.life.waits());
         waits.then(|| self.table.now.checked_add(TICK).unwrap_or(self.table.now))
     }
 

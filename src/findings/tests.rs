@@ -437,6 +437,17 @@ fn a_child_without_an_owner_is_told_at_creation_or_when_it_stays() {
 }
 
 #[test]
+fn the_end_of_opdev_ends_no_finding() {
+    let mut world = World::new();
+    world.reconcile(|one| one.writes = vec![create(&child("Service", "web"), 1)]);
+    assert_eq!(world.rules(), [("missing-owner".to_owned(), FindingSeverity::Warning)]);
+    world.event(&Event::Stopping { reason: "asked to stop".to_owned() });
+    world.gone(&child("Service", "web"));
+    world.gone(&cr("a"));
+    assert!(world.closed().is_empty());
+}
+
+#[test]
 fn a_child_whose_events_never_come_back_is_told() {
     let service = child("Service", "web");
     let run = |again: bool, echo: bool, period: Option<Duration>, controller: bool| {
