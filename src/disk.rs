@@ -39,7 +39,7 @@ pub fn bytes(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// The text of a file that somebody has written.
 ///
 /// # Errors
-/// As [`bytes()`], and where it is no UTF-8.
+/// Those of [`bytes()`], and a content that is no UTF-8.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
     text_up_to(path, SMALL)
 }
@@ -47,7 +47,7 @@ pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
 /// The text of a file of at most so many bytes.
 ///
 /// # Errors
-/// As [`bytes_up_to`], and where it is no UTF-8.
+/// Those of [`bytes_up_to`], and a content that is no UTF-8.
 pub fn text_up_to(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
     String::from_utf8(bytes_up_to(path, most)?).map_err(|_| io::Error::other("it is no UTF-8"))
 }
@@ -103,7 +103,7 @@ fn too_large(most: u64) -> io::Error {
     io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {} MiB", most >> 20))
 }
 
-/// What a folder holds, in the order of names.
+/// The entries of a folder, in the order of names.
 ///
 /// # Errors
 /// Where it cannot be read.
@@ -126,7 +126,7 @@ pub fn paths(folder: impl AsRef<Path>) -> Vec<PathBuf> {
     entries(folder).into_iter().flatten().map(|entry| entry.path()).collect()
 }
 
-/// How much one walk through folders may still see.
+/// One walk through folders, with the number of entries that it may still see.
 #[derive(Debug)]
 pub struct Walk {
     left: usize,
@@ -139,7 +139,7 @@ impl Walk {
         Walk { left: MOST_ENTRIES, from: folder.to_owned() }
     }
 
-    /// What a folder holds, in the order of names. Nothing where it cannot be read, where the walk has seen too much, and
+    /// The entries of a folder, in the order of names. Nothing where it cannot be read, where the walk has seen too much, and
     /// once the process has been asked to end.
     pub fn entries(&mut self, folder: &Path) -> Vec<DirEntry> {
         if self.left == 0 || ENDING.load(Ordering::Relaxed) {
@@ -154,12 +154,12 @@ impl Walk {
         found
     }
 
-    /// The same, as paths.
+    /// The paths of the entries of a folder.
     pub fn paths(&mut self, folder: &Path) -> Vec<PathBuf> {
         self.entries(folder).into_iter().map(|entry| entry.path()).collect()
     }
 
-    /// Whether it was cut short.
+    /// True if it was cut short.
     pub fn is_cut(&self) -> bool {
         self.left == 0
     }
@@ -179,13 +179,13 @@ pub fn no_place_for_files(root: &Path, folder: &Path) -> Option<String> {
     is_of_kernel(&root, &real).then(|| format!("{}belongs to the kernel", leads()))
 }
 
-/// Whether a folder, with all links followed, is one whose files the kernel makes up. A project may lie in `/dev/shm`.
+/// True if a folder, with all links followed, is one whose files the kernel makes up. A project may lie in `/dev/shm`.
 pub fn is_of_kernel(root: &Path, real: &Path) -> bool {
     let mut systems = ["/proc", "/sys", "/dev"].map(Path::new).into_iter();
     systems.any(|system| !root.starts_with(system) && is_on(system, real))
 }
 
-/// Whether a path lies in a file system that is mounted elsewhere too, such as `/proc` in a container.
+/// True if a path lies in a file system that is mounted elsewhere too, such as `/proc` in a container.
 fn is_on(system: &Path, real: &Path) -> bool {
     let device = |path: &Path| path.metadata().ok().map(|about| about.dev());
     let root = device(Path::new("/"));

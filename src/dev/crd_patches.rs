@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const FOLDER: &str = "config/crd";
-/// Where projects keep the CRDs of their Go types.
+/// The folder in which projects keep the CRDs of their Go types.
 pub(super) const BASES: [&str; 2] = ["config/crd/bases", "config/components/crd/bases"];
 /// Programs that change text or YAML.
 const EDITORS: [&str; 6] = ["yq", "sed", "gsed", "perl", "awk", "jq"];
@@ -100,7 +100,7 @@ fn count(names: &[String]) -> String {
     }
 }
 
-/// How a Makefile changes the generated CRDs afterwards; `None` where it does not.
+/// The words with which a Makefile changes the generated CRDs afterwards; `None` where it does not.
 fn edited_by(root: &Path) -> Option<String> {
     let text = small_text(&root.join("Makefile"))?;
     let commands = pin::commands(&[Source { path: "Makefile", text: &text }], "", "");

@@ -7,7 +7,7 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What one reconcile proves.
+/// Evidence from one reconcile.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// Its number.
@@ -16,23 +16,23 @@ pub struct Evidence {
     pub controller: String,
     /// For which object.
     pub object: ObjectRef,
-    /// How it is known; none for reconciles of opdev itself, of which all is known.
+    /// The level of its trace; none for reconciles of opdev itself, of which all is known.
     pub level: Option<TraceLevel>,
     /// When it began.
     pub at: Timestamp,
     /// When it ended.
     pub ended: Timestamp,
-    /// How long it had waited.
+    /// The time that it had waited.
     pub queued: Duration,
     /// Why it ran.
     pub causes: Vec<Cause>,
-    /// Whether more causes led to it than are told.
+    /// True if more causes led to it than are told.
     pub more_causes: bool,
-    /// What its cache answered.
+    /// Answers of its cache.
     pub reads: Vec<ReadFact>,
-    /// What it wrote, in order.
+    /// Its writes, in order.
     pub writes: Vec<WriteFact>,
-    /// What it was refused, in order.
+    /// Refusals of its calls, in order.
     pub refusals: Vec<RefusalFact>,
     /// Writes of the program that belong to no reconcile, mostly Events.
     pub beside: Vec<WriteFact>,
@@ -42,21 +42,21 @@ pub struct Evidence {
     pub error: String,
     /// The words of a panic, masked; empty where it did not panic.
     pub panic: String,
-    /// Where it panicked.
+    /// The place of its panic.
     pub place: Option<Place>,
     /// When it wants to run again, as it said: zero is at once, with the queue's own delay.
     pub requeue: Option<Duration>,
-    /// What its calls and their answers were, as a hash.
+    /// A hash of its calls and their answers.
     pub calls: u64,
-    /// How many calls were made live.
+    /// Number of calls that went to the API server.
     pub live: u32,
     /// Finalizers that its object has, as far as known.
     pub finalizers: Vec<String>,
     /// The generation of its object, where it is known.
     pub generation: Option<i64>,
-    /// Whether its object is being deleted.
+    /// True if its object is being deleted.
     pub deleting: bool,
-    /// Whether its spec says that something is to stay, such as `deletionPolicy: Retain`.
+    /// True if its spec says that something is to stay, such as `deletionPolicy: Retain`.
     pub keeps: bool,
     /// The largest whole number in the spec of its object: so many children may be wanted.
     pub wanted: u64,
@@ -67,16 +67,16 @@ pub struct Evidence {
 pub struct ReadFact {
     /// The object; of a list each object that it had.
     pub objects: Vec<ObjectKey>,
-    /// Whether the object was not there.
+    /// True if the object was not there.
     pub missing: bool,
 }
 
 /// A cache that was behind.
 #[derive(Clone, Debug)]
 pub struct StaleFact {
-    /// Of which object.
+    /// The object.
     pub object: ObjectKey,
-    /// What was seen, in words.
+    /// The finding, in words.
     pub message: String,
 }
 
@@ -105,25 +105,25 @@ pub struct WriteFact {
     pub object: ObjectRef,
     /// The subresource; empty where there is none.
     pub subresource: String,
-    /// How it was written.
+    /// The verb of the write.
     pub verb: WriteVerb,
-    /// Whether the object was not there before.
+    /// True if the object was not there before.
     pub created: bool,
-    /// Whether nothing was stored, for nothing differed.
+    /// True if nothing was stored, for nothing differed.
     pub unchanged: bool,
-    /// Whether the patch that was sent said nothing at all.
+    /// True if the patch that was sent said nothing at all.
     pub empty: bool,
-    /// What differs, by path.
+    /// Differences, by path.
     pub fields: Vec<FieldFact>,
     /// Finalizers that it took off.
     pub released: Vec<String>,
-    /// Whether the object is being deleted.
+    /// True if the object is being deleted.
     pub deleting: bool,
-    /// Whether the object has a finalizer afterwards.
+    /// True if the object has a finalizer afterwards.
     pub held: bool,
     /// The owners afterwards.
     pub owners: Vec<OwnerFact>,
-    /// Whether a label, an annotation or the spec of the reconciled object ties the two together.
+    /// True if a label, an annotation or the spec of the reconciled object ties the two together.
     pub tied: bool,
     /// The generation afterwards.
     pub generation: i64,
@@ -135,9 +135,9 @@ pub struct WriteFact {
     pub lost: String,
     /// A field that was sent and that the server does not know.
     pub pruned: String,
-    /// What was sent to `/status` and is no status.
+    /// Fields that were sent to `/status` and are no status.
     pub beside_status: String,
-    /// Of an Event: about whom, its reason and its message.
+    /// For an Event: its object, its reason and its message.
     pub event: Option<EventFact>,
 }
 
@@ -152,19 +152,19 @@ pub struct FieldFact {
     pub new: u64,
     /// The values in short, masked.
     pub shown: (String, String),
-    /// How many items there are, where only their order differs.
+    /// Number of items, where only their order differs.
     pub reordered: Option<u32>,
-    /// Whether both values are times, or one of them and nothing.
+    /// True if both values are times, or one of them and nothing.
     pub time: bool,
-    /// Whether the value is a list, a map or a text that grew.
+    /// True if the value is a list, a map or a text that grew.
     pub grew: bool,
-    /// Whether the value is one string, number or switch.
+    /// True if the value is one string, number or switch.
     pub scalar: bool,
-    /// Whether the call itself sent it.
+    /// True if the call itself sent it.
     pub sent: bool,
-    /// Who had written the value before, where that was another manager.
+    /// The manager that had written the value before, where that was another one.
     pub other: String,
-    /// Whether the value written is the one that this reconcile had read, and another client has changed it since.
+    /// True if the value written is the one that this reconcile had read, and another client has changed it since.
     pub carried: bool,
 }
 
@@ -177,11 +177,11 @@ pub struct OwnerFact {
     pub name: String,
     /// Its uid.
     pub uid: String,
-    /// Whether it is the controller.
+    /// True if it is the controller.
     pub controller: bool,
 }
 
-/// What an Event says.
+/// The content of an Event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventFact {
     /// About whom.
@@ -199,7 +199,7 @@ pub struct RefusalFact {
     pub at: Timestamp,
     /// The Kubernetes verb.
     pub verb: String,
-    /// What it was about, such as `services/web`.
+    /// The resource and the name in it, such as `services/web`.
     pub target: String,
     /// The object, where it is known.
     pub object: Option<ObjectKey>,
@@ -213,11 +213,11 @@ pub struct RefusalFact {
     pub message: String,
     /// The resourceVersion that was sent.
     pub sent: String,
-    /// Whether a call of the same sort went well later in the reconcile.
+    /// True if a call of the same sort went well later in the reconcile.
     pub repeated: bool,
-    /// Whether it was a dry run.
+    /// True if it was a dry run.
     pub dry_run: bool,
-    /// Whether opdev itself disturbed it.
+    /// True if opdev itself injected it as a fault.
     pub disturbed: bool,
 }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use opdev_object::meta::ObjectRef;
 use serde::{Deserialize, Serialize};
 
-/// How bad a finding is, the worst first.
+/// Severities, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FindingSeverity {
@@ -45,13 +45,13 @@ pub struct RuleFinding {
     pub id: u64,
     /// The rule, such as `hot-loop`: `opdev explain RULE` tells of it.
     pub rule: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: FindingSeverity,
     /// In a few words, such as `hot loop: Deployment env`.
     pub title: String,
     /// Why it is wrong, in one sentence, with names and numbers.
     pub why: String,
-    /// How to repair it, in one sentence.
+    /// The cure, in one sentence.
     pub fix: String,
     /// The object whose reconciles show it.
     pub object: ObjectRef,
@@ -68,9 +68,9 @@ pub struct RuleFinding {
     pub first: Timestamp,
     /// When it was seen last.
     pub last: Timestamp,
-    /// How often.
+    /// Number of times.
     pub times: u64,
-    /// How often in a second, while that is more than once.
+    /// Number of times a second, while that is more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_second: Option<u32>,
     /// The newest reconciles that show it, at most eight.
@@ -82,18 +82,18 @@ pub struct RuleFinding {
     /// The rules that it explains: these are not told by themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explains: Vec<String>,
-    /// Whether it goes on and on: each reconcile since the first one shows it.
+    /// True if it goes on and on: each reconcile since the first one shows it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub storm: bool,
     /// The place in the code, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// How it ended; none while it is open.
+    /// Its end; none while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<FindingEnd>,
 }
 
-/// How a finding ended.
+/// The end of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FindingEnd {
@@ -104,12 +104,12 @@ pub struct FindingEnd {
 }
 
 impl RuleFinding {
-    /// Whether it is open.
+    /// True if it is open.
     pub fn is_open(&self) -> bool {
         self.ended.is_none()
     }
 
-    /// What is wrong, with how often in a second.
+    /// The title, with the number of times a second.
     pub fn short(&self) -> String {
         match self.per_second.filter(|_| self.is_open()) {
             Some(rate) => format!("{} {rate}/s", self.title),

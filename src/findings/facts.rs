@@ -1,4 +1,4 @@
-//! What is known: one table by object, path and controller. Counts begin anew with each event from outside. Bounded.
+//! The facts: one table by object, path and controller. Counts begin anew with each event from outside. Bounded.
 
 mod live;
 mod track;
@@ -19,7 +19,7 @@ const MANY: usize = 20_000;
 /// Kinds that are never the subject of a finding.
 const NEVER: [&str; 7] =
     ["Event", "Lease", "TokenRequest", "ControllerRevision", "SubjectAccessReview", "TokenReview", "Node"];
-/// Who writes in answer to others.
+/// Field managers that write in answer to others: controllers of the plane.
 const PLANE: [&str; 8] = [
     "kube-controller-manager",
     "kubelet",
@@ -42,16 +42,16 @@ pub(super) struct Table {
     custom: BTreeSet<(String, String)>,
     /// Custom resources and children, as the API server has them.
     pub(super) live: HashMap<ObjectKey, Live>,
-    /// Who made a child.
+    /// The makers of children.
     pub(super) makers: HashMap<ObjectKey, Maker>,
-    /// What is known of an object's reconciles, by controller.
+    /// Facts about an object's reconciles, by controller.
     pub(super) tracks: HashMap<(String, ObjectKey), Track>,
     pub(super) controllers: BTreeMap<String, Controller>,
     /// Reconciles under way.
     pub(super) running: HashMap<ObjectKey, (u64, Timestamp)>,
     /// Field managers of the program.
     pub(super) own: BTreeSet<String>,
-    /// Who wrote a path in turn.
+    /// The writers of a path, in turn.
     pub(super) turns: HashMap<(ObjectKey, String), VecDeque<Turn>>,
     /// Conflicts in a row by object.
     pub(super) conflicts: HashMap<ObjectKey, Conflicts>,
@@ -59,7 +59,7 @@ pub(super) struct Table {
     pub(super) refused: HashMap<(ObjectKey, String), u32>,
     /// New Events by whom they are about, reason and message.
     pub(super) events: HashMap<(ObjectKey, String, u64), VecDeque<Timestamp>>,
-    /// What waits for its time.
+    /// Judgements that wait for their time.
     pub(super) pending: Vec<Pending>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Live {
     pub(super) changed: Option<(Timestamp, &'static str)>,
 }
 
-/// Who made a child.
+/// The maker of a child.
 #[derive(Clone, Debug)]
 pub(super) struct Maker {
     pub(super) controller: String,
@@ -91,21 +91,21 @@ pub(super) struct Maker {
     pub(super) owned: bool,
     pub(super) tied: bool,
     pub(super) keeps: bool,
-    /// Whether it was made after its custom resource was to go.
+    /// True if the deletion of its custom resource had been asked for before.
     pub(super) late: bool,
-    /// Whether the API server has shown it.
+    /// True if the API server has shown it.
     pub(super) seen: bool,
     pub(super) gone: bool,
     /// When the program deleted it.
     pub(super) deleted: Option<Timestamp>,
 }
 
-/// What is known of a controller.
+/// Facts about a controller.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Controller {
     /// Kinds of which an event came to it.
     pub(super) echoed: BTreeSet<(String, String)>,
-    /// Whether causes are missing, or no cache was read: then nothing is told by absence.
+    /// True if causes are missing, or no cache was read: then nothing is told by absence.
     pub(super) unclear: bool,
     pub(super) reads: u64,
     /// Reconciles that ended well.
@@ -132,11 +132,11 @@ pub(super) struct Turn {
 pub(super) struct Conflicts {
     pub(super) row: u32,
     pub(super) sent: String,
-    /// How often this very version was sent.
+    /// Number of times that this very version was sent.
     pub(super) same: u32,
 }
 
-/// What a rule of absence waits with.
+/// A judgement of a rule of absence that has to wait.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) what: Wait,
@@ -147,7 +147,7 @@ pub(super) struct Pending {
     pub(super) reconcile: u64,
 }
 
-/// What it waits for.
+/// The event for which it waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     /// The echo of a create; with what the owner reference of the child says.
@@ -168,7 +168,7 @@ impl Pending {
     }
 }
 
-/// Whether objects of a kind are never judged.
+/// True if objects of a kind are never judged.
 pub(super) fn is_never(object: &ObjectRef) -> bool {
     let name = object.name.as_str();
     NEVER.contains(&object.gvk.kind.as_str())
@@ -176,12 +176,12 @@ pub(super) fn is_never(object: &ObjectRef) -> bool {
         || object.gvk.group == "kopf.dev"
 }
 
-/// Whether somebody writes in answer to others.
+/// True if a manager writes in answer to others.
 pub(super) fn is_plane(manager: &str) -> bool {
     PLANE.contains(&manager) || manager.ends_with("-controller.k8s.io")
 }
 
-/// Whether a finalizer is a program's, not Kubernetes' own.
+/// True if a finalizer is a program's, not Kubernetes' own.
 pub(super) fn is_programs(finalizer: &str) -> bool {
     finalizer
         .split_once('/')
@@ -204,7 +204,7 @@ impl Table {
         self.take_events(evidence);
     }
 
-    /// Whether a cause comes from outside: a person, another client, a file, a start. What the plane does in answer is not.
+    /// True if a cause comes from outside: a person, another client, a file, a start. What the plane does in answer is not.
     fn is_outside(&self, cause: &Cause) -> bool {
         match &cause.kind {
             CauseKind::Start | CauseKind::Reload { .. } | CauseKind::User => true,
@@ -289,7 +289,7 @@ impl Table {
         }
     }
 
-    /// What has to come later because of a reconcile.
+    /// Notes what has to come later because of a reconcile.
     fn wait_for(&mut self, evidence: &Evidence, track: &Track) {
         let primary = evidence.object.key();
         let mut waits: Vec<(Wait, ObjectRef)> = Vec::new();
@@ -475,7 +475,7 @@ impl Table {
         self.running.clear();
     }
 
-    /// Whether something may follow though nothing happens.
+    /// True if something may follow though nothing happens.
     pub(super) fn waits(&self) -> bool {
         !self.pending.is_empty()
             || !self.running.is_empty()
@@ -495,7 +495,7 @@ impl Table {
             })
     }
 
-    /// What has waited long enough is forgotten, and children are that nobody asks for any more.
+    /// Forgets judgements that have waited long enough, and children that nobody asks for any more.
     pub(super) fn settle(&mut self) {
         let now = self.now;
         self.pending.retain(|one| now.duration_since(one.at) < SignedDuration::from_secs(15));

@@ -1,4 +1,4 @@
-//! What becomes of what rules tell: a finding is opened, counted and closed. What explains another one takes it in.
+//! The life of a finding: it is opened, counted and closed. A finding that explains another one takes it in.
 
 use super::rule::{Key, Told};
 use crate::event::evidence::Evidence;
@@ -19,7 +19,7 @@ const NAMED: usize = 8;
 /// Findings that are kept.
 const KEPT: usize = 500;
 
-/// What explains what: the first takes the others in where they are about one custom resource.
+/// Causes with their effects: the first rule takes the others in where they are about one custom resource.
 const EXPLAINS: [(&str, &[&str]); 8] = [
     ("unstable-output", &["hot-loop", "conflict", "stale-read"]),
     ("status-each-time", &["hot-loop", "conflict", "stale-read"]),
@@ -31,16 +31,16 @@ const EXPLAINS: [(&str, &[&str]); 8] = [
     ("refused-write", &["same-error"]),
 ];
 
-/// What the user does not want to hear of, and why.
+/// Findings that the user has chosen to ignore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ignored {
     /// The rule.
     pub rule: String,
-    /// Of which kind only; empty for all.
+    /// The kind; empty for all.
     pub kind: String,
-    /// Of which object only; empty for all.
+    /// The object's name; empty for all.
     pub name: String,
-    /// Of which field only; empty for all.
+    /// The field; empty for all.
     pub field: String,
 }
 
@@ -105,7 +105,7 @@ impl Life {
         events
     }
 
-    /// Whether one that is open explains what is told.
+    /// True if an open finding explains this one.
     fn takes_in(&mut self, told: &Told, events: &mut Vec<Event>) -> bool {
         let explains = |by: &str| {
             EXPLAINS.iter().any(|(cause, effects)| *cause == by && effects.contains(&told.rule.id))
@@ -149,7 +149,7 @@ impl Life {
         if self.open.len() >= KEPT {
             return;
         }
-        // What the new one explains is its own part from now on.
+        // Findings that the new one explains are its own part from now on.
         let effects =
             EXPLAINS.iter().find(|(cause, _)| *cause == told.rule.id).map_or(&[][..], |(_, all)| all);
         let object = told.object.key();
@@ -238,7 +238,7 @@ impl Life {
         self.close(over, evidence.ended)
     }
 
-    /// What is told of an object ends with it; what is told of a child that stays ends with the child.
+    /// A finding about an object ends with it; one about a child that stays ends with the child.
     pub(super) fn object_gone(&mut self, gone: &ObjectKey, at: Timestamp) -> Vec<Event> {
         let stays = |key: &Key| matches!(key.0, "missing-owner" | "left-behind" | "finalizer-order");
         let over = |(key, one): (&Key, &One)| {

@@ -1,4 +1,4 @@
-//! What is wrong with the operator: facts by object, path and controller, and rules over them. Pure: events go in, the
+//! Faults of the operator: facts by object, path and controller, and rules over them. Pure: events go in, the
 //! beginnings, counts and ends of findings come out. No IO, no clock: whoever asks says what time it is.
 //!
 //! Read `facts` for what is known, a file of `rules` for a rule, `life` for what becomes of what they tell.
@@ -22,7 +22,7 @@ use life::Life;
 use opdev_object::meta::ObjectKey;
 use rule::Told;
 
-/// How often rules of absence look while they wait for something.
+/// The time between two looks of rules of absence while they wait.
 const TICK: SignedDuration = SignedDuration::from_secs(1);
 
 /// All that is known, and all that is told.
@@ -48,7 +48,7 @@ impl Findings {
         match event {
             Event::Stopping { .. } => self.stopping = true,
             Event::Started(_) => *self = Findings { life: self.life.anew(), ..Findings::default() },
-            Event::Reconciled(pass) => return self.reconciled(pass),
+            Event::Reconciled(reconcile) => return self.reconciled(reconcile),
             Event::LoopFound(found) => return self.loop_found(found),
             Event::ReconcileStarted(started) => {
                 self.table.running.insert(started.object.key(), (started.id, started.at));
@@ -94,7 +94,7 @@ impl Findings {
         waits.then(|| self.table.now.checked_add(TICK).unwrap_or(self.table.now))
     }
 
-    /// What follows from the time alone.
+    /// Judges by the time alone.
     pub fn elapsed(&mut self, now: Timestamp) -> Vec<Event> {
         self.table.now = self.table.now.max(now);
         let mut told = Vec::new();
@@ -109,9 +109,9 @@ impl Findings {
         events
     }
 
-    fn reconciled(&mut self, pass: &Reconcile) -> Vec<Event> {
-        self.table.running.remove(&pass.object.key());
-        let Some(evidence) = pass.process.as_ref().and_then(|process| process.evidence.take()) else {
+    fn reconciled(&mut self, reconcile: &Reconcile) -> Vec<Event> {
+        self.table.running.remove(&reconcile.object.key());
+        let Some(evidence) = reconcile.process.as_ref().and_then(|process| process.evidence.take()) else {
             return Vec::new();
         };
         self.table.take(&evidence);

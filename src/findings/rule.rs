@@ -11,19 +11,19 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 pub struct Rule {
     /// Its stable id.
     pub id: &'static str,
-    /// How bad it is at worst; what is told by absence begins lower.
+    /// Its severity at worst; a finding by absence begins lower.
     pub severity: FindingSeverity,
     /// In a few words, as a title has it.
     pub name: &'static str,
-    /// What is wrong and why that matters.
+    /// The fault, and why it matters.
     pub what: &'static str,
     /// When it is told.
     pub when: &'static str,
-    /// What it never accuses.
+    /// Cases that it never accuses.
     pub never: &'static str,
-    /// What to do.
+    /// The cure.
     pub fix: &'static str,
-    /// Whether it goes on and on: then it ends by itself once it is not seen any more.
+    /// True if it goes on and on: then it ends by itself once it is not seen any more.
     pub storm: bool,
     /// Judges a reconcile.
     pub(super) judge: Option<fn(&Table, &Evidence, &mut Vec<Told>)>,
@@ -31,7 +31,7 @@ pub struct Rule {
     pub(super) absent: Option<fn(&Table, &mut Vec<Told>)>,
 }
 
-/// What a rule tells.
+/// One judgement of a rule.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) rule: &'static Rule,
@@ -47,7 +47,7 @@ pub(super) struct Told {
     pub(super) reconcile: u64,
     pub(super) per_second: Option<u32>,
     pub(super) place: Option<Place>,
-    /// Whether it is about one of opdev's own reconcilers.
+    /// True if it is about one of opdev's own reconcilers.
     pub(super) chart: bool,
 }
 
@@ -71,13 +71,13 @@ impl Told {
         }
     }
 
-    /// Of a reconcile.
+    /// A judgement about a reconcile.
     pub(super) fn of(rule: &'static Rule, evidence: &Evidence) -> Told {
         let told = Told::new(rule, &evidence.object, evidence.ended, evidence.reconcile);
         Told { controller: evidence.controller.clone(), ..told }
     }
 
-    /// With what it is about in a few words, and why it is wrong.
+    /// Adds its subject in a few words, and why it is wrong.
     pub(super) fn say(mut self, what: impl AsRef<str>, why: impl Into<String>) -> Told {
         if !what.as_ref().is_empty() {
             self.title = format!("{}: {}", self.rule.name, what.as_ref());
@@ -107,7 +107,7 @@ pub(super) fn last(path: &str) -> &str {
     path[..end].rsplit('.').next().unwrap_or(path)
 }
 
-/// What a field is called: its kind and its last part.
+/// The short name of a field: its kind and its last part.
 pub(super) fn place(object: &ObjectRef, path: &str) -> String {
     format!("{} {}", object.gvk.kind, last(path))
 }

@@ -92,10 +92,10 @@ impl World {
         };
         change(&mut evidence);
         self.now += 10;
-        let pass = reconcile(evidence);
-        self.event(&Event::Reconciled(Arc::new(pass.clone())));
+        let ended = reconcile(evidence);
+        self.event(&Event::Reconciled(Arc::new(ended.clone())));
         // Told again, with a late call: it counts once.
-        self.event(&Event::Reconciled(Arc::new(pass)));
+        self.event(&Event::Reconciled(Arc::new(ended)));
     }
 
     fn wait(&mut self, seconds: i64) {
@@ -219,7 +219,10 @@ fn by_user() -> Vec<Cause> {
 }
 
 fn timer() -> Vec<Cause> {
-    vec![Cause { at: at(0), kind: CauseKind::Wait { why: "the pass before asked to run again".to_owned() } }]
+    vec![Cause {
+        at: at(0),
+        kind: CauseKind::Wait { why: "the reconcile before asked to run again".to_owned() },
+    }]
 }
 
 fn update(object: &ObjectRef, subresource: &str, fields: Vec<FieldFact>) -> WriteFact {
@@ -398,7 +401,7 @@ fn a_child_without_an_owner_is_told_at_creation_or_when_it_stays() {
     let mut world = World::new();
     world.reconcile(|one| one.writes = vec![create(&child("Service", "web"), 1)]);
     assert_eq!(world.rules(), [("missing-owner".to_owned(), FindingSeverity::Warning)]);
-    // What is no fault.
+    // Nothing here is a fault.
     for look_alike in 0..5 {
         let mut world = World::new();
         world.reconcile(|one| {
@@ -414,7 +417,7 @@ fn a_child_without_an_owner_is_told_at_creation_or_when_it_stays() {
         });
         assert!(world.loud().is_empty(), "{look_alike}: {:?}", world.rules());
     }
-    // With a finalizer it is judged when the custom resource is gone; only a restart proves it.
+    // A child of a custom resource with a finalizer is judged once that is gone; only a restart proves the fault.
     let finalizers = json!({"finalizers": ["lib.example.com/cleanup"]});
     let mut world = World::new();
     world.seen(&cr("a"), shelf(1, finalizers.clone()));

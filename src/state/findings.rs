@@ -1,4 +1,4 @@
-//! What is wrong with the operator: what is open, and what was fixed since the start.
+//! Findings about the operator: the open ones, and those that were fixed since the start.
 
 use crate::event::{FindingSeverity, Reconcile, RuleFinding};
 use opdev_object::meta::ObjectKey;
@@ -30,12 +30,12 @@ impl Findings {
         &self.0
     }
 
-    /// Those that are open, worst first.
+    /// Open findings, worst first.
     pub fn open(&self) -> impl Iterator<Item = &Arc<RuleFinding>> {
         self.0.iter().filter(|finding| finding.is_open())
     }
 
-    /// How many errors and warnings are open.
+    /// Numbers of open errors and warnings.
     pub fn counts(&self) -> (usize, usize) {
         let of = |severity| self.open().filter(|finding| finding.severity == severity).count();
         (of(FindingSeverity::Error), of(FindingSeverity::Warning))
@@ -48,21 +48,22 @@ impl Findings {
     }
 
     /// The worst finding that a reconcile shows; one that was fixed since does not count.
-    pub fn shown_by(&self, pass: &Reconcile) -> Option<&Arc<RuleFinding>> {
-        let shows =
-            |finding: &&Arc<RuleFinding>| finding.reconciles.contains(&pass.id) || finding.since == pass.id;
-        self.storm_of(pass).or_else(|| self.open().find(shows))
+    pub fn shown_by(&self, reconcile: &Reconcile) -> Option<&Arc<RuleFinding>> {
+        let shows = |finding: &&Arc<RuleFinding>| {
+            finding.reconciles.contains(&reconcile.id) || finding.since == reconcile.id
+        };
+        self.storm_of(reconcile).or_else(|| self.open().find(shows))
     }
 
     /// The storm that a reconcile is a part of.
-    pub fn storm_of(&self, pass: &Reconcile) -> Option<&Arc<RuleFinding>> {
-        let key = pass.object.key();
+    pub fn storm_of(&self, reconcile: &Reconcile) -> Option<&Arc<RuleFinding>> {
+        let key = reconcile.object.key();
         self.0.iter().filter(|finding| finding.storm && finding.since > 0).find(|finding| {
-            finding.since <= pass.id && pass.at <= finding.last && finding.object.key() == key
+            finding.since <= reconcile.id && reconcile.at <= finding.last && finding.object.key() == key
         })
     }
 
-    /// Whether these are the same as others.
+    /// True if these are the same as others.
     pub fn same(&self, other: &Findings) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -1,6 +1,7 @@
 //! Pages of `docs/` that are made from something else, and commands that pages name: none is older than the program.
 
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,7 +114,7 @@ fn every_link_between_pages_leads_somewhere() {
 /// A command in a page is one that opdev has, with each of its flags.
 #[test]
 fn every_command_that_a_page_names_exists() {
-    let mut helps: std::collections::BTreeMap<Vec<String>, String> = std::collections::BTreeMap::new();
+    let mut helps: BTreeMap<Vec<String>, String> = BTreeMap::new();
     let mut seen = 0;
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
@@ -169,6 +170,13 @@ fn count(text: &str, word: &str) -> usize {
         .count()
 }
 
+/// A line of the kept counts: the word, and how often it stands in pages and in code.
+fn counted(line: &str) -> (&str, (usize, usize)) {
+    let cells: Vec<&str> = line.split('\t').collect();
+    let [word, pages, code] = cells.as_slice() else { panic!("{line:?} has no three cells") };
+    (word, (pages.parse().unwrap(), code.parse().unwrap()))
+}
+
 /// Words that the glossary replaces become fewer, never more: in the pages, and in the code with its messages and comments.
 #[test]
 fn words_that_the_glossary_replaces_become_fewer() {
@@ -200,26 +208,14 @@ fn words_that_the_glossary_replaces_become_fewer() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&file, &now).unwrap();
     }
-    let kept = fs::read_to_string(&file).unwrap_or_default();
-    let most: std::collections::BTreeMap<&str, (usize, usize)> = kept
-        .lines()
-        .map(|line| {
-            let mut cells = line.split('\t');
-            let mut number = || cells.next().unwrap().parse().unwrap_or(0);
-            let word = line.split('\t').next().unwrap();
-            let _ = number();
-            (word, (number(), number()))
-        })
-        .collect();
-    for line in now.lines() {
-        let cells: Vec<&str> = line.split('\t').collect();
-        let (pages, code) = (cells[1].parse::<usize>().unwrap(), cells[2].parse::<usize>().unwrap());
-        let (most_pages, most_code) = most.get(cells[0]).copied().unwrap_or_default();
+    let kept = fs::read_to_string(&file).unwrap();
+    let most: BTreeMap<&str, (usize, usize)> = kept.lines().map(counted).collect();
+    for (word, (pages, code)) in now.lines().map(counted) {
+        let (most_pages, most_code) = most.get(word).copied().unwrap_or_default();
         assert!(
             pages <= most_pages && code <= most_code,
-            "{:?} stands {pages} times in pages (at most {most_pages}) and {code} times in code (at most {most_code}): \
-             docs/glossary.md has the word that is meant",
-            cells[0]
+            "{word:?} stands {pages} times in pages (at most {most_pages}) and {code} times in code (at most {most_code}): \
+             docs/glossary.md has the word that is meant"
         );
     }
 }

@@ -95,7 +95,7 @@ fn metadata(object: &Value) -> u64 {
     hasher.finish()
 }
 
-/// Who wrote an object last.
+/// The last writer of an object.
 fn last_manager(object: &Value) -> Option<String> {
     let entries = object.pointer("/metadata/managedFields")?.as_array()?;
     let last = entries.iter().max_by_key(|entry| entry["time"].as_str().unwrap_or_default())?;

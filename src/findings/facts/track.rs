@@ -9,7 +9,7 @@ use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// What is known of the reconciles of one object by one controller.
+/// Facts about the reconciles of one object by one controller.
 #[derive(Clone, Debug, Default)]
 pub(in crate::findings) struct Track {
     pub(in crate::findings) object: ObjectRef,
@@ -38,7 +38,7 @@ pub(in crate::findings) struct Track {
     pub(in crate::findings) renewed: u64,
     /// When children were made since the last event from outside, by kind.
     pub(in crate::findings) made: HashMap<String, VecDeque<Timestamp>>,
-    /// Whether its last reconcile was woken by a timer of at least a second.
+    /// True if a timer of at least a second led to its last reconcile.
     pub(in crate::findings) by_timer: bool,
 }
 
@@ -48,13 +48,13 @@ pub(in crate::findings) struct Field {
     pub(in crate::findings) times: VecDeque<Timestamp>,
     pub(in crate::findings) count: u32,
     values: VecDeque<u64>,
-    /// How often a value came back.
+    /// Number of times that a value came back.
     pub(in crate::findings) back: u32,
-    /// How often nothing but the order differed.
+    /// Number of times that nothing but the order differed.
     pub(in crate::findings) order: u32,
     pub(in crate::findings) items: u32,
     pub(in crate::findings) only_times: bool,
-    /// Whether each value was one that was not there before, and one string, number or switch.
+    /// True if each value was new, and one string, number or switch.
     pub(in crate::findings) fresh: bool,
     pub(in crate::findings) shown: (String, String),
 }

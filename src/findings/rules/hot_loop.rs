@@ -25,9 +25,9 @@ pub(in crate::findings) static RULE: Rule = Rule {
     absent: None,
 };
 
-/// So many writes are a loop.
+/// From this number of writes on it is a loop.
 const WRITES: usize = 12;
-/// So many, where each value is one that was not there before.
+/// The number where each value is new.
 const FRESH: u32 = 30;
 
 fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {

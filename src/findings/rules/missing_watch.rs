@@ -35,7 +35,7 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         let gone =
             table.makers.get(&one.about.key()).is_none_or(|maker| maker.gone || maker.deleted.is_some());
         let track = table.tracks.get(&(one.controller.clone(), one.primary.key()));
-        // Who makes something once and leaves it alone needs no watch.
+        // An object that is made once and left alone needs no watch.
         let looked = track.and_then(|track| Some((track, *track.touched.get(&one.about.key())?)));
         let again = looked.is_some_and(|(track, last)| last > 1 && track.count > 1 && track.ended > one.at);
         if gone || !again {

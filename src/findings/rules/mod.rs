@@ -76,7 +76,7 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == id)
 }
 
-/// What `opdev explain` and the docs say of a rule.
+/// The text of a rule in `opdev explain` and in the docs.
 pub fn page(rule: &Rule) -> String {
     format!(
         "{}\n\n*Told* ({}): {}\n\n*Never told*: {}\n\n*Fix*: {}\n",

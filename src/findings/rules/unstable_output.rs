@@ -1,4 +1,4 @@
-//! The same input gives another output each time.
+//! Output that differs each time although the input does not.
 
 use crate::event::CauseKind;
 use crate::event::FindingSeverity::Error;
@@ -23,7 +23,7 @@ pub(in crate::findings) static RULE: Rule = Rule {
     absent: None,
 };
 
-/// So often it is no accident.
+/// From this number of times on it is no accident.
 const TIMES: u32 = 5;
 
 fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {

@@ -9,13 +9,13 @@ use opdev_object::apply::{HandOver, dropped};
 use opdev_object::fieldset::FieldSet;
 use serde_json::Value;
 
-/// How often it is tried, where the object changes meanwhile.
+/// Number of tries, where the object changes meanwhile.
 const TRIES: usize = 5;
 /// Field managers of Helm and of the Operator SDK's operator: each is the name of its program's file.
 const HELMS: [&str; 4] = ["helm", "helm3", "helm4", "helm-operator"];
 const RELEASE_NAME: [&str; 3] = ["metadata", "annotations", "meta.helm.sh/release-name"];
 
-/// What passes to Helm's manager before `wanted` takes the place of `old` in a live object; `None` where it is nothing.
+/// The fields that pass to Helm's manager before `wanted` takes the place of `old` in a live object; `None` where it is nothing.
 pub(super) fn plan(old: &Value, wanted: &Wanted, live: &Value, compat: HelmCompat) -> Option<HandOver> {
     // A drift that is put back, which most writes are, drops nothing.
     if old == wanted.sent() {
@@ -35,7 +35,7 @@ pub(super) fn plan(old: &Value, wanted: &Wanted, live: &Value, compat: HelmCompa
     })
 }
 
-/// Whether an entry is of Helm under any name: its program's file may have another one.
+/// True if an entry is of Helm under any name: its program's file may have another one.
 fn is_helms(entry: &Value, fields: &FieldSet) -> bool {
     let named = entry["manager"].as_str().is_some_and(|manager| HELMS.contains(&manager));
     named || !fields.intersection(&FieldSet::of_fields(&[&RELEASE_NAME])).is_empty()

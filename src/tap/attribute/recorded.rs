@@ -1,5 +1,5 @@
 //! Finds the reconcile that an Event of the program belongs to. A recorder hands an Event to a broadcaster that many passes share and whose
-//! goroutine sends it later: the goroutine tells nothing of the pass. The call of the recorder does, and where that is not
+//! goroutine sends it later: the goroutine tells nothing of the reconcile. The call of the recorder does, and where that is not
 //! known, the object that the Event is about.
 
 use super::place_of;
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 const KEPT: usize = 4096;
 /// After this an Event that was recorded is not sent any more: broadcasters leave out what comes too often.
 const LONGEST: SignedDuration = SignedDuration::from_secs(10);
-/// An Event that comes so soon after a pass of its object is probably of that pass.
+/// An Event that comes so soon after a reconcile of its object is probably of that reconcile.
 pub(super) const AFTER: SignedDuration = SignedDuration::from_secs(1);
 
 /// The object that an Event is about, and its reason.
@@ -39,7 +39,7 @@ impl Recorders {
         *self = Recorders::default();
     }
 
-    /// The program says that a pass has recorded an Event.
+    /// The program says that a reconcile has recorded an Event.
     pub(super) fn told(&mut self, event: RecordedEvent) {
         let text = |text: &str| text.to_owned();
         let said = Said {
@@ -61,7 +61,7 @@ impl Recorders {
         }
     }
 
-    /// The pass whose recorder made the Event that this call sends.
+    /// The reconcile whose recorder made the Event that this call sends.
     pub(super) fn pass_of(&mut self, call: &ObservedCall) -> Option<String> {
         let (said, message) = said_by(call)?;
         self.recorded.retain(|(_, event)| call.at.duration_since(time(event.t)) < LONGEST);
