@@ -269,23 +269,34 @@ async fn events_belong_to_their_passes(world: &World) {
     let kind = GroupVersionKind::gvk("", "v1", "Event");
     let events: Api<DynamicObject> =
         Api::default_namespaced_with(world.plane.client(), &ApiResource::from_gvk(&kind));
-    let events = events.list(&ListParams::default()).await.unwrap();
-    let mut of_pass: BTreeMap<String, usize> = BTreeMap::new();
-    for event in events.items.iter().filter(|event| event.data["reason"] == "Sailing") {
-        let message = event.data["message"].as_str().unwrap();
-        *of_pass.entry(message.strip_prefix("in pass ").unwrap().to_owned()).or_default() += 1;
-    }
-    assert!(of_pass.len() >= 30, "{of_pass:?}");
     let posts = |pass: &Reconcile| {
         pass.calls.iter().filter(|call| call.verb == "create" && call.path.ends_with("/events")).count()
     };
-    let all_there = |passes: &[Arc<Reconcile>]| {
-        passes.iter().all(|pass| {
-            let process = pass.process.as_ref().unwrap();
-            posts(pass) == of_pass.get(&process.reconcile_id).copied().unwrap_or_default()
-        })
+    let wrong = Mutex::new(Vec::new());
+    let all_there = async {
+        loop {
+            // The program may still send some: both sides are asked anew each time.
+            let sent = events.list(&ListParams::default()).await.unwrap().items;
+            let mut of_pass: BTreeMap<String, usize> = BTreeMap::new();
+            for event in sent.iter().filter(|event| event.data["reason"] == "Sailing") {
+                let message = event.data["message"].as_str().unwrap();
+                *of_pass.entry(message.strip_prefix("in pass ").unwrap().to_owned()).or_default() += 1;
+            }
+            let differ = |pass: &Arc<Reconcile>| {
+                let id = pass.process.as_ref().unwrap().reconcile_id.clone();
+                let (has, sent) = (posts(pass), of_pass.get(&id).copied().unwrap_or_default());
+                (has != sent).then(|| format!("{id} of {}: {has} calls, {sent} Events", pass.object))
+            };
+            let found: Vec<String> = world.passes().iter().filter_map(differ).collect();
+            if of_pass.len() >= 30 && found.is_empty() {
+                return;
+            }
+            *wrong.lock().unwrap() = found;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     };
-    world.until("each Event in its pass", all_there).await;
+    let all_came = tokio::time::timeout(LONG, all_there).await.is_ok();
+    assert!(all_came, "not each Event is in its pass: {:#?}", wrong.lock().unwrap());
 }
 
 async fn every_write_belongs_to_its_pass(world: World) {

@@ -136,7 +136,7 @@ pub(super) fn evidence(
         causes: open.causes.clone(),
         more_causes: begin_more,
         reads: open.reads.iter().map(read_fact).collect(),
-        writes: open.facts.clone(),
+        writes: masked(open.facts.clone(), secrets),
         refusals,
         beside: Vec::new(),
         stale: stale
@@ -156,7 +156,17 @@ pub(super) fn evidence(
     }
 }
 
-/// Whether more led to a reconcile than it tells.
+/// Writes with short texts of the values that are shown, without secrets: a program may copy one into any object. A text is
+/// cut only once it is masked, for half of a secret is not found.
+pub(super) fn masked(mut writes: Vec<WriteFact>, secrets: &[String]) -> Vec<WriteFact> {
+    for field in writes.iter_mut().flat_map(|write| &mut write.fields) {
+        let (old, new) = &field.shown;
+        field.shown = (short(&mask::text(old, secrets)), short(&mask::text(new, secrets)));
+    }
+    writes
+}
+
+/// True if more led to a reconcile than it tells.
 pub(super) fn has_more(begin: &Begin) -> bool {
     begin.more > 0
 }
@@ -232,8 +242,8 @@ fn fields(
         let read = beside.read.filter(|_| without_version && !sent.is_null());
         let carried = read.is_some_and(|read| place(read) == place(new) && place(read) != place(old));
         let shown = mask::changes(kind, vec![change.clone()]);
-        let short = |value: Option<&Value>| value.map(self::short).unwrap_or_default();
-        let shown = shown.first().map(|one| (short(one.old.as_ref()), short(one.new.as_ref())));
+        let text = |value: Option<&Value>| value.map(self::text).unwrap_or_default();
+        let shown = shown.first().map(|one| (text(one.old.as_ref()), text(one.new.as_ref())));
         let times = [&change.old, &change.new].into_iter().flatten().all(is_time);
         FieldFact {
             path: steady(&change.path),
@@ -313,8 +323,11 @@ fn is_time(value: &Value) -> bool {
     text.len() >= 20 && text.parse::<Timestamp>().is_ok()
 }
 
-fn short(value: &Value) -> String {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn short(text: &str) -> String {
     let line: String = text.lines().next().unwrap_or_default().chars().take(SHORT).collect();
     if line.len() < text.len() { format!("{line}…") } else { line }
 }

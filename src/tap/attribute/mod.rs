@@ -272,7 +272,7 @@ impl Attribution {
         let mut evidence =
             evidence::evidence(&open, (open.more_causes, end), &findings, primary.as_deref(), &self.secrets);
         evidence.object.clone_from(&reconcile.object);
-        evidence.beside = std::mem::take(&mut self.beside);
+        evidence.beside = evidence::masked(std::mem::take(&mut self.beside), &self.secrets);
         if let Some(process) = &mut reconcile.process {
             process.findings = findings;
             process.evidence = Handover::new(evidence);
@@ -301,6 +301,7 @@ impl Attribution {
         }
         if let Some(failure) = &mut reconcile.failure {
             failure.chain.iter_mut().for_each(text);
+            failure.diagnostic.iter_mut().for_each(|found| text(&mut found.message));
         }
         for call in &mut reconcile.calls {
             call.reason.iter_mut().for_each(text);

@@ -508,6 +508,31 @@ fn secrets_that_were_seen_are_masked_wherever_they_are_quoted() {
     assert!(line.message.ends_with("user=jo") && line.reconcile == Some(pass.id), "{line:?}");
 }
 
+/// A program copies a secret into another object, then panics with it.
+#[test]
+fn secrets_are_masked_in_what_findings_and_panics_show() {
+    let mut world = World::new();
+    world.event("ADDED", json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default", "resourceVersion": "5"},
+        "data": {"key": "aHVudGVyMi1odW50ZXIy"}}));
+    world.event("ADDED", pod("demo-a", "6"));
+    world.begin("podset", "a", Vec::new());
+    let mut copied = pod("demo-a", "7");
+    copied["metadata"]["annotations"] = json!({"login": "as hunter2-hunter2"});
+    world.call("a", "PUT", &format!("{PODS}/demo-a"), copied.clone(), 200, copied);
+    let panic = vec![("panic".to_owned(), "no login as hunter2-hunter2".to_owned())];
+    world.tell(Record::Log(LogRecord { id: "a".into(), values: panic, ..LogRecord::default() }));
+    let stack = "goroutine 7 [running]:\npanic({0x1c0, 0x2f0})\n\t/go/runtime/panic.go:860 +0x13a\n\
+                 shop.(*Cart).Reconcile(0x1)\n\t/work/cart.go:87 +0x2a5\n";
+    let t = world.now();
+    world.tell(Record::End(End { t, id: "a".into(), panic: stack.to_owned(), ..End::default() }));
+    let ended = world.last();
+    let failure = format!("{:?}", ended.failure);
+    assert!(failure.contains("no login as") && !failure.contains("hunter2"), "{failure}");
+    let evidence = ended.process.as_ref().unwrap().evidence.take().unwrap();
+    let shown = format!("{evidence:?}");
+    assert!(shown.contains("login") && !shown.contains("hunter2"), "{shown}");
+}
+
 fn lines(world: &World) -> Vec<(String, Option<u64>)> {
     let line = |event: &Event| match event {
         Event::Log(line) => Some((line.message.clone(), line.reconcile)),
