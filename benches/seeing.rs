@@ -5,9 +5,9 @@
 use http::{Request, Response};
 use jiff::Timestamp;
 use kube::client::Body;
+use opdev::client::recorder::{Recorder, Tap};
 use opdev::event::{Event, KindHealth, KindStatus, ObjectSeen, SourcesChanged};
 use opdev::state::State;
-use opdev::tap::{Recorder, Tap};
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::{Value, json};
 use std::convert::Infallible;

@@ -6,14 +6,14 @@
 mod pty;
 
 use jiff::Timestamp;
-use opdev::dev::bus;
+use opdev::event::sink::EventSink;
 use opdev::event::{
     Body, Call, Cause, CauseKind, Event, KindHealth, KindStatus, Level, LogLine, ObjectSeen, Outcome,
     Reconcile, SourcesChanged, Started,
 };
 use opdev::findings::Findings;
+use opdev::inner_loop::bus;
 use opdev::state::State;
-use opdev::tap::EventSink;
 use opdev::tui::{Input, Key, ViewState, draw, update};
 use opdev_object::meta::{Gvk, ObjectRef};
 use portable_pty::CommandBuilder;

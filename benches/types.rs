@@ -3,9 +3,11 @@
 //! controller-gen beside it. Medians; the ratios are what can be compared between machines.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use opdev::dev::scaffold::OnDisk;
-use opdev::dev::type_files::{self, Disk, Wanted};
-use opdev::scaffold::{self, ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconciler};
+use opdev::project::go::files;
+use opdev::project::go::files::{Disk, Wanted};
+use opdev::scaffold;
+use opdev::scaffold::write::OnDisk;
+use opdev::scaffold::{ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconciler};
 use opdev_object::meta::Gvk;
 use opdev_types::contract::{
     Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Limits, Observed, Read,
@@ -46,15 +48,15 @@ fn main() {
     let made_up = made_up();
     let root = std::env::var_os("OPDEV_BENCH_TYPES").map_or_else(|| made_up.path().to_owned(), PathBuf::from);
     let root = root.canonicalize().unwrap();
-    let settings = type_files::settings(&root, "2026");
+    let settings = files::settings(&root, "2026");
     let profile = settings.version.as_ref().map_or_else(Profile::default, |pin| Profile::parse(&pin.text));
     let options = Options { profile, ..Options::default() };
     let patterns =
         std::env::var("OPDEV_BENCH_PATHS").unwrap_or_else(|_| settings.invocations[0].paths.join(" "));
     let patterns: Vec<String> = patterns.split(' ').map(str::to_owned).collect();
 
-    let find = median(|| type_files::packages(&root, "", &patterns, Wanted::Kinds));
-    let packages = type_files::packages(&root, "", &patterns, Wanted::Kinds);
+    let find = median(|| files::packages(&root, "", &patterns, Wanted::Kinds));
+    let packages = files::packages(&root, "", &patterns, Wanted::Kinds);
     let disk = Disk::new(&root);
     let first = Generator::new().generate(&disk, &packages, &options);
     let bytes: usize = first.read.iter().filter_map(|file| disk.read(file)).map(|text| text.len()).sum();
@@ -158,7 +160,7 @@ fn begin() {
             } else {
                 scaffold::create_api(&api, &mut draft).unwrap();
             }
-            opdev::dev::scaffold::write(folder.path(), &draft).unwrap();
+            opdev::scaffold::write::write(folder.path(), &draft).unwrap();
         }
         folder
     };

@@ -1,22 +1,21 @@
 //! opdev: the local inner loop for Kubernetes operator developers.
 //! The rooms and their ranks are in `docs/architecture.md`; `tests/it/architecture.rs` guards them.
 
-pub mod api;
 pub mod ci;
 pub mod cli;
-pub mod dev;
-pub mod disk;
-pub mod envtest;
+pub mod client;
+pub mod cluster;
 pub mod event;
 pub mod findings;
-pub mod image;
-pub mod operate;
+pub mod inner_loop;
 pub mod operator;
-pub mod print;
-pub mod process;
+pub mod os;
+pub mod program;
+pub mod project;
 pub mod pull;
 pub mod scaffold;
+pub mod scenario;
+pub mod ship;
 pub mod sources;
 pub mod state;
-pub mod tap;
 pub mod tui;

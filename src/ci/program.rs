@@ -1,10 +1,10 @@
 //! Somebody else's tests: a control plane and the operator, and a program that finds them by `KUBECONFIG`.
 
 use super::run::CiInput;
-use super::shared::Shared;
-use super::world::World;
 use crate::event::words;
-use crate::process::{GroupEnd, ProcessGroup};
+use crate::os::child::{GroupEnd, ProcessGroup};
+use crate::scenario::shared_cluster::Shared;
+use crate::scenario::world::World;
 use anyhow::{Context as _, Result};
 use std::io::IsTerminal as _;
 use std::path::Path;

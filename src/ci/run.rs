@@ -1,17 +1,19 @@
 //! Finds the scenarios of a project and runs them, several at once, each in a world of its own.
 
-use super::found::Gate;
-use super::kuttl::{self, How, KuttlTest};
-use super::report::{Report, Suite};
-use super::sample::{self, SampleFile};
-use super::shared::{Namespaces, Shared};
-use super::world::{Setup, World};
-use crate::dev::cluster::Choice;
-use crate::dev::plan;
-use crate::dev::project::Project;
-use crate::dev::trust::Trust;
+use crate::cluster::Choice;
 use crate::event::{Diagnostic, words};
-use crate::operator::manager::Settings;
+use crate::operator::release::settings::Settings;
+use crate::project::Project;
+use crate::project::trust::Trust;
+use crate::scenario::found::Gate;
+use crate::scenario::kuttl;
+use crate::scenario::kuttl::{How, KuttlTest};
+use crate::scenario::report::{Report, Suite};
+use crate::scenario::sample;
+use crate::scenario::sample::SampleFile;
+use crate::scenario::shared_cluster::{Namespaces, Shared};
+use crate::scenario::world::{Setup, World};
+use crate::ship::deploy::plan;
 use crate::sources::Sources;
 use anyhow::{Result, anyhow, bail};
 use futures::stream::{self, StreamExt};
@@ -184,7 +186,7 @@ pub fn scenarios(input: &CiInput) -> Result<(Vec<Scenario>, Vec<String>)> {
     let mut folders = Vec::new();
     let mut named = Vec::new();
     for path in std::mem::take(&mut pick.paths) {
-        let found = kuttl::tests(&input.project.root, Path::new(&path))?;
+        let found = kuttl::files::tests(&input.project.root, Path::new(&path))?;
         if found.is_empty() {
             named.push(path);
         }

@@ -1,7 +1,7 @@
 //! Arguments that several commands take, read from their text.
 
 use crate::event::words::Expected;
-use crate::operator::manager::HelmCompat;
+use crate::operator::release::settings::HelmCompat;
 use opdev_object::go::duration;
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! What `opdev run` offers in a folder without a project: the `opdev init` that makes one, at one key.
 
 use super::{Cli, Command, scaffold};
-use crate::disk;
 use crate::event::words::visible;
+use crate::os::read;
 use crate::scaffold::camel_case;
 use anyhow::{Context as _, Result};
 use clap::Parser as _;
@@ -46,7 +46,7 @@ fn proposal(folder: &Path) -> Option<(String, Vec<String>)> {
             words(&["--helm-chart", "."]),
         ));
     }
-    let entries = disk::entries(folder).ok()?.into_iter();
+    let entries = read::entries(folder).ok()?.into_iter();
     let mut names = entries.map(|entry| entry.file_name()).filter(|name| !is_hidden(name));
     let Some(only) = names.next() else {
         let kind = kind_of(folder);

@@ -2,17 +2,23 @@
 //! does not load, the operator does not serve, nothing to run), 130 broken off; with a program that program's own.
 
 use super::webhooks::WebhookArgs;
-use crate::ci::{self, CiInput, EMBEDDED, Gate, KeptPlane, Namespaces, NoScenario, Pick, Report, Shard};
-use crate::dev::cluster::Choice;
-use crate::dev::owner::Owner;
-use crate::dev::private_folder::{make_folders, write_named};
-use crate::dev::project::Project;
-use crate::dev::trust::{self, Store, Trust};
-use crate::dev::user_settings;
+use crate::ci;
+use crate::ci::{CiInput, KeptPlane, NoScenario, Pick, Shard};
+use crate::cluster::Choice;
+use crate::cluster::owner::Owner;
 use crate::event::shell;
 use crate::event::words::visible;
-use crate::operator::end_programs;
-use crate::operator::manager::{HelmCompat, Settings};
+use crate::operator::release::script::outside::end_programs;
+use crate::operator::release::settings::{HelmCompat, Settings};
+use crate::os::private_folder::{make_folders, write_named};
+use crate::os::user_config;
+use crate::project::Project;
+use crate::project::trust;
+use crate::project::trust::{Store, Trust};
+use crate::scenario::found::Gate;
+use crate::scenario::html::EMBEDDED;
+use crate::scenario::report::Report;
+use crate::scenario::shared_cluster::Namespaces;
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_controlplane::Webhooks;
 use regex::Regex;
@@ -277,7 +283,7 @@ async fn all_scenarios(
 }
 
 fn reported(report: &Report, files: &ReportFiles, properties: &[(&str, String)]) -> Result<()> {
-    tell(&mut super::visible::out(), &ci::text(report))?;
+    tell(&mut super::visible::out(), &crate::scenario::report::text(report))?;
     if let Some((_, seed)) = properties.iter().find(|(name, _)| report.failed() && *name == "seed") {
         tell(
             &mut super::visible::out(),
@@ -285,13 +291,13 @@ fn reported(report: &Report, files: &ReportFiles, properties: &[(&str, String)])
         )?;
     }
     if std::env::var_os("GITHUB_ACTIONS").is_some() {
-        tell(&mut super::visible::out(), &ci::annotations(report))?;
+        tell(&mut super::visible::out(), &crate::scenario::report::annotations(report))?;
     }
     if let Some(path) = &files.junit {
-        write_named(path, ci::junit(report, properties).as_bytes())?;
+        write_named(path, crate::scenario::junit(report, properties).as_bytes())?;
     }
     if let Some(path) = &files.html {
-        write_named(path, ci::html(report, properties).as_bytes())?;
+        write_named(path, crate::scenario::html(report, properties).as_bytes())?;
     }
     Ok(())
 }
@@ -353,7 +359,7 @@ fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiIn
     let shares = project.has_program() || args.context.is_some();
     let parallel = if shares { 1 } else { cores };
     let allow_contexts = match args.context {
-        Some(_) => [args.allow_context, user_settings::allow_contexts()?].concat(),
+        Some(_) => [args.allow_context, user_config::allow_contexts()?].concat(),
         None => Vec::new(),
     };
     Ok(CiInput {

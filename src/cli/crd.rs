@@ -1,14 +1,15 @@
 //! `opdev crd`, `opdev rbac`, `opdev webhook` and `opdev deepcopy`: what controller-gen would write, written, printed or compared. Starts no
 //! runtime, asks no cluster, runs no Go.
 
-use crate::dev::deep_copies;
-use crate::dev::developer;
-use crate::dev::manifests::{self, Asked, Made};
-use crate::dev::project::Project;
-use crate::dev::rights;
-use crate::dev::type_files;
 use crate::event::words::visible;
 use crate::event::{Diagnostic, Severity};
+use crate::project::Project;
+use crate::project::generate::deepcopy;
+use crate::project::generate::manifests;
+use crate::project::generate::manifests::{Asked, Made};
+use crate::project::generate::rbac;
+use crate::project::go::files;
+use crate::ship::deploy::developer_role;
 use anyhow::{Context as _, Result};
 use opdev_types::pin::{self, CrdFlags, ObjectFlags, Output, RbacFlags, WebhookFlags};
 use std::fmt::Write as _;
@@ -89,7 +90,7 @@ pub(super) struct DeepCopyArgs {
 
 /// Runs `opdev deepcopy`.
 pub(super) fn deep_copy(args: &DeepCopyArgs) -> Result<ExitCode> {
-    run(&args.sources, &asked(&args.sources)?, deep_copies::deep_copies)
+    run(&args.sources, &asked(&args.sources)?, deepcopy::deep_copies)
 }
 
 /// Runs `opdev crd`.
@@ -110,7 +111,7 @@ pub(super) fn rbac(args: &RbacArgs) -> Result<ExitCode> {
     if let (Some(user), Some(namespace)) = (&args.developer, &args.namespace) {
         let here = std::env::current_dir().context("the working directory cannot be read")?;
         let project = Project::discover(args.manifest.sources.project.as_deref(), &here)?;
-        let text = developer::grant(&project, user, namespace)?;
+        let text = developer_role::grant(&project, user, namespace)?;
         let written = super::visible::machine().write_all(text.as_bytes());
         return Ok(if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
@@ -120,9 +121,9 @@ pub(super) fn rbac(args: &RbacArgs) -> Result<ExitCode> {
 /// Says which rights were used and are not allowed, and which are allowed and were not used.
 fn observed(args: &RbacArgs) -> Result<ExitCode> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
-    let root = type_files::root(args.manifest.sources.project.as_deref(), &here)?;
+    let root = files::root(args.manifest.sources.project.as_deref(), &here)?;
     let made = manifests::roles_of_markers(&root, &manifest(&args.manifest, args.from_charts)?)?;
-    let (text, missing) = rights::compared(&root, &made)?;
+    let (text, missing) = rbac::compared(&root, &made)?;
     let written = super::visible::out().write_all(text.as_bytes());
     Ok(if missing || written.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -165,7 +166,7 @@ fn manifest(args: &ManifestArgs, charts: bool) -> Result<Asked> {
 
 fn run(args: &SourceArgs, asked: &Asked, make: fn(&Path, &Asked) -> Result<Made>) -> Result<ExitCode> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
-    let root = type_files::root(args.project.as_deref(), &here)?;
+    let root = files::root(args.project.as_deref(), &here)?;
     let made = make(&root, asked)?;
     let mut told = String::new();
     if let Some(assumed) = &made.assumed {

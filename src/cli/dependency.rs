@@ -1,8 +1,8 @@
 //! `opdev dependency`: downloads the charts that a chart depends on, as `helm dependency` does.
 
 use super::far::AccessArgs;
-use crate::dev::chart_dependencies;
 use crate::event::words::visible;
+use crate::inner_loop::requests::chart_dependencies;
 use crate::pull::{self, Dependencies, Homes};
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};

@@ -1,12 +1,13 @@
 //! `opdev install`, `uninstall`, `deploy` and `undeploy`.
 
-use crate::dev::cluster::Choice;
-use crate::dev::deploy::{self, ApplyOptions, DeployInput, RemoveOptions};
-use crate::dev::owner::Owner;
-use crate::dev::project::Project;
-use crate::dev::trust::{Store, Trust};
-use crate::dev::user_settings;
+use crate::cluster::Choice;
+use crate::cluster::owner::Owner;
 use crate::event::words::visible;
+use crate::os::user_config;
+use crate::project::Project;
+use crate::project::trust::{Store, Trust};
+use crate::ship::deploy;
+use crate::ship::deploy::{ApplyOptions, DeployInput, RemoveOptions};
 use anyhow::{Context as _, Result, anyhow};
 use std::future::Future;
 use std::io::Write as _;
@@ -233,7 +234,7 @@ fn input(place: PlaceArgs, wait: Duration) -> Result<DeployInput> {
             embedded: place.embedded,
             context: place.context,
             kubeconfig: place.kubeconfig,
-            allow_contexts: [place.allow_context, user_settings::allow_contexts()?].concat(),
+            allow_contexts: [place.allow_context, user_config::allow_contexts()?].concat(),
             owner: Owner::of_user(),
             ..Choice::default()
         },

@@ -1,11 +1,12 @@
 //! `opdev image`: the image of the operator, without a container tool.
 
 use super::far::AccessArgs;
-use crate::dev::image::{self, ImageInput, project_files};
-use crate::dev::project::Project;
 use crate::event::words::{escaped_json, visible};
-use crate::image::{Entries, Layout};
+use crate::project::Project;
 use crate::pull::{Homes, ImageReference};
+use crate::ship::image::build;
+use crate::ship::image::build::{ImageInput, project_files};
+use crate::ship::image::{Entries, Layout};
 use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -74,9 +75,9 @@ pub(super) fn run(args: &ImageArgs) -> Result<()> {
         Some(project) => Some(project_files(project, &args.allow_file)?),
         None => None,
     };
-    let certificates = image::certificates(args.ca_bundle.as_deref(), project.as_ref(), base.is_some())?;
+    let certificates = build::certificates(args.ca_bundle.as_deref(), project.as_ref(), base.is_some())?;
     if args.dry_run {
-        let system = image::system_paths(base.is_none(), certificates.is_some());
+        let system = build::system_paths(base.is_none(), certificates.is_some());
         return print(&contents(&system, files.as_ref(), args.json)?);
     }
     let input = ImageInput {
@@ -93,12 +94,12 @@ pub(super) fn run(args: &ImageArgs) -> Result<()> {
         time: time(std::env::var("SOURCE_DATE_EPOCH").ok().as_deref())?,
     };
     let (homes, access) = (Homes::from_environment(), args.access.access()?);
-    let layout = image::make(&input, &homes, &access)?;
+    let layout = build::make(&input, &homes, &access)?;
     if let Some(path) = &args.output {
-        image::write(&layout, path, input.time)?;
+        build::write(&layout, path, input.time)?;
     }
     let sent = match &push {
-        Some(name) => Some(image::push(&layout, name, &homes, &access)?),
+        Some(name) => Some(build::push(&layout, name, &homes, &access)?),
         None => None,
     };
     let text =

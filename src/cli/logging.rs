@@ -1,9 +1,9 @@
 //! Where `tracing` goes: a rolling file in `.opdev/`, and the log pane by way of the event channel.
 //! Nothing ever goes to standard output or standard error: a stray line would break the screen.
 
-use crate::dev::private_folder::PrivateFolder;
+use crate::event::sink::EventSink;
 use crate::event::{Event, Level, LogLine, Notice};
-use crate::tap::EventSink;
+use crate::os::private_folder::PrivateFolder;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use std::fmt::Write as _;

@@ -8,6 +8,7 @@ mod ci;
 mod crd;
 mod dependency;
 mod deploy;
+pub mod envtest;
 mod explain;
 mod far;
 mod image;
@@ -15,6 +16,7 @@ mod logging;
 mod operate;
 mod pages;
 mod plan;
+pub mod print;
 #[cfg(test)]
 mod reference;
 pub mod render;
@@ -121,7 +123,7 @@ pub fn main() -> ExitCode {
         log.get_or_init(logging::to_stderr);
         signals::stop_signal()
     };
-    if let Some(played) = crate::envtest::part(stop) {
+    if let Some(played) = crate::cli::envtest::part(stop) {
         return code(played.map(|()| ExitCode::SUCCESS));
     }
     let command = match parse() {
@@ -186,7 +188,11 @@ fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
 /// Tells the user what failed, on standard error.
 fn complain(error: &anyhow::Error) {
     use std::io::Write as _;
-    let _ = writeln!(visible::err(), "error: {}", crate::event::words::visible(&crate::dev::told(error)));
+    let _ = writeln!(
+        visible::err(),
+        "error: {}",
+        crate::event::words::visible(&crate::inner_loop::requests::told(error))
+    );
 }
 
 /// Tells the user something beside the output, on standard error.

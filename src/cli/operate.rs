@@ -2,19 +2,20 @@
 //! stop, 1 failed, the lead was lost, or told to stop twice, 2 wrong usage.
 
 use super::arguments::WrongUsage;
-use crate::dev::cluster::{Choice, in_pod};
-use crate::dev::owner::Owner;
-use crate::dev::project::Project;
-use crate::dev::trust::{self, Store, Trust};
-use crate::dev::user_settings;
+use crate::cluster::owner::Owner;
+use crate::cluster::{Choice, in_pod};
 use crate::event::words::Expected;
 use crate::event::{Permission, TrustAnswer};
-use crate::operate::{
-    self, ElectionInput, LogLevel, LogStyle, LogWriter, MetricsTls, OperateInput, ServerSettings,
-    TimeEncoding,
+use crate::operator::release::script::outside::end_programs;
+use crate::operator::release::settings::{HelmCompat, OnSave, Settings};
+use crate::os::user_config;
+use crate::project::Project;
+use crate::project::trust;
+use crate::project::trust::{Store, Trust};
+use crate::ship::operate;
+use crate::ship::operate::{
+    ElectionInput, LogLevel, LogStyle, LogWriter, MetricsTls, OperateInput, ServerSettings, TimeEncoding,
 };
-use crate::operator::end_programs;
-use crate::operator::manager::{HelmCompat, OnSave, Settings};
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -220,7 +221,7 @@ fn input(
         cluster: Choice {
             context: args.context.clone(),
             kubeconfig: args.kubeconfig.clone(),
-            allow_contexts: [args.allow_context.clone(), user_settings::allow_contexts()?].concat(),
+            allow_contexts: [args.allow_context.clone(), user_config::allow_contexts()?].concat(),
             owner: Owner::of_user(),
             never_embedded: true,
             ..Choice::default()

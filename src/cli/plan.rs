@@ -1,15 +1,17 @@
 //! `opdev plan`: what reconciles would do, before they do it. Exit codes: 0 nothing would change, 2 something would, 1 something
 //! would fail, or no plan can be made.
 
-use crate::dev::cluster::Choice;
-use crate::dev::owner::Owner;
-use crate::dev::plan::{self, PlanInput, Selector};
-use crate::dev::project::Project;
-use crate::dev::trust::{self, Store, Trust};
-use crate::dev::user_settings;
+use crate::cli::print;
+use crate::cluster::Choice;
+use crate::cluster::owner::Owner;
 use crate::event::words::escaped_json;
-use crate::operator::manager::{HelmCompat, Settings};
-use crate::print;
+use crate::operator::release::settings::{HelmCompat, Settings};
+use crate::os::user_config;
+use crate::project::Project;
+use crate::project::trust;
+use crate::project::trust::{Store, Trust};
+use crate::ship::deploy::plan;
+use crate::ship::deploy::plan::{PlanInput, Selector};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_controlplane::Webhooks;
 use std::io::Write as _;
@@ -121,7 +123,7 @@ fn input(args: PlanArgs) -> Result<PlanInput> {
             context: args.context,
             kubeconfig: args.kubeconfig,
             namespace: args.namespace.or_else(|| project.settings.namespace.clone()),
-            allow_contexts: user_settings::allow_contexts()?,
+            allow_contexts: user_config::allow_contexts()?,
             webhooks: Webhooks::default(),
             owner: Owner::of_user(),
             ..Choice::default()

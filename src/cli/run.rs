@@ -5,26 +5,29 @@ use super::begin;
 use super::logging;
 use super::signals;
 use super::webhooks::WebhookArgs;
-use crate::dev::bus::{self, Listener};
-use crate::dev::chart_dependencies;
-use crate::dev::cluster::Choice;
-use crate::dev::inner_loop;
-use crate::dev::journal::Journal;
-use crate::dev::lock::Lock;
-use crate::dev::owner::Owner;
-use crate::dev::private_folder::PrivateFolder;
-use crate::dev::project::{NoProject, Project};
-use crate::dev::settings;
-use crate::dev::trust::{self, Store, Trust};
-use crate::dev::user_settings;
+use crate::cli::print;
+use crate::cluster::Choice;
+use crate::cluster::owner::Owner;
+use crate::event::sink::EventSink;
 use crate::event::words::Expected;
 use crate::event::{Event, FaultRule, OnExit, ProjectTask, Request, RequestId};
 use crate::findings::Findings;
-use crate::operator::end_programs;
-use crate::operator::manager::{HelmCompat, Settings};
+use crate::inner_loop;
+use crate::inner_loop::bus;
+use crate::inner_loop::bus::Listener;
+use crate::inner_loop::requests::chart_dependencies;
+use crate::operator::release::script::outside::end_programs;
+use crate::operator::release::settings::{HelmCompat, Settings};
+use crate::os::lock::Lock;
+use crate::os::private_folder::PrivateFolder;
+use crate::os::user_config;
+use crate::project::journal::Journal;
+use crate::project::settings;
+use crate::project::trust;
+use crate::project::trust::{Store, Trust};
+use crate::project::{NoProject, Project};
 use crate::state::{Limits, State};
-use crate::tap::EventSink;
-use crate::{print, tui};
+use crate::tui;
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_controlplane::{Controllers, Webhooks};
 use std::io::Write as _;
@@ -161,7 +164,7 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     }
     let output = args.output();
     let trust = trust(&project, output)?;
-    let allow_contexts = [args.allow_context.clone(), user_settings::allow_contexts()?].concat();
+    let allow_contexts = [args.allow_context.clone(), user_config::allow_contexts()?].concat();
     let state_folder = project.state_folder()?;
     // The journal, the log and the kubeconfig are one opdev's.
     let _lock = match Lock::take(&state_folder, "lock", &command_line())? {
@@ -432,20 +435,20 @@ fn hear(shutdown: CancellationToken) -> Result<()> {
     let mut asked_before = false;
     signals::hear(move |asked| {
         // `ctrl-c` in an editor is the editor's.
-        if asked.is_interrupt() && tui::interrupt_is_the_editors() {
+        if asked.is_interrupt() && tui::panes::terminal::editor::interrupt_is_the_editors() {
             return;
         }
         if asked_before {
-            tui::restore();
+            tui::panes::terminal::restore();
             end_programs();
             std::process::exit(asked.code());
         }
         asked_before = true;
-        crate::disk::end_walks();
+        crate::os::read::end_walks();
         shutdown.cancel();
         if !asked.is_interrupt() {
             signals::end_anyway(asked, || {
-                tui::restore();
+                tui::panes::terminal::restore();
                 end_programs();
             });
         }

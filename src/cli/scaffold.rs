@@ -1,10 +1,12 @@
 //! `opdev init` and `opdev create api`: a new project, and a new kind in it. Asks no cluster, runs no other program.
 
 use super::far::AccessArgs;
-use crate::dev::scaffold::{self as disk, OnDisk};
-use crate::dev::{type_files, unfinished};
 use crate::event::words::{escaped_json, visible};
+use crate::project::go::files;
 use crate::pull::{ChartRequest, Homes};
+use crate::scaffold::unfinished;
+use crate::scaffold::write as disk;
+use crate::scaffold::write::OnDisk;
 use crate::scaffold::{
     self, Action, ApiOptions, ChartSource, CrdSchema, Draft, InitOptions, Layout, Reconciler,
 };
@@ -244,7 +246,7 @@ pub(super) fn create(args: &CreateArgs) -> Result<()> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let root = match &args.common.project {
         Some(folder) => here.join(folder),
-        None => type_files::root(None, &here).unwrap_or_else(|_| here.clone()),
+        None => files::root(None, &here).unwrap_or_else(|_| here.clone()),
     };
     let disk = OnDisk::new(&root);
     take_back(&root, &disk, &args.common)?;

@@ -2,13 +2,13 @@
 //! Writes the kubeconfig, says how to use it and what is simulated, and stops cleanly on a signal.
 
 use crate::cli::webhooks::WebhookArgs;
-use crate::dev::cluster::{Certificates, RENEWED};
-use crate::dev::data::DataFolder;
-use crate::dev::lock::Lock;
-use crate::dev::owner::Owner;
-use crate::dev::private_folder::PrivateFolder;
+use crate::cluster::data_folder::DataFolder;
+use crate::cluster::owner::Owner;
+use crate::cluster::{Certificates, RENEWED};
 use crate::event::shell;
 use crate::event::words::visible;
+use crate::os::lock::Lock;
+use crate::os::private_folder::PrivateFolder;
 use anyhow::{Context, Result};
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, gaps};
 use std::fs;
@@ -80,7 +80,7 @@ const LAST_WAIT: Duration = Duration::from_millis(500);
 /// Serves until a signal comes.
 pub fn run(args: &ServeArgs) -> ExitCode {
     let result = match &args.envtest_assets {
-        Some(folder) => crate::envtest::write(folder, |path| shell::word(&path.display().to_string())),
+        Some(folder) => crate::cli::envtest::write(folder, |path| shell::word(&path.display().to_string())),
         None => serve(args),
     };
     match result {

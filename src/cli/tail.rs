@@ -2,12 +2,12 @@
 //! recording.
 
 use super::arguments::JsonForm;
-use crate::dev::journal;
-use crate::dev::lock::Lock;
-use crate::dev::private_folder::PrivateFolder;
-use crate::dev::project::Project;
+use crate::cli::print;
 use crate::event::{Event, words};
-use crate::print;
+use crate::os::lock::Lock;
+use crate::os::private_folder::PrivateFolder;
+use crate::project::Project;
+use crate::project::journal;
 use anyhow::{Context as _, Result, bail};
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -1,9 +1,10 @@
 //! `opdev trust`: what a project wants beyond rendering and applying, and the word that it may.
 
-use crate::dev::project::Project;
-use crate::dev::trust::{self, Store, Trust};
 use crate::event::shell;
 use crate::event::words::visible_line;
+use crate::project::Project;
+use crate::project::trust;
+use crate::project::trust::{Store, Trust};
 use anyhow::{Context as _, Result, bail};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

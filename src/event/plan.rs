@@ -1,7 +1,8 @@
 //! What a reconcile would do to one object, told before it is done: by a plan, a shadow run, or a chart that is held.
 //! Plain data; the operator foresees it, `print` and the screen show it.
 
-use super::{Diagnostic, Finding, Hurt, ObjectChange, changes};
+use super::reconcile::changes;
+use super::{Diagnostic, Finding, Hurt, ObjectChange};
 use opdev_object::diff::Change;
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};

@@ -3,10 +3,13 @@
 //!
 //! Read `facts` for what is known, a file of `rules` for a rule, `life` for what becomes of what they tell.
 
-mod facts;
+pub mod facts;
+pub(crate) mod hot_loop;
 mod life;
+pub(crate) mod reads;
 mod rule;
 mod rules;
+pub(crate) mod surplus_left;
 
 #[cfg(test)]
 mod tests;

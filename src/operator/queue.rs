@@ -6,7 +6,7 @@
 mod gate;
 mod timers;
 
-use super::missing_right::FORBIDDEN_PAUSE;
+use crate::client::forbidden::FORBIDDEN_PAUSE;
 use crate::event::{Cause, CauseKind, FieldChange, QueueChanged, WatchEvent};
 use gate::Gate;
 use opdev_object::meta::ObjectKey;

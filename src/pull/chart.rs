@@ -4,10 +4,10 @@ use super::index::{Entry, Index, NotFound};
 use super::reference::{Reference, is_registry};
 use super::registry::Registry;
 use super::repositories::{self, Repository};
-use super::sha256;
 use super::web::{Web, shown, shown_text};
 use super::{Access, Homes};
-use crate::disk;
+use crate::os::read;
+use crate::os::sha256;
 use anyhow::{Context as _, Result, anyhow, bail};
 use url::Url;
 
@@ -76,7 +76,7 @@ pub fn download(request: &ChartRequest, homes: &Homes, say: &mut dyn FnMut(&str)
         .with_context(|| format!("the url of the repository {name} in {}", homes.repositories.display()))?;
     let web = Web::new(&merged(access, found.clone()))?;
     // As Helm does: what `helm repo update` has seen counts. What it never saw is looked up.
-    let index = match disk::bytes_up_to(homes.cached_index(name), disk::LARGE) {
+    let index = match read::bytes_up_to(homes.cached_index(name), read::LARGE) {
         Ok(bytes) => Index::parse(&bytes)
             .with_context(|| format!("error loading {}", homes.cached_index(name).display()))?,
         Err(_) => index(&web, &base)?,

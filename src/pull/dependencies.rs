@@ -7,10 +7,10 @@ use super::lock::{self, Lock};
 use super::origins::{self, Origin};
 use super::reference::Reference;
 use super::registry::Registry;
-use super::sha256;
 use super::web::{Web, shown, shown_text};
 use super::{Access, Downloaded, Homes, pack, repositories};
-use crate::disk;
+use crate::os::read;
+use crate::os::sha256;
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_helm::chart::{Chart, Dependency, FileSet, read_dir};
 use opdev_helm::semver::{Constraint, Version};
@@ -200,7 +200,7 @@ impl Dependencies<'_> {
             }
         };
         let read = |cached: &PathBuf| -> Result<Index> {
-            let bytes = disk::bytes_up_to(cached, disk::LARGE).with_context(|| {
+            let bytes = read::bytes_up_to(cached, read::LARGE).with_context(|| {
                 format!(
                     "no cached repository for {name} found. (try 'helm repo update'): {}",
                     cached.display()
@@ -374,7 +374,7 @@ impl Dependencies<'_> {
     fn outdated(&mut self, plan: &Plan, locked: &[Dependency]) -> Vec<String> {
         let folder = self.chart.join("charts");
         let mut found = Vec::new();
-        for entry in disk::entries(&folder).into_iter().flatten() {
+        for entry in read::entries(&folder).into_iter().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if plan.archives.contains_key(&name) || !entry.path().is_file() {
                 continue;
@@ -414,7 +414,7 @@ fn chart_at(folder: &Path) -> Result<Chart> {
 }
 
 fn archive(path: &Path) -> Result<Chart> {
-    Ok(Chart::load_archive(&disk::bytes_up_to(path, disk::ARCHIVE)?)?)
+    Ok(Chart::load_archive(&read::bytes_up_to(path, read::ARCHIVE)?)?)
 }
 
 fn registry_reference(dependency: &Dependency) -> Result<Reference> {

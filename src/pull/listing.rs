@@ -1,6 +1,6 @@
 //! What `helm dependency list` prints: each dependency of a chart and whether it lies in `charts/`.
 
-use crate::disk;
+use crate::os::read;
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, Dependency, read_dir};
 use opdev_helm::semver::{Constraint, Version};
@@ -48,7 +48,7 @@ pub fn list(path: &Path) -> Result<String> {
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let entries = disk::entries(folder).into_iter().flatten();
+    let entries = read::entries(folder).into_iter().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
@@ -82,7 +82,7 @@ fn status(charts: &Path, wanted: &Dependency, parent: &Chart) -> &'static str {
         _ => None,
     };
     if let Some(file) = archive {
-        let loaded = disk::bytes_up_to(charts.join(file), disk::ARCHIVE)
+        let loaded = read::bytes_up_to(charts.join(file), read::ARCHIVE)
             .ok()
             .and_then(|bytes| Chart::load_archive(&bytes).ok());
         return match loaded {

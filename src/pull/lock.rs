@@ -1,6 +1,6 @@
 //! `Chart.lock`: the versions that were taken, and the digest by which Helm sees whether they are still those wanted. Pure.
 
-use super::sha256;
+use crate::os::sha256;
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::Dependency;
 use opdev_object::yaml;

@@ -19,7 +19,6 @@ mod reference;
 mod registry;
 mod registry_client;
 mod repositories;
-pub mod sha256;
 mod web;
 
 pub use access::Access;

@@ -4,8 +4,8 @@
 use super::Access;
 use super::logins::{self, Login};
 use super::reference::is_digest;
-use super::sha256;
 use super::web::{Answer, Ask, Send, Web, basic, shown};
+use crate::os::sha256;
 use anyhow::{Context as _, Result, anyhow, bail};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! `repositories.yaml`: the chart repositories that `helm repo add` has written down, with their credentials.
 
 use super::Access;
-use crate::disk;
+use crate::os::read;
 use anyhow::{Context as _, Result};
 use opdev_object::yaml::{self, Kind, Node};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(super) struct Repository {
 /// # Errors
 /// Where it cannot be read or is no YAML.
 pub(super) fn read(path: &Path) -> Result<Vec<Repository>> {
-    let text = match disk::text(path) {
+    let text = match read::text(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),

@@ -2,7 +2,7 @@
 //! what may be secret in an address.
 
 use super::Access;
-use crate::disk;
+use crate::os::read;
 use anyhow::{Context as _, Result, anyhow, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -367,7 +367,7 @@ fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>> {
 }
 
 fn read(file: &Path) -> Result<Vec<u8>> {
-    disk::bytes(file).with_context(|| format!("{} cannot be read", file.display()))
+    read::bytes(file).with_context(|| format!("{} cannot be read", file.display()))
 }
 
 #[cfg(test)]

@@ -16,7 +16,9 @@ mod options;
 mod project_file;
 mod roles;
 mod typed;
+pub mod unfinished;
 mod values_schema;
+pub mod write;
 
 pub use api::{create_api, is_go_project};
 pub use base::{init, warn_of_others};

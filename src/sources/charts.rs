@@ -1,7 +1,8 @@
 //! Loads the charts whose files changed and remembers each one's last good version: those that feed kinds, and those
 //! that the releases of programs name. Pure.
 
-use super::broken::{self, Trials};
+use super::chart_problems;
+use super::chart_problems::Trials;
 use super::files::{Prints, problem};
 use super::time_limit::TimeLimit;
 use super::watches::Entry;
@@ -155,9 +156,11 @@ fn checked(
             None => Chart::load(files),
         };
         loaded
-            .map_err(|error| Box::new(broken::chart(path, files, &error)))
+            .map_err(|error| Box::new(chart_problems::chart(path, files, &error)))
             .and_then(|chart| lacks(path, files, &chart).map_or(Ok(chart), Err))
-            .and_then(|chart| broken::check(path, &chart, strict, trials).map(|renders| (chart, renders)))
+            .and_then(|chart| {
+                chart_problems::check(path, &chart, strict, trials).map(|renders| (chart, renders))
+            })
     };
     // A chart that trips over a bug of opdev is one broken chart, not the end of the operator.
     std::panic::catch_unwind(load).unwrap_or_else(|_| {
@@ -190,7 +193,7 @@ fn lacks(path: &str, files: &FileSet, chart: &Chart) -> Option<Box<Diagnostic>> 
         let items = node.get("dependencies").map(Node::items).unwrap_or_default();
         let name = |item: &&Node| item.get("name").and_then(Node::to_text).as_deref() == Some(first);
         if let Some(item) = items.iter().find(name) {
-            broken.excerpt = broken::excerpt(&text, item.line, item.column);
+            broken.excerpt = chart_problems::excerpt(&text, item.line, item.column);
             let file = format!("{}/{list}", path.trim_end_matches('/'));
             broken.place = Some(Place { file, line: item.line, column: item.column });
         }

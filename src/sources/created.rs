@@ -1,7 +1,8 @@
 //! The kinds of the objects that a chart may create, found by rendering it: with its default values, and with each boolean
 //! default flipped once, so that objects that are off by default are seen. Pure.
 
-use super::broken::{self, Trials};
+use super::chart_problems;
+use super::chart_problems::Trials;
 use super::time_limit::{self, TimeLimit};
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::{RenderError, Rendered};
@@ -33,7 +34,7 @@ impl CreatedKinds {
         let mut created = CreatedKinds::default();
         let mut trials = Trials::default();
         trials.limit = limit.clone();
-        match broken::with_values(chart, &json!({}), &trials) {
+        match chart_problems::with_values(chart, &json!({}), &trials) {
             Ok(rendered) => created.add(&rendered),
             Err(error) => created.failure = Some(error),
         }
@@ -42,7 +43,7 @@ impl CreatedKinds {
         created.untried = defaults.len().saturating_sub(MOST_FLIPS);
         for (path, value) in defaults.into_iter().take(MOST_FLIPS) {
             // With other values a template may rightly refuse to render.
-            match broken::with_values(chart, &nested(&path, !value), &trials) {
+            match chart_problems::with_values(chart, &nested(&path, !value), &trials) {
                 Ok(rendered) => created.add(&rendered),
                 // Nor would the next one end.
                 Err(error) if error.message.contains(time_limit::TOO_LONG) => break,

@@ -2,7 +2,7 @@
 //! schema-less one that the Operator SDK would scaffold. Where two define one CRD, the Go type wins. Remembers the
 //! last good ones, so that a half-typed file takes none away. Pure.
 
-use super::broken;
+use super::chart_problems;
 use super::files::{Files, hash, problem};
 use super::reconcilers::{Defined, Texts};
 use crate::event::{Diagnostic, Place, PrinterColumn, Severity};
@@ -87,7 +87,7 @@ impl Definition {
 
     /// The lines around a place.
     pub fn excerpt(&self, place: &Place) -> Option<String> {
-        broken::excerpt(self.texts.get(&place.file)?, place.line, place.column)
+        chart_problems::excerpt(self.texts.get(&place.file)?, place.line, place.column)
     }
 
     /// Where its objects say how many replicas they want, as the scale subresource has it.
@@ -194,7 +194,7 @@ impl Definitions {
     /// file may lack fields.
     fn take_types(&mut self, types: &Types, diagnostics: &mut Vec<Diagnostic>) {
         let found: Vec<Diagnostic> =
-            types.found.iter().map(|found| broken::program(&types.texts, found)).collect();
+            types.found.iter().map(|found| chart_problems::program(&types.texts, found)).collect();
         let errors: Vec<&Diagnostic> = found.iter().filter(|one| one.severity == Severity::Error).collect();
         let mut newest = BTreeMap::new();
         for made in &types.made {
@@ -259,7 +259,7 @@ impl Definitions {
                     if let Some(error) = error.downcast_ref::<yaml::Error>() {
                         broken.place =
                             Some(Place { file: path.clone(), line: error.line, column: error.column });
-                        broken.excerpt = broken::excerpt(text, error.line, error.column);
+                        broken.excerpt = chart_problems::excerpt(text, error.line, error.column);
                     }
                     diagnostics.push(broken);
                 }

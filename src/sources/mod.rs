@@ -1,11 +1,12 @@
 //! One immutable, numbered set of charts, programs, watches, CRDs and samples. A reconcile sees exactly one of them.
 //! Pure: file sets come in, a set of sources comes out. `dev/reload.rs` reads the files.
 
-pub mod broken;
 pub mod chart_options;
+pub mod chart_problems;
 mod chart_settings;
 mod charts;
 pub mod created;
+pub mod deadline;
 pub mod definitions;
 mod files;
 mod installs;

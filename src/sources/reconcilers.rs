@@ -1,7 +1,7 @@
 //! Finds the reconcilers among the project's files, matches each to its kind, and loads those whose files changed.
 //! Remembers each one's last good program. Pure: texts in, programs and diagnostics out; `load` makes watches of them.
 
-use super::broken;
+use super::chart_problems;
 use super::files::{Files, hash, problem};
 use crate::event::{Diagnostic, Place};
 use opdev_object::meta::Gvk;
@@ -171,7 +171,7 @@ impl Reconcilers {
                 true
             }
             Ok(Err(error)) => {
-                loading.broken = Some(broken::program(texts, &error));
+                loading.broken = Some(chart_problems::program(texts, &error));
                 false
             }
             Err(_) => {

@@ -2,7 +2,7 @@
 //! value comes from. Pure.
 
 use super::ChartReconciler;
-use super::broken::chart_secrets;
+use super::chart_problems::chart_secrets;
 use crate::event::{EffectiveValue, ValueFrom, mask};
 use anyhow::{Context, anyhow};
 use opdev_helm::engine::Compat;

@@ -27,10 +27,6 @@ pub mod waiting;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_of_metadata;
-#[cfg(test)]
-mod tests_of_waiting;
 
 pub use crate::event::Body;
 pub use census::Census;

@@ -1,7 +1,7 @@
 //! What comes from the terminal, and what is to be done outside the view.
 
 use super::dialog::Switching;
-use super::keys::Key;
+use super::panes::keys::chord::Key;
 use super::view::ViewState;
 use crate::event::{ProgramRun, ProjectTask, Request, RequestId, SessionRequest, Task, ViewRequest};
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! Brings the lines of the detail pane up to a state. They are made anew only when what they are made of has changed.
 
-use super::detail::made_of::MadeOf;
-use super::detail::page::{Made, Page, Stamp};
-use super::detail_pane::Lines;
-use super::pane::Pane;
+use super::panes::detail::made_of::MadeOf;
+use super::panes::detail::page::{Made, Page, Stamp};
+use super::panes::detail_pane::Lines;
+use super::panes::pane::Pane;
 use super::view::ViewState;
 use crate::state::State;
 

@@ -3,8 +3,8 @@
 //! opens it.
 
 use super::dialog::Answer;
-use super::keys::Key;
-use super::text::Row;
+use super::panes::keys::chord::Key;
+use super::panes::text::Row;
 use super::view::ViewState;
 use crate::state::State;
 use jiff::Timestamp;

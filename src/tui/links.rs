@@ -2,7 +2,7 @@
 //! once more as a link. So the cells hold no control characters, and their width is what it was. Off where it is not known
 //! that the terminal understands links, unless the user's settings turn them on.
 
-use super::opening;
+use super::act::open_file;
 use super::view::ViewState;
 use crate::event::{Place, words};
 use crate::state::State;
@@ -46,7 +46,7 @@ pub(super) struct Link {
 pub(super) fn of_frame(buffer: &Buffer, view: &ViewState, state: &State) -> Vec<Link> {
     let Some(started) = state.started.as_ref().filter(|_| view.look.shows_links()) else { return Vec::new() };
     let mut places: Vec<Place> = state.problems().into_iter().filter_map(|problem| problem.place).collect();
-    places.extend(opening::place(view, state));
+    places.extend(open_file::place(view, state));
     places
         .extend(state.impact.held.iter().flat_map(|held| &held.findings).filter_map(|one| one.place.clone()));
     places.dedup();

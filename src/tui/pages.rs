@@ -1,7 +1,7 @@
 //! Pages: one pane that has the whole body until esc goes back; and the two panes that share the body before.
 
-use super::layout::{Pair, Shape};
-use super::pane::Pane;
+use super::panes::layout::{Pair, Shape};
+use super::panes::pane::Pane;
 use super::view::ViewState;
 
 impl ViewState {

@@ -1,18 +1,19 @@
 //! The loop of the terminal's thread: snapshots, keys, signals and the next visible clock change come in, frames go
 //! out. Draws only when something has changed, and never more often than a screen can show.
 
-use super::background::{self, Background, Taken};
 use super::command::Mouse;
 use super::command::{Command, Input};
 use super::drafts::editor_due;
 use super::draw::draw;
-use super::editor::{Editor, interrupt_is_the_editors};
-use super::glyphs;
-use super::keys::Key;
 use super::links::{self, Link};
-use super::look::Look;
-use super::terminal::Guard;
-use super::theme::Theme;
+use super::panes::glyphs;
+use super::panes::keys::chord::Key;
+use super::panes::terminal::Guard;
+use super::panes::terminal::background;
+use super::panes::terminal::background::{Background, Taken};
+use super::panes::terminal::editor::{Editor, interrupt_is_the_editors};
+use super::panes::theme::Theme;
+use super::settings::appearance::Look;
 use super::update::update;
 use super::view::ViewState;
 use crate::event::{Asker, DraftId, DraftTask, OnExit, ProgramRun, Request, RequestId, SessionRequest};
@@ -433,10 +434,10 @@ impl Loop {
 
     /// Logs are followed, values and whole objects are asked for as long as they are on the screen.
     fn follow(&mut self) {
-        let logs = super::seeing::follow(&mut self.view, &self.state);
-        let whole = super::seeing::look(&mut self.view, &self.state);
-        let values = super::seeing::follow_values(&mut self.view, &self.state);
-        let table = super::browse::follow(&mut self.view, &self.state);
+        let logs = super::act::change_view::follow(&mut self.view, &self.state);
+        let whole = super::act::change_view::look(&mut self.view, &self.state);
+        let values = super::act::change_view::follow_values(&mut self.view, &self.state);
+        let table = super::kind_table::follow(&mut self.view, &self.state);
         for request in logs.into_iter().chain(whole).chain(values).chain(table) {
             let id = self.view.requests.number();
             self.ask(id, request.into());

@@ -2,8 +2,8 @@
 //! a notice. What went well and notices leave by themselves, and the list of notices keeps them; the answer to a key that
 //! failed stays until it is dismissed.
 
-use super::action::Do;
-use super::theme::Role;
+use super::panes::keys::action::Do;
+use super::panes::theme::Role;
 use super::view::ViewState;
 use crate::event::{Level, MissingRule, Notice, RequestFinished, RequestOutcome, words};
 use crate::state::State;

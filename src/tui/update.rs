@@ -1,21 +1,21 @@
 //! Keys become view changes and commands. Pure: the same view, input and state give the same result.
 
-use super::acting;
-use super::action::Do;
+use super::act;
+use super::act::change_view;
+use super::act::enabled::enabled;
+use super::act::leave::asks_before_leaving;
+use super::act::mouse;
+use super::act::programs;
 use super::command::{Command, Input, ask};
-use super::detail::TABS;
 use super::dialog::{Answer, FilterLine, Help, Leave, Memory, Samples};
-use super::enabled::enabled;
-use super::finding;
-use super::keymap::Found;
-use super::keys::{Chord, Key};
+use super::find;
 use super::layer::Layer;
-use super::layout::Shape;
-use super::leaving::asks_before_leaving;
-use super::mouse;
-use super::pane::{Pane, Tab};
-use super::programs;
-use super::seeing;
+use super::panes::detail::TABS;
+use super::panes::keys::action::Do;
+use super::panes::keys::chord::{Chord, Key};
+use super::panes::keys::keymap::Found;
+use super::panes::layout::Shape;
+use super::panes::pane::{Pane, Tab};
 use super::toast;
 use super::view::ViewState;
 use crate::event::{Asker, Place, SessionRequest};
@@ -160,8 +160,10 @@ fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: 
             view.layers.push(layer);
             ask(view, request)
         }
-        Answer::Save(path) => acting::save(Some(path), view, state),
-        Answer::OpenFile(file) => vec![super::opening::command(&Place { file, line: 0, column: 0 }, state)],
+        Answer::Save(path) => act::save(Some(path), view, state),
+        Answer::OpenFile(file) => {
+            vec![super::act::open_file::command(&Place { file, line: 0, column: 0 }, state)]
+        }
         Answer::Act(does) => perform(view, does, state),
         Answer::Open(opening) => {
             view.layers.push(opening);
@@ -191,7 +193,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::Back => back(view, state),
         Do::NextTab => tab(view, true),
         Do::PreviousTab => tab(view, false),
-        Do::See(see) => seeing::perform(view, see, state),
+        Do::See(see) => change_view::perform(view, see, state),
         // Of the objects of a table no reconcile has written a log; their pods may have.
         Do::Show(Tab::LOG) if view.browse.is_some() => show(view, Tab::PODS),
         Do::Show(tab) => show(view, tab),
@@ -222,18 +224,18 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::OwnCommands
         | Do::Save
         | Do::Copy
-        | Do::Reload => return acting::act(does, view, state),
+        | Do::Reload => return act::act(does, view, state),
         Do::Mark if matches!(view.focus, Pane::Reconciles | Pane::Detail | Pane::Log) => view.go(at + page),
         Do::Mark => view.mark(),
         Do::MarkRange => view.mark_range(),
         Do::MarkOthers => view.mark_others(),
         Do::Zoom => view.zoom = !view.zoom,
         Do::Border(side) => return view.move_border(side),
-        Do::OpenFile => return super::opening::open(view, state),
+        Do::OpenFile => return super::act::open_file::open(view, state),
         Do::Scope => view.all = !view.all,
         Do::Wrap => view.detail.wrap = !view.detail.wrap,
         Do::Filter => view.open(FilterLine::of(view)),
-        Do::Seek(seek) => finding::perform(view, seek, state),
+        Do::Seek(seek) => find::perform(view, seek, state),
         Do::Help => view.open(Help::default()),
         Do::Memory => view.open(Memory),
         Do::Redraw => return vec![Command::Redraw],
@@ -270,7 +272,7 @@ fn sideways(view: &mut ViewState, right: bool) {
     if view.focus == Pane::Detail && (right || view.detail.tab != Tab::STATUS) {
         return tab(view, right);
     }
-    if view.focus == Pane::Reconciles && seeing::fold_pass(view, right) {
+    if view.focus == Pane::Reconciles && change_view::fold_pass(view, right) {
         return;
     }
     if view.browse.is_some() {
@@ -325,7 +327,7 @@ fn open(view: &mut ViewState, state: &State) {
         Pane::Reconciles if view.screen.shape.has_pages() && !view.passes.stands_for_many() => {
             show(view, Tab::STATUS);
         }
-        Pane::Reconciles => seeing::open_pass(view),
+        Pane::Reconciles => change_view::open_pass(view),
         Pane::Detail | Pane::Log => view.zoom = !view.zoom,
     }
 }

@@ -3,21 +3,21 @@
 //! their rows.
 
 use super::asked::{Asked, Questions, Requests};
-use super::below::Below;
-use super::detail_pane::DetailPane;
-use super::finder::Finder;
+use super::find::last_search::Finder;
 use super::layer::Layer;
-use super::log_pane::LogPane;
-use super::look::Look;
-use super::marks::Marks;
-use super::open_table::Browse;
-use super::owned_tree::OwnedTree;
-use super::pane::Pane;
-use super::pass_list::PassList;
-use super::resource_list::ResourceList;
-use super::screen::Screen;
-use super::told::Told;
-use super::typing::Typing;
+use super::panes::below::Below;
+use super::panes::detail_pane::DetailPane;
+use super::panes::lists::kind_table::Browse;
+use super::panes::lists::marks::Marks;
+use super::panes::lists::owned_tree::OwnedTree;
+use super::panes::lists::reconcile_list::PassList;
+use super::panes::lists::resource_list::ResourceList;
+use super::panes::log_pane::LogPane;
+use super::panes::pane::Pane;
+use super::panes::screen::Screen;
+use super::pending_keys::Typing;
+use super::settings::appearance::Look;
+use super::shown_notices::Told;
 use crate::event::Reconcile;
 use crate::state::{Seen, State};
 use opdev_object::meta::ObjectKey;
@@ -135,7 +135,7 @@ impl ViewState {
         let touched = touched.has(root.clone().map(Arc::new).as_ref());
         if self.made_for.as_ref() != Some(&root) {
             self.owned.forget_selection();
-            self.passes.selection = super::selection::Selection::default();
+            self.passes.selection = super::panes::lists::selection::Selection::default();
             self.detail.scroll = 0;
         }
         self.owned.refresh(state, root.as_ref(), self.gone, touched);

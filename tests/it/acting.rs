@@ -300,7 +300,7 @@ async fn a_secrets_values_are_in_its_file_only() {
     undo(&mut opdev).await;
     assert_eq!(get(&opdev, &object).await.unwrap()["data"]["token"], encoded);
     for event in opdev.since(0) {
-        let line = opdev::print::json(&event);
+        let line = opdev::cli::print::json(&event);
         assert!(!line.contains(CANARY) && !line.contains("Y2FuYXJ5"), "{line}");
     }
     assert!(!file.exists() && !opdev.root.join(".opdev/drafts").exists());

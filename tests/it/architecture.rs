@@ -73,37 +73,73 @@ fn name(path: &Path) -> String {
 fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([
         ("event", vec![]),
-        ("api", vec!["event", "tap"]),
+        ("client", vec!["event", "client/recorder.rs"]),
         ("disk", vec![]),
-        ("envtest", vec![]),
+        ("cli/envtest", vec![]),
         ("sources", vec!["event"]),
         ("scaffold", vec!["sources"]),
         ("state", vec!["event"]),
-        ("tap", vec!["event"]),
-        ("operator", vec!["event", "sources", "tap", "api"]),
-        ("process", vec!["disk", "event", "sources", "tap"]),
+        ("client/recorder.rs", vec!["event"]),
+        ("operator", vec!["event", "sources", "client/recorder.rs", "client"]),
+        ("program", vec!["disk", "event", "sources", "client/recorder.rs"]),
         (
             "dev",
             vec![
-                "disk", "event", "findings", "pull", "image", "sources", "scaffold", "state", "tap", "api",
-                "operator", "process",
+                "disk",
+                "event",
+                "findings",
+                "pull",
+                "ship/image",
+                "sources",
+                "scaffold",
+                "state",
+                "client/recorder.rs",
+                "client",
+                "operator",
+                "program",
             ],
         ),
         (
             "ci",
-            vec!["disk", "event", "findings", "sources", "state", "tap", "api", "operator", "process", "dev"],
+            vec![
+                "disk",
+                "event",
+                "findings",
+                "sources",
+                "state",
+                "client/recorder.rs",
+                "client",
+                "operator",
+                "program",
+                "dev",
+            ],
         ),
-        ("operate", vec!["event", "sources", "tap", "operator", "dev"]),
+        ("ship/operate", vec!["event", "sources", "client/recorder.rs", "operator", "dev"]),
         ("tui", vec!["event", "state"]),
-        ("print", vec!["event", "state"]),
+        ("cli/print", vec!["event", "state"]),
         ("pull", vec!["disk", "event"]),
         ("findings", vec!["event"]),
-        ("image", vec!["pull"]),
+        ("ship/image", vec!["pull"]),
         (
             "cli",
             vec![
-                "disk", "event", "findings", "pull", "image", "sources", "scaffold", "state", "tap",
-                "operator", "process", "dev", "envtest", "tui", "print", "ci", "operate",
+                "disk",
+                "event",
+                "findings",
+                "pull",
+                "ship/image",
+                "sources",
+                "scaffold",
+                "state",
+                "client/recorder.rs",
+                "operator",
+                "program",
+                "dev",
+                "cli/envtest",
+                "tui",
+                "cli/print",
+                "ci",
+                "ship/operate",
             ],
         ),
     ])
@@ -135,13 +171,13 @@ fn heavy_crates_have_one_home() {
     let homes: [(&str, &[&str]); 21] = [
         ("ratatui", &["tui"]),
         ("crossterm", &["tui"]),
-        ("notify", &["dev/watcher"]),
+        ("notify", &["os/watcher"]),
         ("clap", &["cli"]),
         ("clap_complete", &["cli/about.rs"]),
         ("clap_mangen", &["cli/about.rs"]),
         ("tracing_appender", &["cli"]),
         ("hyper", &["controlplane"]),
-        ("hyper_util", &["controlplane", "dev/cluster/lasting.rs"]),
+        ("hyper_util", &["controlplane", "cluster/streams.rs"]),
         ("tokio_rustls", &["controlplane"]),
         ("rcgen", &["controlplane"]),
         ("x509_cert", &["controlplane"]),
@@ -151,9 +187,9 @@ fn heavy_crates_have_one_home() {
         ("rquickjs", &["types/script"]),
         ("tree_sitter", &["types"]),
         ("tree_sitter_go", &["types/go"]),
-        ("ureq", &["operator/reconcile/outside.rs", "pull"]),
-        ("tar", &["pull/pack.rs", "image"]),
-        ("opdev_controlplane", &["dev", "cli", "ci", "operate", "envtest", "controlplane"]),
+        ("ureq", &["operator/release/script/outside.rs", "pull"]),
+        ("tar", &["pull/pack.rs", "ship/image"]),
+        ("opdev_controlplane", &["dev", "cli", "ci", "ship/operate", "cli/envtest", "controlplane"]),
     ];
     let mut wrong = Vec::new();
     for (file, line, path) in named_paths() {
@@ -197,8 +233,8 @@ fn pure_rooms_stay_pure() {
         "kustomize",
         "types",
         "event",
-        "event.rs",
-        "image",
+        "event/mod.rs",
+        "ship/image",
         "sources",
         "scaffold",
         "state",
@@ -243,22 +279,22 @@ fn one_file_writes_in_projects() {
     ];
     let elsewhere = [
         // The one.
-        "dev/private_folder.rs",
+        "os/private_folder.rs",
         // A new folder of a random name among the temporary files.
-        "dev/requests/draft_file.rs",
+        "inner_loop/requests/drafts/file.rs",
         // Folders above the user's own state.
-        "dev/owner.rs",
-        "dev/preferences.rs",
-        "dev/trust/store.rs",
+        "cluster/owner.rs",
+        "project/preferences.rs",
+        "project/trust/store.rs",
         // Below .opdev/bin, which `dev/program` has examined and emptied.
-        "process/build.rs",
-        "process/supervise.rs",
-        "process/supervise/going_back.rs",
+        "program/build.rs",
+        "program/supervise.rs",
+        "program/supervise/going_back.rs",
         // Files for Go builds, in the user's own cache, and the socket that it has just made.
-        "process/trace/overlay.rs",
-        "process/trace/listener.rs",
+        "program/trace/inject/overlay.rs",
+        "program/trace/listener.rs",
         // The folder that the user named for envtest.
-        "envtest/mod.rs",
+        "cli/envtest/mod.rs",
     ];
     let packages = ["object", "helm", "kustomize", "types", "controlplane"];
     let mut wrong = Vec::new();
@@ -295,28 +331,28 @@ fn one_file_reads_what_came_with_a_project() {
     ];
     let elsewhere = [
         // The one.
-        "disk.rs",
+        "os/read.rs",
         // Follows the file of events that opdev writes itself.
-        "dev/journal.rs",
+        "project/journal.rs",
         // Files of the kernel about processes.
-        "process/connections.rs",
-        "operate/orphans.rs",
-        "operate/process.rs",
-        "dev/program/serving.rs",
+        "program/connections.rs",
+        "ship/operate/orphans.rs",
+        "ship/operate/process.rs",
+        "program/webhooks.rs",
         // What the user names on the command line, which may be a pipe of a shell.
         "cli/render.rs",
-        "envtest/apiserver.rs",
+        "cli/envtest/apiserver.rs",
         // The user's own: logins, certificates, kubeconfigs, Helm's home, what a pod finds in its cluster.
         "pull/logins.rs",
-        "operate/servers.rs",
+        "ship/operate/servers.rs",
         "cli/operate.rs",
-        "dev/cluster/certificate.rs",
-        "dev/cluster/credentials.rs",
-        "dev/cluster/in_cluster.rs",
-        "dev/cluster/webhooks.rs",
+        "cluster/client_certificate.rs",
+        "cluster/credentials.rs",
+        "cluster/in_cluster.rs",
+        "cluster/webhook_certificates.rs",
         // Below the user's cache or in folders that opdev has just made.
-        "process/trace/overlay.rs",
-        "dev/requests/draft_file.rs",
+        "program/trace/inject/overlay.rs",
+        "inner_loop/requests/drafts/file.rs",
         "cli/serve.rs",
     ];
     let packages = ["object", "helm", "kustomize", "types", "controlplane"];

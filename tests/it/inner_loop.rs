@@ -1,17 +1,19 @@
 //! A whole opdev in this process: the demo project copied to a scratch folder, the embedded control plane, the
 //! operator, the file watcher. Tests wait on events, never on time.
 
-use opdev::dev::bus;
-use opdev::dev::cluster::Choice;
-use opdev::dev::inner_loop::{self, Input};
-use opdev::dev::journal::Journal;
-use opdev::dev::owner::Owner;
-use opdev::dev::project::Project;
-use opdev::dev::trust::{self, Store, Trust};
+use opdev::cluster::Choice;
+use opdev::cluster::owner::Owner;
+use opdev::event::sink::EventSink;
 use opdev::event::{Event, Reconcile, ReloadFailed, Request, RequestId, RequestOutcome, TrustAnswer};
-use opdev::operator::manager::Settings;
+use opdev::inner_loop;
+use opdev::inner_loop::Input;
+use opdev::inner_loop::bus;
+use opdev::operator::release::settings::Settings;
+use opdev::project::Project;
+use opdev::project::journal::Journal;
+use opdev::project::trust;
+use opdev::project::trust::{Store, Trust};
 use opdev::state::State;
-use opdev::tap::EventSink;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -203,7 +205,7 @@ impl Opdev {
             Ok(found) => found,
             Err(_) => {
                 let events = self.since(mark);
-                let lines: Vec<_> = events.iter().filter_map(opdev::print::plain).collect();
+                let lines: Vec<_> = events.iter().filter_map(opdev::cli::print::plain).collect();
                 panic!("waited for {what} in vain; since then:\n{}", lines.join("\n"));
             }
         }
@@ -223,7 +225,7 @@ impl Opdev {
         match tokio::time::timeout(PATIENCE, look).await {
             Ok(found) => found,
             Err(_) => {
-                let lines: Vec<_> = self.since(0).iter().filter_map(opdev::print::plain).collect();
+                let lines: Vec<_> = self.since(0).iter().filter_map(opdev::cli::print::plain).collect();
                 panic!("waited for {what} in vain; so far:\n{}", lines.join("\n"));
             }
         }

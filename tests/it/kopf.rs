@@ -6,7 +6,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config};
-use opdev::dev::cluster::Choice;
+use opdev::cluster::Choice;
 use opdev::event::{
     Cause, CauseKind, Event, OperatorTask, ProcessState, Reconcile, Relation, RequestOutcome, TraceLevel,
     WatchEvent,

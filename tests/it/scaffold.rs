@@ -8,7 +8,7 @@ mod opened;
 mod shipped;
 
 use crate::inner_loop::Opdev;
-use opdev::dev::cluster::Choice;
+use opdev::cluster::Choice;
 use opdev::event::{Event, ObjectTask, Outcome};
 use std::fs;
 use std::path::{Path, PathBuf};

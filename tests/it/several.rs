@@ -1,7 +1,7 @@
 //! Several programs of one project, and programs that are told their kubeconfig by an argument.
 
 use crate::inner_loop::Opdev;
-use opdev::dev::cluster::Choice;
+use opdev::cluster::Choice;
 use opdev::event::{Event, KindHealth, ProcessState};
 use std::path::{Path, PathBuf};
 

@@ -2,10 +2,12 @@
 
 use crate::inner_loop::Opdev;
 use crate::traced::go_is_there;
-use opdev::dev::cluster::Choice;
+use opdev::cluster::Choice;
+use opdev::event::sink::EventSink;
 use opdev::event::{Event, Level, Notice, ProcessChanged, ProcessState, TraceLevel};
-use opdev::process::{Ask, Awaited, Environment, Limits, Settings, Supervisor, detect};
-use opdev::tap::EventSink;
+use opdev::program::{Ask, Awaited, Environment, Limits, Supervisor};
+use opdev::project::program::detect::detect;
+use opdev::project::program::settings::Settings;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,18 +2,18 @@
 //! programs, and the CRDs. One stream for each thing to follow, whoever asks for it, ended when nobody does any more.
 //! Never queues by itself; `wakes` says which objects an event wakes.
 
-use super::unread::{During, Unread};
+use super::changed_while_running::{During, Unread};
 use super::wakes::{self, Readers, Wake};
+use crate::client::forbidden::FORBIDDEN_HINT;
 use crate::event::WatchEvent;
-use crate::operator::missing_right::FORBIDDEN_HINT;
+use crate::operator::cache::caches::{Hub, Shared};
+use crate::operator::cache::change::Happened;
+use crate::operator::cache::interest::Interest;
+use crate::operator::cache::mapping::{Primary, primaries_of};
+use crate::operator::cache::stream::{Follow, Said, Streams, Wanted};
+use crate::operator::cache::stream_cache::Raw;
 use crate::operator::queue::Kind;
-use crate::operator::reconcile::CHART_LABEL;
-use crate::operator::watch::cache::Raw;
-use crate::operator::watch::happened::Happened;
-use crate::operator::watch::hub::{Hub, Shared};
-use crate::operator::watch::interest::Interest;
-use crate::operator::watch::mapping::{Primary, primaries_of};
-use crate::operator::watch::stream::{Follow, Said, Streams, Wanted};
+use crate::operator::release::objects::inject::CHART_LABEL;
 use crate::sources::{Reconciler, Sources, TypeReconciler, Watch};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
 use opdev_types::contract::Read;

@@ -6,7 +6,7 @@ use super::refusal::{Answer, Refusal};
 use crate::event::{
     Action, Call, Cause, CauseKind, Event, Level, LoopKind, ObjectChange, PauseScope, Reconcile,
 };
-use crate::operator::loops::Found;
+use crate::findings::hot_loop::Found;
 use crate::operator::queue::Urgency;
 use jiff::Timestamp;
 use opdev_object::meta::{ObjectKey, ObjectRef};

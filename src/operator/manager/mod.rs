@@ -3,36 +3,36 @@
 //! `reload` knows when a saved file has reached the cluster, `pass` turns the end of a worker into an event.
 
 mod caught_up;
+mod changed_while_running;
 mod kinds;
 mod loops;
-mod mapped;
-mod pass;
+mod mapped_objects;
 mod pause;
 mod refusal;
 mod reload;
-mod unread;
 mod wakes;
+mod worker_end;
 
-use super::loops::Loops;
+use super::cache::stream::Streams;
 use super::queue::{Ended, Kind, Origin, Queue, Trace, Urgency, kind_of};
 use super::reconcile;
-pub use super::settings::{HelmCompat, OnSave, Settings};
-pub use super::shadowed::Shadowed;
-pub use super::unfit::UnfitWrite;
-use super::watch::stream::Streams;
-use crate::api::Api;
+pub use super::reconcile::dry_run_report::Shadowed;
+pub use super::release::settings::{HelmCompat, OnSave, Settings};
+pub use super::release::unfit::UnfitWrite;
+use crate::client::Api;
+use crate::client::recorder::{PassNumbers, PassSink, Recorder};
+use crate::event::sink::EventSink;
 use crate::event::{
     Cause, CauseKind, Event, Level, Notice, PauseScope, Paused, QueueChanged, ReconcileStarted, Relation,
     mask, words,
 };
+use crate::findings::hot_loop::Loops;
 use crate::sources::{Sources, Watch};
-use crate::tap::{EventSink, PassNumbers, PassSink, Recorder};
 use caught_up::CatchUps;
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
 pub(crate) use loops::verdict;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
-use pass::Running;
 pub use refusal::{Answer, Refusal};
 use reload::Reload;
 use serde_json::Value;
@@ -44,6 +44,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wakes::Wake;
+use worker_end::Running;
 
 /// What the manager needs.
 pub struct ManagerInput {
@@ -206,9 +207,9 @@ struct Manager {
     sources: Arc<Sources>,
     queue: Queue,
     kinds: Kinds,
-    workers: JoinSet<reconcile::Report>,
+    workers: JoinSet<crate::operator::release::verdict::Report>,
     running: HashMap<tokio::task::Id, Running>,
-    memories: HashMap<ObjectKey, reconcile::Memory>,
+    memories: HashMap<ObjectKey, crate::operator::release::memory::Memory>,
     reload: Option<Reload>,
     numbers: PassNumbers,
     /// The number of the pass that was begun last.
@@ -225,12 +226,12 @@ struct Manager {
     /// Wakes streams that wait before they try again.
     awake: watch::Sender<u64>,
     /// What renders leave for the next ones.
-    renders: Arc<reconcile::Renders>,
+    renders: Arc<crate::operator::release::render::cache::Renders>,
     /// Kinds that came with a save, and the cause that this is.
     added: HashMap<Kind, CauseKind>,
     /// Changes that scripts beside charts map to custom resources, and what they said.
     mapping: mpsc::Sender<kinds::ToMap>,
-    mapped: mpsc::Receiver<mapped::Mapped>,
+    mapped: mpsc::Receiver<mapped_objects::Mapped>,
 }
 
 impl Manager {
@@ -247,7 +248,7 @@ impl Manager {
         let (awake, woken) = watch::channel(0);
         let streams = Streams { client, discovery, types: changed, awake: woken };
         let kinds = Kinds::new(streams, types, inbox, settings.watched());
-        let (mapping, mapped) = mapped::start(api.clone(), kinds.hub());
+        let (mapping, mapped) = mapped_objects::start(api.clone(), kinds.hub());
         Manager {
             kinds,
             added: HashMap::new(),
@@ -382,7 +383,8 @@ impl Manager {
     /// own object; a chart's writes of other objects are as it wants them, while a program is asked again once what
     /// it wanted is there, unless it goes round in a circle.
     fn is_quiet(&self, key: &ObjectKey, kind: &CauseKind, echo: bool) -> bool {
-        let paused = || self.memories.get(key).is_some_and(reconcile::Memory::is_paused);
+        let paused =
+            || self.memories.get(key).is_some_and(crate::operator::release::memory::Memory::is_paused);
         match kind {
             CauseKind::Watch { relation: Relation::Primary, .. } => echo,
             // What a program, or the script beside a chart, has read may be what another pass has written.
@@ -471,7 +473,7 @@ impl Manager {
                     ..ObjectKey::default()
                 };
                 let known = self.memories.iter().filter(|(of, _)| kind_of(of) == kind_of(&key));
-                let trial = reconcile::trial::Trial {
+                let trial = reconcile::dry_run::Trial {
                     kinds: self.kinds.children_of(&key),
                     watch,
                     objects,
@@ -479,12 +481,12 @@ impl Manager {
                     hub: self.kinds.hub(),
                     settings: Arc::clone(&self.settings),
                     memories: known.map(|(key, memory)| (key.clone(), memory.for_trial())).collect(),
-                    ask: reconcile::foretell::Ask::Server,
+                    ask: crate::operator::release::objects::dry_run::Ask::Server,
                     longest: TRIAL,
                 };
                 tokio::spawn(async move {
                     // Whoever asked may have saved again meanwhile.
-                    let _ = reply.send(reconcile::trial::run(trial).await);
+                    let _ = reply.send(reconcile::dry_run::run(trial).await);
                 });
             }
         }
@@ -501,7 +503,7 @@ impl Manager {
             };
             self.newest_pass = self.numbers.next();
             let secrets = self.secrets_of(&taken.key, &watch);
-            pass::cover_causes(&mut taken.causes, &secrets);
+            worker_end::cover_causes(&mut taken.causes, &secrets);
             let object = self.kinds.reference(&taken.key, &watch.gvk);
             let started = ReconcileStarted {
                 id: self.newest_pass,
@@ -511,7 +513,7 @@ impl Manager {
             };
             self.events.emit(Event::ReconcileStarted(started)).await;
             let cancel = self.cancel.child_token();
-            let job = reconcile::Job {
+            let job = crate::operator::release::memory::Job {
                 object: object.clone(),
                 watch,
                 api: self.api.clone(),

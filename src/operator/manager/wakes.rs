@@ -2,17 +2,17 @@
 //! a release's object, and whoever has read the object. Pure.
 
 use super::kinds::Served;
-use crate::api::{OWN_MANAGER, mark};
-use crate::event::{CauseKind, Relation, WatchEvent};
-use crate::operator::queue::{Kind, Mark, kind_of};
-use crate::operator::reconcile::CHART_LABEL;
-use crate::operator::reconcile::FINALIZER;
-use crate::operator::watch::happened::Happened;
-use crate::operator::watch::mapping::{Primary, primaries_of};
-use crate::operator::watch::stream::Follow;
-use crate::tap::change::{
+use crate::client::{OWN_MANAGER, mark};
+use crate::event::reconcile::object_change::{
     changed_fields, child_update_counts, dependent_update_counts, is_own_part, last_writer, managers_of,
 };
+use crate::event::{CauseKind, Relation, WatchEvent};
+use crate::operator::cache::change::Happened;
+use crate::operator::cache::mapping::{Primary, primaries_of};
+use crate::operator::cache::stream::Follow;
+use crate::operator::queue::{Kind, Mark, kind_of};
+use crate::operator::reconcile::FINALIZER;
+use crate::operator::release::objects::inject::CHART_LABEL;
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
 use opdev_object::path::Path;
 use opdev_object::selector::LabelSelector;

@@ -1,217 +1,119 @@
-//! The script beside a chart as one pass asks it: on a blocking thread, with a finite time, and with everything that it
-//! read, logged, recorded and set remembered for the end of the pass. Writes nothing itself; `hook_calls` carries out what
-//! `before` and `after` want.
+//! What a pass of a chart settles before it looks at the release: whether the custom resource is left alone, where the
+//! release and its records live, whom it is written as, and its values. A script beside the chart, or the project's options,
+//! say so.
 
-use super::blame::blamed;
-use super::host::Outside;
-use super::verdict::Fault;
-use crate::api::Api;
-use crate::event::{Level, mask};
-use crate::operator::watch::hub::Hub;
-use crate::sources::{ChartReconciler, TypeReconciler};
-use anyhow::anyhow;
-use opdev_object::meta::{self, ObjectRef};
-use opdev_types::contract::{
-    ChartAnswer, ChartCall, ChartFunction, ChartQuestion, Observed, Program, Read, RequestedEvent,
-};
-use opdev_types::diagnostic::Diagnostic;
+use super::chart::Pass;
+use crate::operator::release::history::History;
+use crate::operator::release::history::desired_release::DesiredRelease;
+use crate::operator::release::history::records::Records;
+use crate::operator::release::script::ChartScript;
+use crate::operator::release::script::hook_calls;
+use crate::operator::release::verdict::{Fault, Stage};
+use crate::sources::values;
+use anyhow::Context;
+use opdev_helm::chart::Chart;
+use opdev_helm::values::coalesce;
+use opdev_object::meta;
+use opdev_types::contract::ChartFunction;
 use serde_json::{Value, json};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-/// How much longer than its limit a call is waited for.
-const GRACE: Duration = Duration::from_secs(2);
-
-/// A script, for one pass of one custom resource.
-pub(super) struct ChartScript {
-    typed: Arc<TypeReconciler>,
-    program: Arc<dyn Program>,
-    api: Api,
-    hub: Arc<Hub>,
-    reference: ObjectRef,
-    parent: Arc<Value>,
-    /// Nothing that can have an effect is done.
-    pub(super) shadow: bool,
-    told: Mutex<Told>,
-}
-
-/// What the calls of a pass have led to.
-#[derive(Default)]
-pub(super) struct Told {
-    pub(super) reads: Vec<Read>,
-    pub(super) logs: Vec<(Level, String)>,
-    /// Objects that came from the API server.
-    pub(super) known: Vec<Arc<Value>>,
-    pub(super) secrets: Vec<String>,
-    pub(super) events: Vec<RequestedEvent>,
-    pub(super) conditions: Vec<Value>,
-}
-
-impl ChartScript {
-    /// The script of a chart, where it has one that can serve.
-    pub(super) fn of(
-        chart: &ChartReconciler,
-        api: &Api,
-        hub: &Arc<Hub>,
-        reference: &ObjectRef,
-        object: &Value,
-    ) -> Option<Arc<ChartScript>> {
-        let typed = Arc::clone(chart.script.as_ref()?);
-        let program = Arc::clone(typed.program.as_ref()?);
-        Some(Arc::new(ChartScript {
-            program,
-            api: api.clone(),
-            hub: Arc::clone(hub),
-            reference: reference.clone(),
-            parent: Arc::new(object.clone()),
-            shadow: api.read_only.holds(),
-            told: Mutex::default(),
-            typed,
-        }))
+impl Pass {
+    /// Why the custom resource is left alone, where it is.
+    pub(crate) async fn paused(&mut self) -> Result<Option<String>, Fault> {
+        if let Some(name) = &self.engine.reconciler.options.pause_annotation
+            && meta::annotation(&self.parent.object, name) == Some("true")
+        {
+            return Ok(Some(format!("paused: its annotation {name} is \"true\"")));
+        }
+        let Some(script) = self.script(ChartFunction::Paused) else { return Ok(None) };
+        let answer = script.ask(ChartFunction::Paused, vec![None]).await?;
+        let words = || format!("paused: {} says so", script.path());
+        Ok((answer.value == Value::Bool(true)).then(words))
     }
 
-    /// Whether it exports a function.
-    pub(super) fn has(&self, function: ChartFunction) -> bool {
-        self.program.facts().chart.contains(&function)
+    fn script(&self, function: ChartFunction) -> Option<Arc<ChartScript>> {
+        self.engine.script.clone().filter(|script| script.has(function))
     }
 
-    /// The file, relative to the project's root.
-    pub(super) fn path(&self) -> &str {
-        &self.typed.path
+    /// Where the release and its records live, and whom it is written as.
+    pub(crate) async fn settle_places(&mut self) -> Result<(), Fault> {
+        let options = self.engine.reconciler.options.clone();
+        let (mut release, mut storage) = (options.release_namespace, options.storage_namespace);
+        let mut account = options.service_account;
+        if let Some(script) = self.script(ChartFunction::Namespaces) {
+            let answer = script.ask(ChartFunction::Namespaces, vec![None]).await?;
+            let text = |key: &str| answer.value.get(key).and_then(Value::as_str).map(str::to_owned);
+            release = text("release").or(release);
+            storage = text("storage").or(storage);
+        }
+        if let Some(script) = self.script(ChartFunction::ServiceAccountName) {
+            let answer = script.ask(ChartFunction::ServiceAccountName, vec![None]).await?;
+            account = answer.value.as_str().map(str::to_owned).or(account);
+        }
+        let own = self.own_namespace();
+        self.engine.namespace = release.filter(|text| !text.is_empty()).unwrap_or_else(|| own.clone());
+        self.engine.options.storage_namespace = Some(storage.filter(|text| !text.is_empty()).unwrap_or(own));
+        if let Some(account) = account.filter(|account| !account.is_empty()) {
+            let (namespace, name) = account
+                .split_once('/')
+                .map_or((self.own_namespace(), account.clone()), |(namespace, name)| {
+                    (namespace.to_owned(), name.to_owned())
+                });
+            let user = format!("system:serviceaccount:{namespace}:{name}");
+            self.engine.api = self.engine.api.acting_as(Some(user.into()));
+        }
+        Ok(())
     }
 
-    /// The secret values that it has read, that its object holds, and that it gave as values.
-    pub(super) fn secrets_so_far(&self) -> Vec<String> {
-        let mut secrets = self.lock().secrets.clone();
-        secrets.extend(mask::secrets(&self.parent));
-        secrets
+    /// The namespace of the custom resource, or the one that stands for it.
+    fn own_namespace(&self) -> String {
+        let fallback = || self.engine.settings.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        self.parent.reference.namespace.clone().unwrap_or_else(fallback)
     }
 
-    /// Notes a read, so that it is watched.
-    pub(super) fn note_read(&self, read: Read) {
-        self.lock().reads.push(read);
+    /// The revisions of the release. The places are settled.
+    pub(crate) async fn history(&self) -> anyhow::Result<History> {
+        let engine = &self.engine;
+        let own = || self.own_namespace();
+        let namespace = engine.options.storage_namespace.clone().unwrap_or_else(own);
+        let (storage, chunked) = (engine.options.storage, &engine.options.chunked);
+        let api = engine.api.as_operator();
+        let records = Records::of(&api, &namespace, (storage, chunked), &engine.memory.records).await?;
+        let name = &self.parent.reference.name;
+        History::read(&engine.api, records, name, engine.options.storage_owner)
+            .await
+            .context("failed to retrieve release history")
     }
 
-    /// Writes a line to the log of the pass.
-    pub(super) fn log(&self, level: Level, line: String) {
-        self.lock().logs.push((level, line));
-    }
-
-    /// What the calls have led to; later calls begin anew.
-    pub(super) fn take_told(&self) -> Told {
-        std::mem::take(&mut *self.lock())
-    }
-
-    /// Events that were asked for and not recorded yet.
-    pub(super) fn take_events(&self) -> Vec<RequestedEvent> {
-        std::mem::take(&mut self.lock().events)
-    }
-
-    /// Conditions that were asked for and not set yet.
-    pub(super) fn take_conditions(&self) -> Vec<Value> {
-        std::mem::take(&mut self.lock().conditions)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Calls an exported function. `None` among the arguments stands for the custom resource.
-    pub(super) async fn ask(
-        &self,
-        function: ChartFunction,
-        arguments: Vec<Option<Value>>,
-    ) -> Result<ChartAnswer, Fault> {
-        let question = ChartQuestion { call: ChartCall::Function(function), arguments };
-        let outside = Arc::new(Outside::new(
-            &self.api,
-            &self.hub,
-            &self.typed,
-            self.reference.namespace.clone(),
-            self.shadow,
-        ));
-        let observed = Observed {
-            parent: Arc::clone(&self.parent),
-            now: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            seed: seed_of(meta::uid(&self.parent).unwrap_or_default()),
-            ..Observed::default()
+    /// What the release should be made of.
+    pub(crate) async fn desired(
+        &mut self,
+        history: &History,
+        chart: Arc<Chart>,
+    ) -> Result<DesiredRelease, Fault> {
+        let values = |fault: Fault| Fault { stage: Stage::Values, ..fault };
+        let plain = |error| values(Fault::plain(error));
+        let spec = values::spec(&self.parent.object).map_err(plain)?;
+        let forced = values::with_overrides(&spec, &self.engine.reconciler).map_err(plain)?;
+        let (spec, own) = match self.script(ChartFunction::Values) {
+            None => (spec, forced),
+            Some(script) => {
+                let newest = history.newest().map_err(Fault::irreconcilable)?;
+                let about = json!({"values": forced, "release": newest.as_ref().map(hook_calls::told)});
+                let answer =
+                    script.ask(ChartFunction::Values, vec![None, Some(about)]).await.map_err(values)?;
+                // What decides are the values: they may follow the cluster while the spec stays.
+                (answer.value.clone(), answer.value)
+            }
         };
-        let (program, host, limits) = (Arc::clone(&self.program), Arc::clone(&outside), self.typed.limits);
-        let work = tokio::task::spawn_blocking(move || program.ask(&question, &observed, &*host, &limits));
-        let answer = tokio::time::timeout(limits.time + GRACE, work).await;
-        let heard = outside.end();
-        let mut told = self.lock();
-        told.reads.extend(heard.reads);
-        told.logs.extend(heard.logs);
-        told.known.extend(heard.known);
-        for object in &heard.objects {
-            told.secrets.extend(mask::secrets(object));
-            if object.get("kind").and_then(Value::as_str) == Some("Secret") {
-                told.secrets.extend(mask::manifest_secrets(&object.to_string()));
-            }
-        }
-        match answer {
-            Ok(Ok(Ok(mut answer))) => {
-                told.events.append(&mut answer.desired.events);
-                told.conditions.append(&mut answer.desired.conditions);
-                told.secrets.extend(mask::secrets(&json!({"spec": answer.value})));
-                Ok(answer)
-            }
-            Ok(Ok(Err(found))) => {
-                let secrets = mask::known(told.secrets.iter().cloned().chain(mask::secrets(&self.parent)));
-                Err(blamed(&self.typed, &self.reference.gvk, &secrets, &found))
-            }
-            Ok(Err(error)) if error.is_panic() => Err(Fault::plain(anyhow!(
-                "the engine of {} panicked; this is an error in opdev, please report it",
-                self.typed.path
-            ))),
-            Ok(Err(_)) => Err(Fault::plain(anyhow!("the pass was stopped"))),
-            Err(_) => Err(Fault {
-                // Each attempt would take a thread that does not come back.
-                retry: false,
-                ..Fault::plain(anyhow!(
-                    "{} did not return within {} s and cannot be interrupted; it is asked again when something changes",
-                    self.typed.path,
-                    limits.time.as_secs_f64()
-                ))
-            }),
-        }
+        let own = if self.engine.options.hybrid {
+            let compat = self.engine.settings.helm_compat.into();
+            coalesce(&chart, &own, compat).map_err(|error| plain(error.into()))?.values
+        } else {
+            own
+        };
+        let values = self.engine.values_for(history, own).map_err(Fault::irreconcilable)?;
+        Ok(DesiredRelease { chart, spec, values })
     }
-}
-
-/// Where random numbers of an object start: the same for the same object.
-fn seed_of(uid: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    uid.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// The custom resources that a changed object is mapped to, by one of the `watches` of a script. Blocks its thread.
-///
-/// # Errors
-/// What the script threw.
-pub(in crate::operator) fn mapped(
-    typed: &TypeReconciler,
-    at: usize,
-    object: &Arc<Value>,
-    (api, hub): (&Api, &Arc<Hub>),
-) -> Result<Vec<(Option<String>, String)>, Box<Diagnostic>> {
-    let Some(program) = &typed.program else { return Ok(Vec::new()) };
-    let question = ChartQuestion { call: ChartCall::Map(at), arguments: vec![Some(Value::clone(object))] };
-    let outside = Outside::new(api, hub, typed, meta::namespace(object).map(str::to_owned), true);
-    let observed = Observed { parent: Arc::clone(object), ..Observed::default() };
-    let answer = program.ask(&question, &observed, &outside, &typed.limits);
-    outside.end();
-    let answer = answer?;
-    let text = |item: &Value, key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
-    let own = meta::namespace(object).map(str::to_owned);
-    let items = answer.value.as_array().cloned().unwrap_or_default();
-    Ok(items
-        .iter()
-        .filter_map(|item| {
-            let name = item.as_str().map(str::to_owned).or_else(|| text(item, "name"))?;
-            Some((text(item, "namespace").or_else(|| own.clone()), name))
-        })
-        .collect())
 }

@@ -1,13 +1,14 @@
 //! A pass of a custom resource with `engine: hybrid`: in the order, and with the conditions, of an operator of the
 //! helm-operator-plugins library. The release itself is made by the same engine; read `upgrade`.
 
-use super::options::ReleaseOptions;
-use super::pass::{FINALIZER, LEGACY_FINALIZER, Pass};
-use super::release::{History, Stored};
-use super::status::{DEPLOYED, INITIALIZED, IRRECONCILABLE, PAUSED, RELEASE_FAILED};
-use super::verdict::{Fault, Stage, Verdict};
-use super::wait::{self, Limits};
+use super::chart::{FINALIZER, LEGACY_FINALIZER, Pass};
 use crate::event::{Outcome, Requeue};
+use crate::operator::release::history::{History, Stored};
+use crate::operator::release::options::ReleaseOptions;
+use crate::operator::release::status::{DEPLOYED, INITIALIZED, IRRECONCILABLE, PAUSED, RELEASE_FAILED};
+use crate::operator::release::verdict::{Fault, Stage, Verdict};
+use crate::operator::release::wait;
+use crate::operator::release::wait::Limits;
 use opdev_object::meta;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;

@@ -2,82 +2,42 @@
 //! then install, upgrade, rewrite or repair; a deletion comes first and needs no chart. `run` is the whole pass.
 //! Never looks at another object's pass and never retries: the queue does.
 
-mod annotations;
-mod apply;
-mod at_object;
-mod beside;
-mod blame;
-pub(super) mod chart_script;
-mod compare;
-mod crds;
-mod decide;
-mod engine;
-mod explain;
-mod foresee;
-pub(super) mod foretell;
-mod from_template;
-mod hand_over;
-mod hook_calls;
-mod hooks;
-mod host;
+pub(crate) mod chart;
+mod chart_script;
+mod custom_resource;
+pub(super) mod dry_run;
+pub mod dry_run_report;
 mod hybrid;
-mod inject;
-mod memory;
-mod objects;
-mod options;
-mod outside;
-mod outside_error;
-mod overlay;
-mod parent;
-mod pass;
-mod plain;
-mod post_render;
-mod program;
-pub use outside::end_programs;
-mod desired_release;
-mod ready;
-mod recorder;
-mod records;
-mod release;
-mod render;
-mod renders;
-mod rollback;
-mod status;
-pub(super) mod trial;
-mod twins;
+pub mod plan_all;
+pub(crate) mod program;
+
 mod uninstall;
-mod upgrade;
-mod verdict;
-mod wait;
-mod writes;
 
-pub(super) use inject::CHART_LABEL;
-use memory::ReadObject;
-pub(super) use memory::{Job, Memory};
-pub(super) use pass::FINALIZER;
-pub(super) use renders::Renders;
-pub(super) use verdict::Report;
+pub(crate) use chart::FINALIZER;
 
-use crate::api::{ApiError, At};
+use crate::client::{ApiError, At};
 use crate::event::{ObjectChange, Outcome, mask};
-use crate::sources::broken::chart_secrets;
+use crate::operator::release::engine::{Clock, Deployed, Engine};
+use crate::operator::release::memory::{Job, ReadObject};
+use crate::operator::release::objects::apply::Effects;
+use crate::operator::release::objects::inject::Owner;
+use crate::operator::release::options::ReleaseOptions;
+use crate::operator::release::script::ChartScript;
+use crate::operator::release::script::hook_calls::Doing;
+use crate::operator::release::status::{
+    DEPLOYED, INITIALIZED, IRRECONCILABLE, PAUSED, RELEASE_FAILED, Status,
+};
+use crate::operator::release::verdict::{Fault, Report, Verdict};
+use crate::sources::chart_problems::chart_secrets;
 use crate::sources::{ChartReconciler, Reconciler};
 use anyhow::anyhow;
-use apply::Effects;
-use chart_script::ChartScript;
-use engine::{Clock, Deployed, Engine};
-use hook_calls::Doing;
-use inject::Owner;
+use chart::{LEGACY_FINALIZER, Pass};
+use custom_resource::Parent;
 use opdev_helm::chart::Chart;
 use opdev_object::meta;
-use options::ReleaseOptions;
-use parent::Parent;
-use pass::{LEGACY_FINALIZER, Pass};
 use serde_json::Value;
-use status::{DEPLOYED, INITIALIZED, IRRECONCILABLE, PAUSED, RELEASE_FAILED, Status};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use verdict::{Fault, Verdict};
 
 /// Helm's limit.
 const LONGEST_NAME: usize = 53;
@@ -116,7 +76,10 @@ async fn run_chart(job: Job, reconciler: Arc<ChartReconciler>) -> Report {
         Ok((_, None)) | Err(ApiError::NoMatch(_)) => return Report::gone(),
         Err(error) => {
             let error = anyhow::Error::new(error).context("could not get the custom resource");
-            return Report { memory: job.memory, ..Report::failed(verdict::chain(&error)) };
+            return Report {
+                memory: job.memory,
+                ..Report::failed(crate::operator::release::verdict::chain(&error))
+            };
         }
     };
     let mut pass = chart_pass(job, reconciler, read, began);
@@ -229,12 +192,12 @@ impl Pass {
 
     /// How long until the next pass without a cause.
     fn period(&self) -> anyhow::Result<Option<Duration>> {
-        let own = annotations::reconcile_period(&self.parent.object)?;
+        let own = crate::operator::release::annotations::reconcile_period(&self.parent.object)?;
         let period = own.or(self.watch.reconcile_period).unwrap_or(self.engine.settings.reconcile_period);
         Ok(Some(period).filter(|period| !period.is_zero()))
     }
 
-    fn chart(&self) -> Result<Arc<Chart>, Fault> {
+    pub(crate) fn chart(&self) -> Result<Arc<Chart>, Fault> {
         self.engine.reconciler.chart.clone().ok_or_else(|| Fault {
             diagnostic: self.watch.broken.clone().map(Box::new),
             retry: false,
@@ -261,7 +224,7 @@ impl Pass {
         })
     }
 
-    fn check_name(&mut self) -> Result<(), Fault> {
+    pub(crate) fn check_name(&mut self) -> Result<(), Fault> {
         let length = self.parent.reference.name.len();
         if length <= LONGEST_NAME {
             return Ok(());
@@ -351,7 +314,7 @@ impl Pass {
     }
 
     /// What must not show in anything that is told about this pass.
-    fn secrets(&self) -> Vec<String> {
+    pub(crate) fn secrets(&self) -> Vec<String> {
         let mut found = mask::secrets(&self.parent.object);
         found.extend(override_secrets(&self.engine.reconciler));
         if let Some(chart) = &self.engine.reconciler.chart {
@@ -366,7 +329,10 @@ impl Pass {
     }
 
     fn report(mut self, verdict: Result<Verdict, Fault>) -> Report {
-        let status = verdict::status_changes(&self.status_before, self.parent.object.get("status"));
+        let status = crate::operator::release::verdict::status_changes(
+            &self.status_before,
+            self.parent.object.get("status"),
+        );
         let (outcome, requeue, waiting, failure) = match verdict {
             Ok(verdict) => (verdict.outcome, verdict.requeue, verdict.waiting, None),
             Err(mut fault) => {

@@ -1,18 +1,19 @@
 //! Takes a release off the cluster: from the stored revisions, so that a chart that does not load cannot keep a
 //! custom resource alive. Hooks, objects in uninstall order, then every revision, then the finalizer.
 
-use super::annotations;
-use super::apply::remove;
-use super::engine::Engine;
-use super::hooks::Hooks;
-use super::inject::{ReleaseNames, is_kept};
-use super::objects::{self, Wanted};
-use super::pass::{FINALIZER, LEGACY_FINALIZER, Pass};
-use super::release::History;
-use super::status::{DEPLOYED, RELEASE_FAILED};
-use super::verdict::{Fault, Verdict};
-use crate::api::Deletion;
+use super::chart::{FINALIZER, LEGACY_FINALIZER, Pass};
+use crate::client::Deletion;
 use crate::event::{Outcome, Requeue};
+use crate::operator::release::annotations;
+use crate::operator::release::engine::Engine;
+use crate::operator::release::history::History;
+use crate::operator::release::hooks::Hooks;
+use crate::operator::release::objects;
+use crate::operator::release::objects::Wanted;
+use crate::operator::release::objects::apply::remove;
+use crate::operator::release::objects::inject::{ReleaseNames, is_kept};
+use crate::operator::release::status::{DEPLOYED, RELEASE_FAILED};
+use crate::operator::release::verdict::{Fault, Verdict};
 use anyhow::Context;
 use opdev_helm::engine::Compat;
 use opdev_helm::manifest::{self, HookEvent};
@@ -97,7 +98,7 @@ impl Engine {
     }
 
     /// Deletes the objects of some manifests in uninstall order. Goes on after an error and returns the first one.
-    pub(super) async fn remove_objects(&mut self, manifests: &[String], chart: &str) -> anyhow::Result<()> {
+    pub(crate) async fn remove_objects(&mut self, manifests: &[String], chart: &str) -> anyhow::Result<()> {
         let wanted = self.stored_objects(manifests, chart).await?;
         let live = objects::live(&self.api, &wanted).await?;
         let mut first_error = None;
@@ -131,7 +132,7 @@ impl Engine {
     }
 
     /// The objects of some manifests in uninstall order, each once, without those that stay.
-    pub(super) async fn stored_objects(
+    pub(crate) async fn stored_objects(
         &self,
         manifests: &[String],
         chart: &str,

@@ -1,8 +1,8 @@
 //! What a key in a dialog leads to.
 
 use crate::event::Request;
-use crate::tui::action::Do;
 use crate::tui::layer::Layer;
+use crate::tui::panes::keys::action::Do;
 
 /// What a key in a dialog leads to.
 pub(in crate::tui) enum Answer {

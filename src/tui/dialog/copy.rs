@@ -3,11 +3,11 @@
 use super::answer::Answer;
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
-use crate::tui::keys::Key;
-use crate::tui::kubectl;
 use crate::tui::layer::{Canvas, Layer, Need};
-use crate::tui::text::{Row, cut, left};
-use crate::tui::theme::Role;
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::kubectl;
+use crate::tui::panes::text::{Row, cut, left};
+use crate::tui::panes::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_object::yaml;

@@ -5,10 +5,10 @@ use super::answer::Answer;
 use crate::event::{ObjectTask, Propagation, Task};
 use crate::state::{Seen, State, tree};
 use crate::tui::draw::boxes::{Choice, boxed, choices, named};
-use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::text::{Row, wrap};
-use crate::tui::theme::Role;
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::text::{Row, wrap};
+use crate::tui::panes::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_object::meta::{self, ObjectRef};
@@ -93,7 +93,7 @@ impl Delete {
 
 impl Layer for Delete {
     fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
-        use Propagation::{Background, Foreground, Orphan};
+        use crate::event::Propagation::{Background, Foreground, Orphan};
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) | (_, Some('q' | 'n')) => return Answer::Close,
             (_, Some('y')) => return Answer::Ask(self.task().into()),

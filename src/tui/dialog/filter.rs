@@ -2,12 +2,12 @@
 
 use super::answer::Answer;
 use crate::state::State;
-use crate::tui::filter::Filter;
-use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::pane::Pane;
-use crate::tui::text::Row;
-use crate::tui::theme::Role;
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::lists::filter::Filter;
+use crate::tui::panes::pane::Pane;
+use crate::tui::panes::text::Row;
+use crate::tui::panes::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 

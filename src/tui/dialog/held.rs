@@ -4,12 +4,12 @@
 use super::answer::Answer;
 use crate::event::{Held, HeldChange, SourcesTask, words};
 use crate::state::State;
-use crate::tui::detail::impact;
 use crate::tui::draw::boxes::{Choice, boxed, choices, scrolled};
-use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::text::{Row, wrap};
-use crate::tui::theme::Role;
+use crate::tui::panes::detail::impact;
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::text::{Row, wrap};
+use crate::tui::panes::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 

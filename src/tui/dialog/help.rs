@@ -3,17 +3,17 @@
 
 use super::answer::Answer;
 use crate::state::State;
-use crate::tui::action::{Do, Section, Seek};
-use crate::tui::actions::{ACTIONS, by};
+use crate::tui::act::enabled::enabled;
+use crate::tui::act::programs;
 use crate::tui::draw::boxes::{boxed, full};
-use crate::tui::enabled::enabled;
-use crate::tui::filter::Filter;
-use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::pane::{Pane, Tab};
-use crate::tui::programs;
-use crate::tui::text::{Row, left, width};
-use crate::tui::theme::Role;
+use crate::tui::panes::keys::action::{Do, Section, Seek};
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::keys::registry::{ACTIONS, by};
+use crate::tui::panes::lists::filter::Filter;
+use crate::tui::panes::pane::{Pane, Tab};
+use crate::tui::panes::text::{Row, left, width};
+use crate::tui::panes::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use ratatui::layout::Rect;

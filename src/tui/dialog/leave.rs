@@ -4,10 +4,10 @@ use super::answer::Answer;
 use crate::event::{Destination, OnExit, SessionRequest};
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
-use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::text::{Row, wrap};
-use crate::tui::theme::Role;
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::text::{Row, wrap};
+use crate::tui::panes::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 

@@ -4,12 +4,12 @@
 use super::answer::Answer;
 use crate::event::{Level, RequestOutcome, words};
 use crate::state::State;
-use crate::tui::detail::parts::clock;
 use crate::tui::draw::boxes::full;
-use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::text::{Row, cut_words, wrap};
-use crate::tui::theme::Role;
+use crate::tui::panes::detail::parts::clock;
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::text::{Row, cut_words, wrap};
+use crate::tui::panes::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use jiff::Timestamp;

@@ -3,12 +3,12 @@
 use super::answer::Answer;
 use crate::event::{Action, Draft, DraftId, DraftStage, DraftTask, Review};
 use crate::state::State;
-use crate::tui::detail::change_rows;
 use crate::tui::draw::boxes::{Choice, boxed, choices, scrolled};
-use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::text::{Row, wrap};
-use crate::tui::theme::Role;
+use crate::tui::panes::detail::change_rows;
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::text::{Row, wrap};
+use crate::tui::panes::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use jiff::Timestamp;

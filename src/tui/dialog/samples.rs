@@ -4,11 +4,11 @@ use super::answer::Answer;
 use crate::event::{ObjectTask, Sample, ViewRequest};
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
-use crate::tui::filter::passes;
-use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::text::{Row, cut_front, left, width};
-use crate::tui::theme::Role;
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::lists::filter::passes;
+use crate::tui::panes::text::{Row, cut_front, left, width};
+use crate::tui::panes::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 

@@ -5,10 +5,10 @@ use crate::event::{DraftTask, words};
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
 use crate::tui::draw::pieces::age;
-use crate::tui::keys::Key;
 use crate::tui::layer::{Canvas, Layer};
-use crate::tui::text::{Row, left, wrap};
-use crate::tui::theme::Role;
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::text::{Row, left, wrap};
+use crate::tui::panes::theme::Role;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 

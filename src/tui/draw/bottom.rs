@@ -2,15 +2,15 @@
 //! that failed, until esc; a short message in the lowest border. The faulty line and the caret come first, then the
 //! fix in full, then the path.
 
-use super::super::action::Do;
-use super::super::opening;
-use super::super::text::{Row, cut, cut_front, cut_path, cut_words, width, wrap};
-use super::super::theme::Role;
 use super::super::toast::Toast;
 use super::super::view::ViewState;
 use super::{frame, process};
 use crate::event::{Diagnostic, words};
 use crate::state::{Program, State};
+use crate::tui::act::open_file;
+use crate::tui::panes::keys::action::Do;
+use crate::tui::panes::text::{Row, cut, cut_front, cut_path, cut_words, width, wrap};
+use crate::tui::panes::theme::Role;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -153,7 +153,7 @@ fn banner(state: &State, view: &ViewState, cells: usize, most: usize) -> Option<
 fn keys(of: &Diagnostic, many: usize, state: &State, view: &ViewState) -> Row {
     let key = |does: Do| view.keys.map.keys(does).first().map(ToString::to_string);
     let opens =
-        key(Do::OpenFile).filter(|_| opening::place(view, state) == of.place).map(|key| (key, "opens"));
+        key(Do::OpenFile).filter(|_| open_file::place(view, state) == of.place).map(|key| (key, "opens"));
     let lists = key(Do::Notices).filter(|_| many > 1).map(|key| (key, "all"));
     let hides = key(Do::Back).map(|key| (key, "hides"));
     let mut row = Row::new(Role::Dim, " ");

@@ -1,12 +1,12 @@
 //! The boxes of dialogs, with their rows and buttons.
 
-use super::super::keys::Key;
 use super::super::layer::Canvas;
-use super::super::spots::{Dialog, Spot};
-use super::super::text::{Row, left, width, wrap};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::frame::plain_box;
+use crate::tui::panes::click_targets::{Dialog, Spot};
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::text::{Row, left, width, wrap};
+use crate::tui::panes::theme::Role;
 use opdev_object::meta::ObjectRef;
 use ratatui::layout::Rect;
 

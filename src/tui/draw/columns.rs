@@ -1,9 +1,9 @@
 //! Which columns the list of the custom resources has, for drawing it and for sorting it.
 
-use super::super::table::Column;
 use super::super::view::ViewState;
 use crate::event::PrinterColumn;
 use crate::state::State;
+use crate::tui::panes::lists::table::Column;
 
 /// The columns that the list shows, in their order.
 pub(in crate::tui) fn shown_columns(view: &ViewState, state: &State) -> Vec<Column> {

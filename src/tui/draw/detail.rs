@@ -1,11 +1,11 @@
 //! The detail pane: a window over its lines, what is searched for made to stand out, and how much there is.
 
-use super::super::detail::search;
-use super::super::text::{Row, width};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use crate::state::State;
-use crate::tui::pane::{Pane, Tab};
+use crate::tui::panes::detail::search;
+use crate::tui::panes::pane::{Pane, Tab};
+use crate::tui::panes::text::{Row, width};
+use crate::tui::panes::theme::Role;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -1,9 +1,9 @@
 //! What is wrong with the operator, in short: the badge of the header, and the mark of a row.
 
-use super::super::text::Row;
-use super::super::theme::Role;
 use crate::event::{FindingSeverity, RuleFinding};
 use crate::state::State;
+use crate::tui::panes::text::Row;
+use crate::tui::panes::theme::Role;
 
 /// The colour of a finding.
 pub(in crate::tui) fn role(finding: &RuleFinding) -> Role {

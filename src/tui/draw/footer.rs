@@ -1,15 +1,16 @@
 //! The last line: keys of the focused pane on the left, what is under way on the right. The keys that lead to all others
 //! are the last ones to go.
 
-use super::super::action::{self, Do, Seek};
-use super::super::actions;
-use super::super::enabled::enabled;
-use super::super::spots::Spot;
-use super::super::text::{Row, width};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::pieces::line;
 use crate::state::State;
+use crate::tui::act::enabled::enabled;
+use crate::tui::panes::click_targets::Spot;
+use crate::tui::panes::keys::action;
+use crate::tui::panes::keys::action::{Do, Seek};
+use crate::tui::panes::keys::registry;
+use crate::tui::panes::text::{Row, width};
+use crate::tui::panes::theme::Role;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -26,7 +27,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         key.map_or(0, |key| width(&key) + width(action.title) + 3)
     };
     let always = [Do::Seek(Seek::Palette), Do::Help];
-    let mut reserved: usize = always.iter().filter_map(|does| actions::by(*does)).map(size).sum();
+    let mut reserved: usize = always.iter().filter_map(|does| registry::by(*does)).map(size).sum();
     while !right.0.is_empty() && width(&right.text()) + 1 + reserved > cells {
         right.0.pop();
     }
@@ -34,7 +35,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     let mut left = Row::default();
     let (mut used, mut full) = (0, false);
     let mut shown: Vec<&action::Action> =
-        actions::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)).collect();
+        registry::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)).collect();
     shown.sort_by_key(|action| always.iter().position(|does| *does == action.does).map_or(0, |at| at + 1));
     for action in shown {
         let Some(key) = view.keys.map.keys(action.does).first().map(ToString::to_string) else { continue };

@@ -1,17 +1,17 @@
 //! Borders and titles. Neighbours share a border; the joint is the character that fits both.
 
-use super::super::action::Do;
-use super::super::layout::Shape;
-use super::super::text::{Row, cut, cut_apart, width};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use crate::event::Protection;
 use crate::state::{State, tree};
-use crate::tui::action::See;
 use crate::tui::draw::kind_table;
 use crate::tui::draw::pieces::tabs;
-use crate::tui::pane::Pane;
-use crate::tui::spots::{Shown, Spot};
+use crate::tui::panes::click_targets::{Shown, Spot};
+use crate::tui::panes::keys::action::Do;
+use crate::tui::panes::keys::action::See;
+use crate::tui::panes::layout::Shape;
+use crate::tui::panes::pane::Pane;
+use crate::tui::panes::text::{Row, cut, cut_apart, width};
+use crate::tui::panes::theme::Role;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::symbols::merge::MergeStrategy;

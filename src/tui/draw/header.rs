@@ -1,13 +1,13 @@
 //! The first line: what runs where, as whom, and how far the newest save is. The program's name, versions and counts give
 //! way on a narrow screen; project, cluster, namespace, identity and the state of the newest save never do.
 
-use super::super::action::Do;
-use super::super::text::{Row, cut, cut_apart, width};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::{findings, process};
 use crate::event::{Diagnostic, Fault, FaultRule, Protection, ShadowRun, TroubleKind, words};
 use crate::state::State;
+use crate::tui::panes::keys::action::Do;
+use crate::tui::panes::text::{Row, cut, cut_apart, width};
+use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;

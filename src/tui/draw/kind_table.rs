@@ -1,17 +1,17 @@
 //! The table of one kind: the API server's columns, only the visible window of its rows, and above them nothing but the
 //! headings. A table that is not there says why.
 
-use super::super::open_table::TableSort;
-use super::super::table::Column;
-use super::super::text::{Row, cut_apart, left, right, width, wrap};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::lists::{mark, put, star};
 use super::pieces::age;
 use crate::event::{KindTable, PrinterColumn, TableRow};
 use crate::state::State;
-use crate::tui::pane::Pane;
-use crate::tui::spots::Spot;
+use crate::tui::panes::click_targets::Spot;
+use crate::tui::panes::lists::kind_table::TableSort;
+use crate::tui::panes::lists::table::Column;
+use crate::tui::panes::pane::Pane;
+use crate::tui::panes::text::{Row, cut_apart, left, right, width, wrap};
+use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,16 +1,16 @@
 //! The tree of owned objects, and what all lists share: signs, marks, paragraphs for empty ones. The custom resources
 //! are in `resources`, the reconciles in `passes`.
 
-use super::super::text::{Row, cut, cut_front, left, width, wrap};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use crate::event::words;
 use crate::state::State;
 use crate::state::health::Level;
 use crate::state::tree::Node;
-use crate::tui::detail::parts::clock;
 use crate::tui::draw::pieces::age;
-use crate::tui::pane::Pane;
+use crate::tui::panes::detail::parts::clock;
+use crate::tui::panes::pane::Pane;
+use crate::tui::panes::text::{Row, cut, cut_front, left, width, wrap};
+use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
 use ratatui::buffer::Buffer;

@@ -1,11 +1,11 @@
 //! The pane of the operator log: a window over its lines, at their end unless one has scrolled up.
 
-use super::super::text::Row;
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::lists::{put, words_of};
 use crate::state::State;
-use crate::tui::pane::Pane;
+use crate::tui::panes::pane::Pane;
+use crate::tui::panes::text::Row;
+use crate::tui::panes::theme::Role;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -1,15 +1,16 @@
 //! The body: which panes are in sight, where they stand, and what each of them shows. Borders come first and titles last,
 //! so that a shared border belongs to the focused pane and its titles to whom they name.
 
-use super::super::layout::{self, Shape};
-use super::super::pane::Pane;
-use super::super::spots::{Shown, Spot};
-use super::super::text::{Row, width};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::pieces::line;
-use super::{detail, frame, kind_table, lists, operator_log, passes, resources};
+use super::{detail, frame, kind_table, lists, operator_log, reconciles, resources};
 use crate::state::State;
+use crate::tui::panes::click_targets::{Shown, Spot};
+use crate::tui::panes::layout;
+use crate::tui::panes::layout::Shape;
+use crate::tui::panes::pane::Pane;
+use crate::tui::panes::text::{Row, width};
+use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -50,7 +51,7 @@ pub(super) fn draw(
             Pane::Resources if view.browse.is_some() => kind_table::draw(state, view, buffer, inner, now),
             Pane::Resources => resources::draw(state, view, buffer, inner, now),
             Pane::Owned => lists::owned(state, view, buffer, inner, now),
-            Pane::Reconciles => passes::draw(state, view, buffer, inner),
+            Pane::Reconciles => reconciles::draw(state, view, buffer, inner),
             Pane::Detail => detail::draw(state, view, buffer, inner),
             Pane::Log => operator_log::draw(state, view, buffer, inner),
         }

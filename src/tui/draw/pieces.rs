@@ -1,12 +1,12 @@
 //! What several panes draw: ages, empty cells, the tabs of the detail pane.
 
-use super::super::detail::TABS;
-use super::super::detail::page::DetailTab;
-use super::super::pane::Tab;
-use super::super::text::{Row, width};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use crate::event::words;
+use crate::tui::panes::detail::TABS;
+use crate::tui::panes::detail::page::DetailTab;
+use crate::tui::panes::pane::Tab;
+use crate::tui::panes::text::{Row, width};
+use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,10 +1,10 @@
 //! The operator's own programs in the header: the newest save, from the build to the start, and the level of trace.
 
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::header::Save;
 use crate::event::{BuildChanged, BuildState, ProcessState, TraceLevel, words};
 use crate::state::{Program, State};
+use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
 use std::time::Duration;
 

@@ -1,11 +1,6 @@
 //! The list of the custom resources: only its visible window, with the columns that fit. An empty one says what will
 //! fill it.
 
-use super::super::action::Do;
-use super::super::enabled::enabled;
-use super::super::table::Column;
-use super::super::text::{Row, cut, cut_apart, cut_path, left, right, width};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::columns::printer_columns;
 use super::findings;
@@ -13,10 +8,15 @@ use super::lists::{mark, put, sign, star, words_of};
 use crate::event::{KindHealth, PrinterColumn, TroubleKind, words};
 use crate::state::health::Level;
 use crate::state::{Seen, State, columns, tree};
-use crate::tui::action::Seek;
+use crate::tui::act::enabled::enabled;
 use crate::tui::draw::pieces::age;
-use crate::tui::pane::Pane;
-use crate::tui::spots::Spot;
+use crate::tui::panes::click_targets::Spot;
+use crate::tui::panes::keys::action::Do;
+use crate::tui::panes::keys::action::Seek;
+use crate::tui::panes::lists::table::Column;
+use crate::tui::panes::pane::Pane;
+use crate::tui::panes::text::{Row, cut, cut_apart, cut_path, left, right, width};
+use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

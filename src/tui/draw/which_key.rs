@@ -1,13 +1,13 @@
 //! What may follow the keys typed so far, in a box above the footer. Who types on quickly never sees it.
 
-use super::super::keys::Chord;
-use super::super::text::{Row, cut, left, width};
-use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::frame::plain_box;
 use crate::state::State;
-use crate::tui::enabled::enabled;
-use crate::tui::programs;
+use crate::tui::act::enabled::enabled;
+use crate::tui::act::programs;
+use crate::tui::panes::keys::chord::Chord;
+use crate::tui::panes::text::{Row, cut, left, width};
+use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -9,7 +9,7 @@ use crate::event::{
 };
 use crate::state::State;
 use crate::tui::command::{Command, Input};
-use crate::tui::keys::Key;
+use crate::tui::panes::keys::chord::Key;
 use crate::tui::update::update;
 use crate::tui::view::ViewState;
 use serde_json::json;

@@ -9,13 +9,14 @@ use crate::event::{
     SessionRequest, SourcesChanged, SourcesTask,
 };
 use crate::state::State;
-use crate::tui::actions::ACTIONS;
-use crate::tui::candidates::{Picker, What};
 use crate::tui::dialog::Samples;
-use crate::tui::pane::Pane;
-use crate::tui::table::Table;
+use crate::tui::find::candidates::{Picker, What};
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::keys::registry::ACTIONS;
+use crate::tui::panes::lists::table::Table;
+use crate::tui::panes::pane::Pane;
 use crate::tui::view::ViewState;
-use crate::tui::{Command, Input, Key, update};
+use crate::tui::{Command, Input, update};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -68,12 +69,12 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     assert_eq!(view.told.message.as_deref(), Some("held: no change needs your answer"));
     type_in(&mut view, &state, ":", "theme light");
     commands(&mut view, &state, "enter");
-    assert_eq!(Some(view.look.theme), crate::tui::Theme::named("light"));
+    assert_eq!(Some(view.look.theme), crate::tui::panes::theme::Theme::named("light"));
     // A theme shows while it is selected, and goes with esc.
     type_in(&mut view, &state, ":", "theme dark");
-    assert_eq!(Some(view.look.theme), crate::tui::Theme::named("dark"));
+    assert_eq!(Some(view.look.theme), crate::tui::panes::theme::Theme::named("dark"));
     commands(&mut view, &state, "esc");
-    assert_eq!(Some(view.look.theme), crate::tui::Theme::named("light"));
+    assert_eq!(Some(view.look.theme), crate::tui::panes::theme::Theme::named("light"));
     type_in(&mut view, &state, ":", "ctx prod");
     let to = Destination::Context { name: "production".to_owned() };
     let switch = Request::from(SessionRequest::Switch { to, how: OnExit::Leave });
@@ -106,7 +107,7 @@ fn the_palette_takes_arguments_and_brings_back_what_was_typed() {
     assert_eq!((view.namespace.as_deref(), view.layers.len()), (Some("elsewhere"), 0));
     type_in(&mut view, &state, ":", "events");
     commands(&mut view, &state, "enter");
-    assert_eq!(view.detail.tab, crate::tui::pane::Tab::EVENTS);
+    assert_eq!(view.detail.tab, crate::tui::panes::pane::Tab::EVENTS);
     let typed = |view: &ViewState| match view.top::<Picker>() {
         Some(picker) => picker.typed.clone(),
         _ => String::new(),

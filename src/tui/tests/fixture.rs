@@ -580,9 +580,12 @@ pub(in crate::tui) fn of(events: Vec<Event>) -> State {
 }
 
 /// A view with another theme than that of the terminal.
-pub(in crate::tui) fn in_theme(theme: crate::tui::Theme) -> crate::tui::ViewState {
+pub(in crate::tui) fn in_theme(theme: crate::tui::panes::theme::Theme) -> crate::tui::ViewState {
     crate::tui::ViewState {
-        look: crate::tui::look::Look { theme, ..crate::tui::look::Look::default() },
+        look: crate::tui::settings::appearance::Look {
+            theme,
+            ..crate::tui::settings::appearance::Look::default()
+        },
         ..crate::tui::ViewState::default()
     }
 }

@@ -9,8 +9,9 @@ use crate::event::{
     Diagnostic, Event, KindHealth, Level, Place, ReloadFailed, RequestOutcome, Severity, SourcesChanged,
 };
 use crate::state::State;
+use crate::tui::panes::keys::chord::Key;
 use crate::tui::view::ViewState;
-use crate::tui::{Input, Key, draw, update};
+use crate::tui::{Input, draw, update};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -47,7 +48,7 @@ pub(in crate::tui) fn text(buffer: &Buffer) -> String {
                 continue;
             }
             out.push_str(cell.symbol());
-            skip = crate::tui::text::width(cell.symbol()).saturating_sub(1);
+            skip = crate::tui::panes::text::width(cell.symbol()).saturating_sub(1);
         }
         out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
@@ -140,7 +141,7 @@ fn the_screen_in_both_themes_at_every_size() {
     let state = busy();
     for theme in ["dark", "light"] {
         for (width, height) in [(80, 24), (100, 30), (120, 36), (160, 45), (200, 50)] {
-            let mut view = in_theme(crate::tui::Theme::named(theme).unwrap());
+            let mut view = in_theme(crate::tui::panes::theme::Theme::named(theme).unwrap());
             golden(
                 &format!("screen-{theme}-{width}x{height}"),
                 &screen(&state, &mut view, "j", (width, height)),
@@ -372,7 +373,7 @@ fn held_changes_and_what_saves_change() {
 
 #[test]
 fn without_colours_nothing_is_coloured() {
-    let mut view = in_theme(crate::tui::Theme::plain());
+    let mut view = in_theme(crate::tui::panes::theme::Theme::plain());
     let buffer = screen(&busy(), &mut view, "", HOME);
     let styles = styles(&buffer);
     for colour in ["red", "green", "yellow", "cyan", "on "] {

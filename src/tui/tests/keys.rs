@@ -11,9 +11,10 @@ use crate::event::{
     RequestOutcome, SessionRequest, SourcesTask, Started, Task, TrustAnswer, TrustAnswered,
 };
 use crate::tui::dialog::{Delete, Help};
-use crate::tui::pane::{Pane, Tab};
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::pane::{Pane, Tab};
 use crate::tui::view::ViewState;
-use crate::tui::{Command, Input, Key, update};
+use crate::tui::{Command, Input, update};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::json;
@@ -365,7 +366,7 @@ impl Dice {
 
 #[test]
 fn no_sequence_of_keys_and_events_breaks_anything() {
-    let keys: Vec<Key> = crate::tui::actions::ACTIONS
+    let keys: Vec<Key> = crate::tui::panes::keys::registry::ACTIONS
         .iter()
         .filter(|action| action.id != "quit" && action.id != "stop")
         .flat_map(|action| action.keys.iter())

@@ -3,7 +3,7 @@
 
 use super::fixture::{broken, busy, events, in_theme, of, sources, started};
 use super::frames::screen;
-use crate::tui::theme::Theme;
+use crate::tui::panes::theme::Theme;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use std::fmt::Write as _;

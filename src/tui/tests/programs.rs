@@ -8,9 +8,10 @@ use crate::event::{
     ProtectionChanged, Request, Started, Task, UserCommand,
 };
 use crate::state::{State, tree};
-use crate::tui::pane::{Pane, Tab};
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::pane::{Pane, Tab};
 use crate::tui::view::ViewState;
-use crate::tui::{Command, Input, Key, update};
+use crate::tui::{Command, Input, update};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::Arc;
 

@@ -4,10 +4,10 @@
 use super::fixture::busy;
 use super::frames::{screen, text};
 use crate::event::{Binding, Place};
-use crate::tui::action::Section;
-use crate::tui::actions::ACTIONS;
-use crate::tui::keymap::{Found, Keymap};
-use crate::tui::keys::Key;
+use crate::tui::panes::keys::action::Section;
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::keys::keymap::{Found, Keymap};
+use crate::tui::panes::keys::registry::ACTIONS;
 use crate::tui::view::ViewState;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

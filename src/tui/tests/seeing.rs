@@ -8,9 +8,9 @@ use crate::event::{
     ViewRequest,
 };
 use crate::state::State;
-use crate::tui::detail::{TABS, pods};
-use crate::tui::pane::{Pane, Tab};
-use crate::tui::seeing;
+use crate::tui::act::change_view;
+use crate::tui::panes::detail::{TABS, pods};
+use crate::tui::panes::pane::{Pane, Tab};
 use crate::tui::view::ViewState;
 use serde_json::json;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn logs_are_followed_while_they_are_in_sight() {
     let mut view = ViewState::default();
     let followed = |keys: &str, size: (u16, u16), view: &mut ViewState| {
         screen(&state, view, keys, size);
-        seeing::follow(view, &state).map(|request| match request {
+        change_view::follow(view, &state).map(|request| match request {
             ViewRequest::PodLogs { sources } => sources.len(),
             other => panic!("{other:?}"),
         })
@@ -110,7 +110,7 @@ fn logs_are_followed_while_they_are_in_sight() {
     let played = past();
     let mut view = ViewState::default();
     screen(&played, &mut view, "j O", (120, 36));
-    assert_eq!(seeing::follow(&mut view, &played), None);
+    assert_eq!(change_view::follow(&mut view, &played), None);
 }
 
 /// A state in which only the metadata of the selected custom resource is known.
@@ -133,7 +133,7 @@ fn whole_objects_are_asked_for_while_they_are_in_sight() {
     let mut view = ViewState::default();
     let asked = |keys: &str, size: (u16, u16), state: &State, view: &mut ViewState| {
         screen(state, view, keys, size);
-        seeing::look(view, state).map(|request| match request {
+        change_view::look(view, state).map(|request| match request {
             ViewRequest::Look { object } => object.map(|object| object.name),
             other => panic!("{other:?}"),
         })
@@ -218,7 +218,7 @@ fn effective_values_are_asked_for_while_they_are_in_sight() {
     let mut view = ViewState::default();
     let asked = |keys: &str, state: &State, view: &mut ViewState| {
         screen(state, view, keys, (120, 36));
-        seeing::follow_values(view, state).map(|request| match request {
+        change_view::follow_values(view, state).map(|request| match request {
             ViewRequest::ExplainValues { object } => object.name,
             other => panic!("{other:?}"),
         })

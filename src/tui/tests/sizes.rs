@@ -5,10 +5,10 @@
 use super::fixture::{broken, busy, events, of};
 use super::frames::{screen, text};
 use crate::state::State;
-use crate::tui::layout::Shape;
-use crate::tui::pane::Pane;
-use crate::tui::spots::Shown;
-use crate::tui::text::width as cells;
+use crate::tui::panes::click_targets::Shown;
+use crate::tui::panes::layout::Shape;
+use crate::tui::panes::pane::Pane;
+use crate::tui::panes::text::width as cells;
 use crate::tui::view::ViewState;
 
 /// The information of one screen.

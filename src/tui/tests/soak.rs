@@ -7,8 +7,9 @@ use crate::event::{
     ThemeChoice,
 };
 use crate::state::State;
+use crate::tui::panes::keys::chord::Key;
 use crate::tui::view::ViewState;
-use crate::tui::{Input, Key, Mouse, update};
+use crate::tui::{Input, Mouse, update};
 use crossterm::event::KeyCode;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -60,7 +61,7 @@ fn key(dice: &mut Dice) -> Key {
 
 fn settings(dice: &mut Dice) -> Event {
     let place = Place { file: "config.yaml".to_owned(), line: 1, column: 1 };
-    let action = dice.of(&crate::tui::actions::ACTIONS).id.to_owned();
+    let action = dice.of(&crate::tui::panes::keys::registry::ACTIONS).id.to_owned();
     let keys = vec![(*dice.of(&["x", "g q", "fly", "ctrl-d", "f2", ""])).to_owned()];
     let name = (*dice.of(&["dark", "light", "none", "plain"])).to_owned();
     let theme = Some(ThemeChoice { name, place: place.clone(), own: true, file: None });

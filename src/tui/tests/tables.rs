@@ -8,9 +8,10 @@ use crate::event::{
     TableColumn, TableQuery, TableRow, Task, ViewRequest,
 };
 use crate::state::State;
-use crate::tui::pane::{Pane, Tab};
+use crate::tui::panes::keys::chord::Key;
+use crate::tui::panes::pane::{Pane, Tab};
 use crate::tui::view::ViewState;
-use crate::tui::{Command, Input, Key, Mouse, browse, update};
+use crate::tui::{Command, Input, Mouse, kind_table, update};
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -165,32 +166,32 @@ fn what_is_needed_is_asked_for_once() {
     let state = with(pods("pods", some()));
     let mut view = ViewState::default();
     screen(&state, &mut view, ":", (120, 36));
-    assert_eq!(browse::follow(&mut view, &state), [ViewRequest::ListKinds]);
-    assert_eq!(browse::follow(&mut view, &state), []);
+    assert_eq!(kind_table::follow(&mut view, &state), [ViewRequest::ListKinds]);
+    assert_eq!(kind_table::follow(&mut view, &state), []);
     screen(&state, &mut view, "esc ctrl-p", (120, 36));
-    assert_eq!(browse::follow(&mut view, &state), [ViewRequest::ListFiles]);
+    assert_eq!(kind_table::follow(&mut view, &state), [ViewRequest::ListFiles]);
     screen(&state, &mut view, "esc", (120, 36));
-    assert_eq!(browse::follow(&mut view, &state), []);
+    assert_eq!(kind_table::follow(&mut view, &state), []);
     choose(&mut view, &state, "pods");
     screen(&state, &mut view, "", (120, 36));
     let query = TableQuery { kind: "pods".to_owned(), namespace: None };
     let first = some()[0].object_ref.clone();
     assert_eq!(
-        browse::follow(&mut view, &state),
+        kind_table::follow(&mut view, &state),
         [ViewRequest::ShowTable { table: Some(query) }, ViewRequest::ReadRow { object: Some(first) }]
     );
-    assert_eq!(browse::follow(&mut view, &state), []);
+    assert_eq!(kind_table::follow(&mut view, &state), []);
     screen(&state, &mut view, "j", (120, 36));
     let second = some()[1].object_ref.clone();
-    assert_eq!(browse::follow(&mut view, &state), [ViewRequest::ReadRow { object: Some(second) }]);
+    assert_eq!(kind_table::follow(&mut view, &state), [ViewRequest::ReadRow { object: Some(second) }]);
     // Another namespace is another table.
     view.namespace = Some("web".to_owned());
     screen(&state, &mut view, "", (120, 36));
     let query = TableQuery { kind: "pods".to_owned(), namespace: Some("web".to_owned()) };
-    assert_eq!(browse::follow(&mut view, &state), [ViewRequest::ShowTable { table: Some(query) }]);
+    assert_eq!(kind_table::follow(&mut view, &state), [ViewRequest::ShowTable { table: Some(query) }]);
     assert!(text(&screen(&state, &mut view, "", (120, 36))).contains("Asking the API server for pods."));
     screen(&state, &mut view, "esc", (120, 36));
-    assert_eq!(browse::follow(&mut view, &state), [ViewRequest::ShowTable { table: None }]);
+    assert_eq!(kind_table::follow(&mut view, &state), [ViewRequest::ShowTable { table: None }]);
 }
 
 #[test]

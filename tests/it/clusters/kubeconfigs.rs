@@ -3,8 +3,8 @@
 
 use super::door::{Door, write_kubeconfig};
 use crate::inner_loop::demo_project;
-use opdev::dev::cluster::{Choice, Connection};
-use opdev::dev::private_folder::PrivateFolder;
+use opdev::cluster::{Choice, Connection};
+use opdev::os::private_folder::PrivateFolder;
 use opdev_controlplane::{ControlPlane, Listen};
 use serde_json::{Value, json};
 use std::path::Path;

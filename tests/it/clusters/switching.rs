@@ -2,7 +2,7 @@
 
 use super::door::{Answer, Door, write_kubeconfig};
 use crate::inner_loop::Opdev;
-use opdev::dev::cluster::Choice;
+use opdev::cluster::Choice;
 use opdev::event::{
     Asker, ClusterTask, Destination, Event, ObjectTask, OnExit, Outcome, Protection, RequestOutcome,
     SessionRequest, Started, Task,

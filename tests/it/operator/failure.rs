@@ -369,7 +369,10 @@ async fn kept_objects_stay_and_cluster_scoped_ones_find_their_way_back() {
 async fn uninstall_waits_when_asked_to() {
     let mut world = World::start_with(
         vec![web(risky())],
-        opdev::operator::manager::Settings { reconcile_period: Duration::from_secs(3600), ..settings() },
+        opdev::operator::release::settings::Settings {
+            reconcile_period: Duration::from_secs(3600),
+            ..settings()
+        },
     )
     .await;
     let object = json!({"apiVersion": "test.my.domain/v1", "kind": "Web", "spec": {}, "metadata": {"name": "site",

@@ -5,7 +5,7 @@
 use super::world::{World, chart, condition, settings, sources, web};
 use kube::api::{DynamicObject, PostParams};
 use opdev::event::{Action, Event, Outcome, Reconcile, ReleaseStep};
-use opdev::operator::manager::Settings;
+use opdev::operator::release::settings::Settings;
 use opdev_helm::chart::Chart;
 use opdev_helm::release::{self, Release, Status};
 use serde_json::{Value, json};

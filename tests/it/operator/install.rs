@@ -1,7 +1,7 @@
 //! Install, upgrade, rewrite, repair, uninstall.
 
 use super::world::{World, causes, chart, condition, fed_by, settings, sources, watch_of, web};
-use opdev::api::read_only::ReadOnly;
+use opdev::client::read_only::ReadOnly;
 use opdev::event::{Action, CauseKind, Outcome};
 use serde_json::json;
 use std::sync::Arc;

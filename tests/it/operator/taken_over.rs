@@ -4,7 +4,7 @@
 use super::world::{World, chart, fed_by, settings, web};
 use kube::api::{Api, DynamicObject};
 use opdev::event::Outcome;
-use opdev::operator::manager::{HelmCompat, Settings};
+use opdev::operator::release::settings::{HelmCompat, Settings};
 use opdev::sources::Watch;
 use serde_json::{Value, json};
 

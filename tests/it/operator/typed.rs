@@ -3,7 +3,7 @@
 
 use super::world::{World, causes, condition, sources, typed};
 use kube::api::{Api, DynamicObject, ListParams};
-use opdev::api::read_only::ReadOnly;
+use opdev::client::read_only::ReadOnly;
 use opdev::event::{Action, Event, Outcome, Reconcile};
 use opdev_object::meta::{self, Gvk};
 use opdev_types::contract::{Desired, Observed, Patch, Read, RequestedEvent};

@@ -2,11 +2,14 @@
 
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
+use opdev::client::recorder::PassNumbers;
+use opdev::event::sink::EventSink;
 use opdev::event::{CauseKind, Event, Outcome, Reconcile, ReloadSettled};
-use opdev::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
+use opdev::operator::manager;
+use opdev::operator::manager::{ManagerInput, ManagerRequest};
+use opdev::operator::release::settings::Settings;
 use opdev::sources::chart_options::ChartOptions;
 use opdev::sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
-use opdev::tap::{EventSink, PassNumbers};
 use opdev_controlplane::ControlPlane;
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_object::meta::{Gvk, ObjectRef};

@@ -2,7 +2,7 @@
 
 use super::{done, files};
 use crate::inner_loop::Opdev;
-use opdev::dev::cluster::Choice;
+use opdev::cluster::Choice;
 use opdev::event::{Event, ObjectTask, OperatorTask, Outcome};
 use std::fs;
 use std::path::Path;

@@ -4,7 +4,7 @@
 use super::{PROJECTS, done, files, make, opdev, refused, scratch};
 use crate::inner_loop::Opdev;
 use crate::traced::go_is_there;
-use opdev::dev::cluster::Choice;
+use opdev::cluster::Choice;
 use opdev::event::{Action, Event, ObjectTask, Outcome, TraceLevel};
 use std::fs;
 use std::path::Path;

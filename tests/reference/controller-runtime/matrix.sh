@@ -11,7 +11,7 @@ types= run=
 [ "${1:-}" = --types ] && { types=yes; shift; }
 [ "${1:-}" = --run ] && { run=yes; shift; }
 here=$(cd "$(dirname "$0")" && pwd)
-inject=$here/../../../src/process/trace/inject
+inject=$here/../../../src/program/trace/inject
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 [ $# -gt 0 ] || set -- v0.16.1 v0.17.2 v0.18.5 v0.19.4 v0.20.4 v0.21.0 v0.22.5 v0.23.3 v0.24.1 v0.25.2

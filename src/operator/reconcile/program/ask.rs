@@ -2,11 +2,11 @@
 //! A program that panics or never returns takes nothing with it.
 
 use super::observe::Source;
-use super::pass::Pass;
 use super::plan::Plan;
-use crate::operator::reconcile::blame::blamed;
-use crate::operator::reconcile::host::Outside;
-use crate::operator::reconcile::verdict::Fault;
+use super::state::Pass;
+use crate::operator::release::script::blame::blamed;
+use crate::operator::release::script::host::Outside;
+use crate::operator::release::verdict::Fault;
 use anyhow::anyhow;
 use opdev_object::meta;
 use opdev_types::contract::{Desired, Observed, Program, ReleaseState};

@@ -1,11 +1,11 @@
 //! The end of a custom resource: what the API server does not collect by itself is taken away, then the finalizer.
 
 use super::observe::Source;
-use super::pass::{FINALIZER, Pass};
+use super::state::{FINALIZER, Pass};
 use crate::event::Outcome;
-use crate::operator::reconcile::objects::Wanted;
-use crate::operator::reconcile::verdict::Fault;
-use crate::operator::reconcile::verdict::Verdict;
+use crate::operator::release::objects::Wanted;
+use crate::operator::release::verdict::Fault;
+use crate::operator::release::verdict::Verdict;
 use opdev_object::meta;
 
 impl Pass {

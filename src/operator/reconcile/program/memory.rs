@@ -1,7 +1,7 @@
 //! What is kept of an object from pass to pass of its program.
 
 use super::guard::Guard;
-use crate::operator::reconcile::memory::Memory as ReleaseMemory;
+use crate::operator::release::memory::Memory as ReleaseMemory;
 use opdev_object::meta::{Gvk, ObjectKey};
 use opdev_types::contract::Read;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// What is kept of an object from pass to pass. Everything in it can be lost without harm.
 #[derive(Debug, Default)]
-pub(in crate::operator) struct Memory {
+pub(crate) struct Memory {
     /// A hash of the children that were wanted last.
     pub(super) answer: Option<u64>,
     /// Writes that changed nothing: what was wanted, as a hash, and the version that was there.

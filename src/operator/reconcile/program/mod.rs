@@ -2,34 +2,36 @@
 //! status. The program says what there should be; all writes are made here. Read `observe`, `ask`, `plan`, `carry`.
 //! Never acts on a cache that is older than what it needs: before a child without a name is made, the list is read anew.
 
+mod apply;
 mod ask;
-mod carry;
+pub(crate) mod dry_run;
 mod guard;
 mod leave;
-pub(super) mod memory;
+pub(crate) mod memory;
 mod observe;
-pub(super) mod pass;
 mod patches;
 mod plan;
 mod releases;
-pub(in crate::operator) mod shadow;
+pub(super) mod state;
 mod status;
 
-use super::engine::{Clock, MOST_SAID};
-use super::inject::Owner;
-use super::memory::Job;
-use super::parent::Parent;
-use super::recorder::{self, Note};
-use super::verdict::{self, Fault, Report, Verdict};
-use super::writes::manager_of;
-use crate::api::{ApiError, At};
+use super::custom_resource::Parent;
+use crate::client::{ApiError, At};
 use crate::event::{Outcome, Requeue, mask};
+use crate::operator::release::engine::{Clock, MOST_SAID};
+use crate::operator::release::memory::Job;
+use crate::operator::release::objects::inject::Owner;
+use crate::operator::release::objects::writes::manager_of;
+use crate::operator::release::recorder;
+use crate::operator::release::recorder::Note;
+use crate::operator::release::verdict;
+use crate::operator::release::verdict::{Fault, Report, Verdict};
 use crate::sources::TypeReconciler;
 use anyhow::anyhow;
 use opdev_object::meta;
 use opdev_types::contract::{Desired, Program};
-use pass::{Done, FINALIZER, Pass};
 use serde_json::Value;
+use state::{Done, FINALIZER, Pass};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

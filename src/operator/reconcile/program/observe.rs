@@ -1,12 +1,12 @@
 //! What a program is shown of its children: from the caches of the streams where they know, else from the API server.
 //! Writes nothing.
 
-use super::pass::{FINALIZER, Pass};
-use crate::api::{ApiError, Resource};
-use crate::operator::reconcile::host::note_cached;
-use crate::operator::reconcile::inject::CHART_LABEL;
-use crate::operator::reconcile::records::is_record;
-use crate::operator::watch::mapping::OWNER_LABEL;
+use super::state::{FINALIZER, Pass};
+use crate::client::{ApiError, Resource};
+use crate::operator::cache::mapping::OWNER_LABEL;
+use crate::operator::release::history::records::is_record;
+use crate::operator::release::objects::inject::CHART_LABEL;
+use crate::operator::release::script::host::note_cached;
 use anyhow::Context;
 use opdev_object::meta::{self, Gvk};
 use serde_json::Value;

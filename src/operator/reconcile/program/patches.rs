@@ -2,12 +2,12 @@
 //! resource alone, never pruned. What is not asked for any more is given back.
 
 use super::guard::hash;
-use super::pass::Pass;
-use crate::api::Resource;
-use crate::operator::reconcile::compare::{covers, normalize};
-use crate::operator::reconcile::objects::Wanted;
-use crate::operator::reconcile::verdict::Fault;
-use crate::operator::reconcile::writes::bare;
+use super::state::Pass;
+use crate::client::Resource;
+use crate::operator::release::objects::Wanted;
+use crate::operator::release::objects::compare::{covers, normalize};
+use crate::operator::release::objects::writes::bare;
+use crate::operator::release::verdict::Fault;
 use anyhow::{Context, anyhow};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_types::contract::{Desired, Patch, Read};

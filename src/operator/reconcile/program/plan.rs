@@ -2,14 +2,14 @@
 //! that an object that already is as wanted is not written. Reads where the children do not tell; writes nothing.
 
 use super::guard::{Fingerprint, hash};
-use super::pass::Pass;
-use crate::api::{ApiError, Resource};
-use crate::operator::reconcile::compare::{covers, normalize};
-use crate::operator::reconcile::inject::put_owner_note;
-use crate::operator::reconcile::objects::Wanted;
-use crate::operator::reconcile::verdict::Fault;
-use crate::operator::reconcile::writes::bare;
-use crate::operator::watch::mapping::OWNER_LABEL;
+use super::state::Pass;
+use crate::client::{ApiError, Resource};
+use crate::operator::cache::mapping::OWNER_LABEL;
+use crate::operator::release::objects::Wanted;
+use crate::operator::release::objects::compare::{covers, normalize};
+use crate::operator::release::objects::inject::put_owner_note;
+use crate::operator::release::objects::writes::bare;
+use crate::operator::release::verdict::Fault;
 use anyhow::{Context, anyhow};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_types::contract::{Desired, Observed};

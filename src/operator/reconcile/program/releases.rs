@@ -1,20 +1,20 @@
 //! The charts that a program asks for, installed by the chart engine: as they are (`observe_releases`), and as they
 //! should be (`put_releases`). A release that is not listed any more is uninstalled.
 
-use super::pass::{FINALIZER, Pass};
+use super::state::{FINALIZER, Pass};
 use crate::event::Outcome;
+use crate::operator::cache::mapping::OWNER_LABEL;
 use crate::operator::reconcile::LONGEST_NAME;
-use crate::operator::reconcile::desired_release::DesiredRelease;
-use crate::operator::reconcile::engine::{Clock, Engine};
-use crate::operator::reconcile::hook_calls::Doing;
-use crate::operator::reconcile::inject::ReleaseNames;
-use crate::operator::reconcile::objects;
-use crate::operator::reconcile::options::ReleaseOptions;
-use crate::operator::reconcile::records::{Kept, Records};
-use crate::operator::reconcile::release::History;
-use crate::operator::reconcile::status::DEPLOYED;
-use crate::operator::reconcile::verdict::Fault;
-use crate::operator::watch::mapping::OWNER_LABEL;
+use crate::operator::release::engine::{Clock, Engine};
+use crate::operator::release::history::History;
+use crate::operator::release::history::desired_release::DesiredRelease;
+use crate::operator::release::history::records::{Kept, Records};
+use crate::operator::release::objects;
+use crate::operator::release::objects::inject::ReleaseNames;
+use crate::operator::release::options::ReleaseOptions;
+use crate::operator::release::script::hook_calls::Doing;
+use crate::operator::release::status::DEPLOYED;
+use crate::operator::release::verdict::Fault;
 use crate::sources::ChartReconciler;
 use crate::sources::chart_options::{ChartOptions, Storage};
 use anyhow::{Context, anyhow};
@@ -94,8 +94,8 @@ impl Pass {
             state.message = release.info.description.clone();
         }
         for wanted in wanted {
-            let follow = crate::operator::watch::stream::Follow {
-                selector: crate::operator::reconcile::inject::CHART_LABEL.to_owned(),
+            let follow = crate::operator::cache::stream::Follow {
+                selector: crate::operator::release::objects::inject::CHART_LABEL.to_owned(),
                 ..self.hub.follow_children(&wanted.resource.gvk)
             };
             let live = match self.hub.get(&follow, &wanted.key()) {
@@ -270,7 +270,7 @@ impl Pass {
             doing: Doing::default(),
             waiting: None,
             requeue: None,
-            effects: crate::operator::reconcile::apply::Effects::default(),
+            effects: crate::operator::release::objects::apply::Effects::default(),
             clock: std::mem::replace(&mut self.clock, Clock::new(Instant::now())),
             dependents: Vec::new(),
             notices: Vec::new(),

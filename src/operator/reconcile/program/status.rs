@@ -1,8 +1,8 @@
 //! The status that a program wants: compared with what is there by meaning, conditions merged by type, written only
 //! where it differs, by one server-side apply. `merged` is pure.
 
-use super::super::parent::CONFLICT_TRIES;
-use super::pass::Pass;
+use super::state::Pass;
+use crate::operator::reconcile::custom_resource::CONFLICT_TRIES;
 use anyhow::{Context, anyhow};
 use opdev_object::meta;
 use opdev_types::contract::Desired;

@@ -1,0 +1,333 @@
+//! Records what one pass does to the API server: every call with its verb, target, time and answer.
+//! Never decides anything and never changes a request. `sink` is the way of all events to the bus.
+
+use crate::event::Call;
+use crate::event::sink::EventSink;
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use http_body_util::BodyExt;
+use serde::Deserialize;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+tokio::task_local! {
+    static RECORDER: Arc<Recorder>;
+}
+
+/// Where passes are told of, and who numbers them.
+#[derive(Clone, Debug)]
+pub struct PassSink {
+    /// Where they are told of.
+    pub events: EventSink,
+    /// Who numbers them.
+    pub numbers: PassNumbers,
+}
+
+/// Numbers of passes from 1 on, shared by all whose passes stand on one screen. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct PassNumbers(Arc<AtomicU64>);
+
+impl PassNumbers {
+    /// The number of the pass that begins now.
+    pub fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// Collects the calls of one pass.
+#[derive(Debug)]
+pub struct Recorder {
+    start: Instant,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    calls: Vec<Call>,
+    warnings: Vec<String>,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Recorder { start: Instant::now(), seen: Mutex::default() }
+    }
+}
+
+impl Recorder {
+    /// Runs `work` so that every call made by this task goes to this recorder.
+    pub async fn scope<F: Future>(self: Arc<Self>, work: F) -> F::Output {
+        RECORDER.scope(self, work).await
+    }
+
+    /// The recorder of the current pass, to hand to another task or thread.
+    pub fn current() -> Option<Arc<Recorder>> {
+        RECORDER.try_with(Arc::clone).ok()
+    }
+
+    /// Since the pass began.
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// The calls so far, in the order in which they were made.
+    pub fn calls(&self) -> Vec<Call> {
+        let mut calls = self.lock().calls.clone();
+        calls.sort_by_key(|call| call.start);
+        calls
+    }
+
+    /// Records a call that does not go through a tap: one that a cache answers, or one to somewhere else.
+    pub fn note(&self, call: Call) {
+        self.lock().calls.push(call);
+    }
+
+    /// The API server's warnings so far, each once.
+    pub fn warnings(&self) -> Vec<String> {
+        self.lock().warnings.clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn warn(&self, warnings: &[String]) {
+        for text in warnings {
+            let mut seen = self.lock();
+            if !seen.warnings.contains(text) {
+                seen.warnings.push(text.clone());
+            }
+        }
+    }
+}
+
+/// The text of a `Warning: 299 - "text"` header.
+fn warning_text(value: &http::HeaderValue) -> Option<String> {
+    let value = value.to_str().ok()?;
+    let quoted = value.split_once('"')?.1;
+    Some(quoted.strip_suffix('"').unwrap_or(quoted).replace("\\\"", "\"").replace("\\\\", "\\"))
+}
+
+/// A client whose calls are recorded. A `kube::Client` runs its layers on a task of its own, where the recorder
+/// of the calling task cannot be seen, so the recording sits in front of it.
+#[derive(Clone)]
+pub struct Tap {
+    client: kube::Client,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// The API server's warnings, in its order.
+    pub warnings: Vec<String>,
+    /// The body, read to its end.
+    pub body: Bytes,
+}
+
+impl Tap {
+    /// Records in front of `client`.
+    pub fn new(client: kube::Client) -> Self {
+        Tap { client }
+    }
+
+    /// The client itself, for streams, which belong to no pass.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub async fn send(&self, request: Request<Vec<u8>>) -> Result<Answer, kube::Error> {
+        let recorder = Recorder::current();
+        let line = recorder.as_ref().map(|r| (request.method().clone(), request.uri().clone(), r.elapsed()));
+        let began = Instant::now();
+        let sent = self.client.send(request.map(kube::client::Body::from)).await;
+        let took = began.elapsed();
+        let answer = match sent {
+            Ok(response) => {
+                let warnings = response.headers().get_all(http::header::WARNING);
+                let warnings: Vec<String> = warnings.iter().filter_map(warning_text).collect();
+                if let Some(recorder) = &recorder {
+                    recorder.warn(&warnings);
+                }
+                let status = response.status();
+                let body = response.into_body().collect().await;
+                body.map(|body| Answer { status, warnings, body: body.to_bytes() })
+            }
+            Err(error) => Err(error),
+        };
+        if let (Some(recorder), Some((method, uri, start))) = (recorder, line) {
+            let target = Target::of(uri.path());
+            recorder.lock().calls.push(Call {
+                verb: target.verb(&method, uri.query()).to_owned(),
+                path: uri.path_and_query().map_or_else(String::new, ToString::to_string),
+                target: target.text,
+                start,
+                took,
+                status: answer.as_ref().map_or(0, |answer| answer.status.as_u16()),
+                reason: reason(&answer),
+            });
+        }
+        answer
+    }
+}
+
+fn reason(answer: &Result<Answer, kube::Error>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Status {
+        reason: Option<String>,
+    }
+    match answer {
+        Ok(answer) if answer.status.is_client_error() || answer.status.is_server_error() => {
+            let status = serde_json::from_slice::<Status>(&answer.body).ok();
+            let named = status.and_then(|status| status.reason).filter(|reason| !reason.is_empty());
+            named.or_else(|| answer.status.canonical_reason().map(str::to_owned))
+        }
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// What a path of the Kubernetes API leads to. A path that leads to no resource, such as one of discovery, has none.
+pub(crate) struct Target<'a> {
+    /// Such as `deployments/web/status`.
+    pub(crate) text: String,
+    named: bool,
+    pub(crate) resource: &'a str,
+    pub(crate) subresource: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+}
+
+impl<'a> Target<'a> {
+    pub(crate) fn of(path: &'a str) -> Self {
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let nothing = |text: String| Target {
+            text,
+            named: true,
+            resource: "",
+            subresource: "",
+            namespace: "",
+            name: "",
+        };
+        let rest = match parts.as_slice() {
+            ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+            other => return nothing(other.join("/")),
+        };
+        let (namespace, rest) = match rest {
+            // A namespace's own subresources.
+            ["namespaces", _, "status" | "finalize"] => ("", rest),
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+            rest => ("", rest),
+        };
+        let [resource, tail @ ..] = rest else { return nothing("discovery".to_owned()) };
+        let part = |at: usize| tail.get(at).copied().unwrap_or_default();
+        let text = join(resource, tail);
+        Target { text, named: !tail.is_empty(), resource, subresource: part(1), namespace, name: part(0) }
+    }
+
+    /// The Kubernetes verb.
+    pub(crate) fn verb(&self, method: &Method, query: Option<&str>) -> &'static str {
+        match (method.as_str(), self.named) {
+            ("GET", _) if query.is_some_and(asks_to_watch) => "watch",
+            ("GET", true) => "get",
+            ("GET", false) => "list",
+            ("POST", _) => "create",
+            ("PUT", _) => "update",
+            ("PATCH", _) => "patch",
+            ("DELETE", true) => "delete",
+            ("DELETE", false) => "deletecollection",
+            _ => "other",
+        }
+    }
+}
+
+/// Whether a query asks for events, as the API server reads it: any value of `watch` but `0` and `false` does.
+fn asks_to_watch(query: &str) -> bool {
+    let parameters = query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
+    let mut values = parameters.filter(|(name, _)| *name == "watch").map(|(_, value)| value);
+    values.next().is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
+}
+
+fn join(resource: &str, tail: &[&str]) -> String {
+    let mut text = resource.to_owned();
+    for part in tail {
+        text.push('/');
+        text.push_str(part);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Response;
+    use std::convert::Infallible;
+
+    fn line(method: &Method, path: &str, query: Option<&str>) -> String {
+        let target = Target::of(path);
+        format!("{} {}", target.verb(method, query), target.text)
+    }
+
+    #[test]
+    fn warnings_are_unquoted() {
+        let warning = |text| warning_text(&http::HeaderValue::from_static(text));
+        assert_eq!(warning(r#"299 - "unknown field \"spec.foo\"""#).unwrap(), "unknown field \"spec.foo\"");
+        assert_eq!(warning("nonsense"), None);
+    }
+
+    #[test]
+    fn paths_become_verbs_and_targets() {
+        let cases = [
+            (Method::GET, "/api/v1/namespaces/default/secrets", None, "list secrets"),
+            (
+                Method::PATCH,
+                "/apis/apps/v1/namespaces/d/deployments/web/scale",
+                None,
+                "patch deployments/web/scale",
+            ),
+            (Method::GET, "/api/v1/namespaces/default", None, "get namespaces/default"),
+            (Method::PUT, "/api/v1/namespaces/x/finalize", None, "update namespaces/x/finalize"),
+            (Method::GET, "/apis/a.b/v1/things", Some("limit=1&watch=true"), "watch things"),
+            (Method::GET, "/apis/a.b/v1/things", Some("watch=True"), "watch things"),
+            (Method::GET, "/apis/a.b/v1/things", Some("watch=false"), "list things"),
+            (Method::DELETE, "/api/v1/namespaces/d/pods", None, "deletecollection pods"),
+            (Method::GET, "/version", None, "get version"),
+            (Method::GET, "/apis/apps/v1", None, "get discovery"),
+        ];
+        for (method, path, query, expected) in cases {
+            assert_eq!(line(&method, path, query), expected);
+        }
+    }
+
+    fn refusing() -> kube::Client {
+        let service = tower::service_fn(|_: Request<kube::client::Body>| async {
+            let body = r#"{"kind":"Status","reason":"NotFound","code":404}"#;
+            let mut response = Response::new(kube::client::Body::from(body.as_bytes().to_vec()));
+            *response.status_mut() = StatusCode::NOT_FOUND;
+            let warning = http::HeaderValue::from_static("299 - \"unknown field \\\"spec.foo\\\"\"");
+            response.headers_mut().insert(http::header::WARNING, warning);
+            Ok::<_, Infallible>(response)
+        });
+        kube::Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn calls_go_to_the_recorder_of_their_own_pass() {
+        let tap = Tap::new(refusing());
+        let get = |path: &str| Request::get(path).body(Vec::new()).unwrap();
+        let (one, two) = (Arc::new(Recorder::default()), Arc::new(Recorder::default()));
+        let first = Arc::clone(&one).scope(tap.send(get("/api/v1/namespaces/default/secrets/a")));
+        let second = Arc::clone(&two).scope(tap.send(get("/api/v1/namespaces/default/pods/b")));
+        let (first, second) = tokio::join!(first, second);
+        assert_eq!((first.unwrap().status, second.unwrap().status.as_u16()), (StatusCode::NOT_FOUND, 404));
+        tap.send(get("/version")).await.unwrap();
+        let targets = |r: &Recorder| r.calls().iter().map(|c| c.target.clone()).collect::<Vec<_>>();
+        assert_eq!((targets(&one), targets(&two)), (vec!["secrets/a".to_owned()], vec!["pods/b".to_owned()]));
+        let call = &one.calls()[0];
+        assert_eq!((call.verb.as_str(), call.status, call.reason.as_deref()), ("get", 404, Some("NotFound")));
+        assert_eq!(one.warnings(), ["unknown field \"spec.foo\""]);
+    }
+}

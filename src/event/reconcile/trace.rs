@@ -1,0 +1,121 @@
+//! What is known of a pass beyond what every pass has, where the operator is a process of its own.
+
+use crate::event::TraceLevel;
+use crate::event::evidence::Handover;
+use crate::event::millis;
+use opdev_object::meta::ObjectRef;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A pass of an operator that is a process of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProcessPass {
+    /// The name of the controller whose pass it is.
+    pub controller: String,
+    /// The id that controller-runtime gave it, as it stands in the operator's own log (`reconcileID`).
+    pub reconcile_id: String,
+    /// How it is known.
+    pub traced: TraceLevel,
+    /// What its cache answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<CachedRead>,
+    /// Causes that are the echo of an earlier pass's write.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_writes: Vec<OwnWrite>,
+    /// Which of its calls are guessed to be its own, by their place in `calls`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guessed_calls: Vec<u32>,
+    /// Which of its calls were disturbed on purpose, by their place in `calls`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed_calls: Vec<u32>,
+    /// How many of its last calls came after its end, from goroutines that went on. The pass is told again with each.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub late_calls: u32,
+    /// What is wrong with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<PassFinding>,
+    /// What findings about the operator are judged by, for the first one that asks.
+    #[serde(skip)]
+    pub evidence: Handover,
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
+/// A read that a cache answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CachedRead {
+    /// `get` or `list`.
+    pub verb: String,
+    /// What was read; of a list without name.
+    pub object: ObjectRef,
+    /// The resourceVersion that a `get` found.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub resource_version: String,
+    /// How many objects a `list` found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// The selectors of a `list`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub selector: String,
+    /// Since the pass began.
+    #[serde(with = "millis", rename = "startMs")]
+    pub start: Duration,
+    /// How long.
+    #[serde(with = "millis", rename = "tookMs")]
+    pub took: Duration,
+    /// Why nothing was found, such as `NotFound`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub problem: String,
+}
+
+/// A cause that goes back to a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnWrite {
+    /// Its place in `causes`.
+    pub cause: u32,
+    /// The pass whose write it is.
+    pub pass: u64,
+}
+
+/// Something that only one who sees both the cache's reads and the writes can find.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PassFinding {
+    /// What sort.
+    pub kind: FindingKind,
+    /// What happened, with names and numbers.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+    /// The object it is about.
+    pub object: ObjectRef,
+    /// The other pass that has to do with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass: Option<u64>,
+}
+
+/// The sorts of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FindingKind {
+    /// The cache answered with less than the operator itself had written.
+    StaleRead,
+    /// A list in the status was written again in another order.
+    UnorderedStatus,
+    /// A write that changed nothing.
+    WriteWithoutChange,
+    /// A write was refused because somebody wrote in between.
+    Conflict,
+    /// A list without a selector found objects of others.
+    UnrelatedInList,
+    /// More children were there than the spec asks for, and all of them were left.
+    SurplusLeft,
+    /// Passes that are caused by nothing but the operator's own writes.
+    HotLoop,
+    /// Two controllers write the same field back and forth.
+    Fight,
+}

@@ -1,0 +1,549 @@
+//! The facts: one table by object, path and controller. Counts begin anew with each event from outside. Bounded.
+
+mod live;
+pub mod observed;
+pub mod record;
+pub(crate) mod record_fields;
+mod track;
+pub(crate) mod versions;
+
+pub(super) use track::Track;
+
+use crate::event::evidence::{Evidence, WriteFact};
+use crate::event::{Cause, CauseKind, SourcesChanged, WatchEvent};
+use jiff::{SignedDuration, Timestamp};
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::time::Duration;
+
+/// Writes of one path whose times are kept.
+pub(super) const KEPT: usize = 12;
+/// Objects, paths and children that are known at once.
+const MANY: usize = 20_000;
+/// Kinds that are never the subject of a finding.
+const NEVER: [&str; 7] =
+    ["Event", "Lease", "TokenRequest", "ControllerRevision", "SubjectAccessReview", "TokenReview", "Node"];
+/// Field managers that write in answer to others: controllers of the plane.
+const PLANE: [&str; 8] = [
+    "kube-controller-manager",
+    "kubelet",
+    "kube-scheduler",
+    "kube-apiserver",
+    "garbage-collector",
+    "endpointslice-controller.k8s.io",
+    "deployment-controller",
+    "namespace-controller",
+];
+
+/// All of it.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// The newest time that was told.
+    pub(super) now: Timestamp,
+    /// When the program was started last; none while it does not run.
+    pub(super) started: Option<Timestamp>,
+    /// Kinds that the project is for.
+    custom: BTreeSet<(String, String)>,
+    /// Custom resources and children, as the API server has them.
+    pub(super) live: HashMap<ObjectKey, Live>,
+    /// The makers of children.
+    pub(super) makers: HashMap<ObjectKey, Maker>,
+    /// Facts about an object's reconciles, by controller.
+    pub(super) tracks: HashMap<(String, ObjectKey), Track>,
+    pub(super) controllers: BTreeMap<String, Controller>,
+    /// Reconciles under way.
+    pub(super) running: HashMap<ObjectKey, (u64, Timestamp)>,
+    /// Field managers of the program.
+    pub(super) own: BTreeSet<String>,
+    /// The writers of a path, in turn.
+    pub(super) turns: HashMap<(ObjectKey, String), VecDeque<Turn>>,
+    /// Conflicts in a row by object.
+    pub(super) conflicts: HashMap<ObjectKey, Conflicts>,
+    /// Refusals by object of the reconcile, call and field.
+    pub(super) refused: HashMap<(ObjectKey, String), u32>,
+    /// New Events by whom they are about, reason and message.
+    pub(super) events: HashMap<(ObjectKey, String, u64), VecDeque<Timestamp>>,
+    /// Judgements that wait for their time.
+    pub(super) pending: Vec<Pending>,
+}
+
+/// An object as the API server has it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Live {
+    pub(super) uid: String,
+    pub(super) generation: i64,
+    pub(super) observed: Option<i64>,
+    pub(super) has_status: bool,
+    pub(super) deleting: Option<Timestamp>,
+    pub(super) finalizers: Vec<String>,
+    pub(super) gone: Option<Timestamp>,
+    pub(super) object: ObjectRef,
+    metadata: u64,
+    /// A change from outside that no reconcile has answered yet: when, and of which part.
+    pub(super) changed: Option<(Timestamp, &'static str)>,
+}
+
+/// The maker of a child.
+#[derive(Clone, Debug)]
+pub(super) struct Maker {
+    pub(super) controller: String,
+    pub(super) primary: ObjectRef,
+    pub(super) object: ObjectRef,
+    pub(super) at: Timestamp,
+    pub(super) reconcile: u64,
+    pub(super) times: u32,
+    pub(super) owned: bool,
+    pub(super) tied: bool,
+    pub(super) keeps: bool,
+    /// True if the deletion of its custom resource had been asked for before.
+    pub(super) late: bool,
+    /// True if the API server has shown it.
+    pub(super) seen: bool,
+    pub(super) gone: bool,
+    /// When the program deleted it.
+    pub(super) deleted: Option<Timestamp>,
+}
+
+/// Facts about a controller.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Controller {
+    /// Kinds of which an event came to it.
+    pub(super) echoed: BTreeSet<(String, String)>,
+    /// True if causes are missing, or no cache was read: then nothing is told by absence.
+    pub(super) unclear: bool,
+    pub(super) reads: u64,
+    /// Reconciles that ended well.
+    pub(super) good: u64,
+    /// The period that good reconciles ask for.
+    pub(super) period: Option<Duration>,
+    /// The longest reconcile that ended lately, and when it began.
+    pub(super) busy: Option<(Timestamp, Timestamp)>,
+    /// Names of children by kind: the part that is not the name of the custom resource, and whose names it was.
+    pub(super) rests: HashMap<String, (String, BTreeSet<String>)>,
+}
+
+/// One write in turn.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub(super) writer: String,
+    pub(super) primary: Option<ObjectKey>,
+    pub(super) value: u64,
+    pub(super) shown: String,
+}
+
+/// Conflicts in a row.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conflicts {
+    pub(super) row: u32,
+    pub(super) sent: String,
+    /// Number of times that this very version was sent.
+    pub(super) same: u32,
+}
+
+/// A judgement of a rule of absence that has to wait.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    pub(super) what: Wait,
+    pub(super) at: Timestamp,
+    pub(super) controller: String,
+    pub(super) primary: ObjectRef,
+    pub(super) about: ObjectRef,
+    pub(super) reconcile: u64,
+}
+
+/// The event for which it waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// The echo of a create; with what the owner reference of the child says.
+    Echo { referenced: Option<bool> },
+    /// Garbage collection of a child whose owner is not the object that is there.
+    Owner { uid: String },
+    /// The status that an update of the whole object sent.
+    Status { path: String },
+    /// observedGeneration
+    Generation,
+    /// A child that is not touched any more.
+    Untouched,
+}
+
+impl Pending {
+    pub(super) fn age(&self, table: &Table) -> SignedDuration {
+        table.now.duration_since(self.at)
+    }
+}
+
+/// True if objects of a kind are never judged.
+pub(super) fn is_never(object: &ObjectRef) -> bool {
+    let name = object.name.as_str();
+    NEVER.contains(&object.gvk.kind.as_str())
+        || object.gvk.kind == "Secret" && name.starts_with("sh.helm.release.")
+        || object.gvk.group == "kopf.dev"
+}
+
+/// True if a manager writes in answer to others.
+pub(super) fn is_plane(manager: &str) -> bool {
+    PLANE.contains(&manager) || manager.ends_with("-controller.k8s.io")
+}
+
+/// True if a finalizer is a program's, not Kubernetes' own.
+pub(super) fn is_programs(finalizer: &str) -> bool {
+    finalizer
+        .split_once('/')
+        .is_some_and(|(domain, _)| !domain.ends_with("kubernetes.io") && !domain.ends_with("k8s.io"))
+}
+
+impl Table {
+    /// Takes in what a reconcile proves.
+    pub(super) fn take(&mut self, evidence: &Evidence) {
+        self.now = self.now.max(evidence.ended);
+        self.custom.insert((evidence.object.gvk.group.clone(), evidence.object.gvk.kind.clone()));
+        self.bound();
+        self.own
+            .extend(evidence.writes.iter().map(|write| write.manager.clone()).filter(|one| !one.is_empty()));
+        self.take_controller(evidence);
+        self.take_track(evidence);
+        self.take_makers(evidence);
+        self.take_turns(evidence);
+        self.take_refusals(evidence);
+        self.take_events(evidence);
+    }
+
+    /// True if a cause comes from outside: a person, another client, a file, a start. What the plane does in answer is not.
+    fn is_outside(&self, cause: &Cause) -> bool {
+        match &cause.kind {
+            CauseKind::Start | CauseKind::Reload { .. } | CauseKind::User => true,
+            CauseKind::Watch { own_write: true, .. } => false,
+            CauseKind::Watch { event: WatchEvent::Deleted, object, .. } => {
+                let deleted = self.makers.get(&object.key()).and_then(|maker| maker.deleted);
+                deleted.is_none_or(|deleted| self.now.duration_since(deleted) > SignedDuration::from_secs(60))
+            }
+            CauseKind::Watch { by: Some(by), .. } => !is_plane(by) && !self.own.contains(by),
+            CauseKind::Watch { .. }
+            | CauseKind::Period
+            | CauseKind::Retry { .. }
+            | CauseKind::Wait { .. } => false,
+        }
+    }
+
+    fn take_controller(&mut self, evidence: &Evidence) {
+        let controller = self.controllers.entry(evidence.controller.clone()).or_default();
+        controller.unclear |= evidence.more_causes || evidence.level != Some(crate::event::TraceLevel::Full);
+        controller.reads += evidence.reads.len() as u64;
+        for cause in &evidence.causes {
+            if let CauseKind::Watch { object, .. } = &cause.kind {
+                controller.echoed.insert((object.gvk.group.clone(), object.gvk.kind.clone()));
+            }
+        }
+        if evidence.error.is_empty() && evidence.panic.is_empty() {
+            controller.good += 1;
+            let period = evidence.requeue.filter(|after| *after >= Duration::from_secs(1));
+            controller.period = period.or(controller.period);
+        }
+        if evidence.ended.duration_since(evidence.at) >= SignedDuration::from_secs(5) {
+            controller.busy = Some((evidence.at, evidence.ended));
+        }
+        for write in evidence.writes.iter().filter(|write| write.created && !is_never(&write.object)) {
+            if let Some(rest) = write.object.name.strip_prefix(&evidence.object.name) {
+                let kind = write.object.gvk.kind.clone();
+                let known =
+                    controller.rests.entry(kind).or_insert_with(|| (rest.to_owned(), BTreeSet::new()));
+                if known.0 == rest && known.1.len() < 3 {
+                    known.1.insert(evidence.object.name.clone());
+                }
+            }
+        }
+    }
+
+    fn take_track(&mut self, evidence: &Evidence) {
+        let outside = evidence.causes.iter().any(|cause| self.is_outside(cause));
+        let place = (evidence.controller.clone(), evidence.object.key());
+        let mut track = self.tracks.remove(&place).unwrap_or_default();
+        track.object = evidence.object.clone();
+        track.count += 1;
+        track.by_timer = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Wait { .. }))
+            && track.requeue.is_some_and(|after| after >= Duration::from_secs(1));
+        if outside {
+            track.fields.clear();
+            track.made.clear();
+            track.unchanged.clear();
+            track.times_only = 0;
+            track.idle = 0;
+        }
+        track.take_writes(evidence);
+        track.take_idle(evidence);
+        track.take_touched(evidence);
+        if evidence.error.is_empty() && evidence.panic.is_empty() {
+            track.errors = 0;
+        } else {
+            if track.errors == 0 || track.error != evidence.error {
+                (track.errors, track.errors_since) = (0, evidence.at);
+            }
+            track.errors += 1;
+        }
+        (track.error, track.requeue) = (evidence.error.clone(), evidence.requeue);
+        (track.began, track.ended) = (evidence.at, evidence.ended);
+        self.wait_for(evidence, &track);
+        self.tracks.insert(place, track);
+        if let Some(live) = self.live.get_mut(&evidence.object.key())
+            && let Some((at, _)) = live.changed
+            && evidence.at >= at
+            && evidence.at.duration_since(at) < SignedDuration::from_secs(5)
+        {
+            live.changed = None;
+        }
+    }
+
+    /// Notes what has to come later because of a reconcile.
+    fn wait_for(&mut self, evidence: &Evidence, track: &Track) {
+        let primary = evidence.object.key();
+        let mut waits: Vec<(Wait, ObjectRef)> = Vec::new();
+        let wrote_status = |write: &WriteFact| write.object.key() == primary && write.subresource == "status";
+        if evidence.writes.iter().any(wrote_status) {
+            self.pending.retain(|one| {
+                !(one.primary.key() == primary && matches!(one.what, Wait::Status { .. } | Wait::Generation))
+            });
+            if evidence.error.is_empty() {
+                waits.push((Wait::Generation, evidence.object.clone()));
+            }
+        }
+        for (at, write) in evidence.writes.iter().enumerate().filter(|(_, write)| !is_never(&write.object)) {
+            let key = write.object.key();
+            if write.created && key.kind != primary.kind {
+                let reference = write.owners.iter().find(|owner| owner.kind == primary.kind);
+                let referenced = reference.map(|owner| owner.controller);
+                waits.push((Wait::Echo { referenced }, write.object.clone()));
+            }
+            let known = self.live.get(&primary).map(|live| live.uid.clone()).or(evidence.object.uid.clone());
+            let strange = write.owners.iter().find(|owner| {
+                owner.kind == primary.kind
+                    && owner.name == primary.name
+                    && known.as_ref().is_some_and(|known| !known.is_empty() && owner.uid != *known)
+            });
+            if let Some(owner) = strange {
+                waits.push((Wait::Owner { uid: owner.uid.clone() }, write.object.clone()));
+            }
+            let later = evidence.writes.iter().skip(at + 1).any(wrote_status);
+            if !write.lost.is_empty() && key == primary && !later {
+                waits.push((Wait::Status { path: write.lost.clone() }, write.object.clone()));
+            }
+        }
+        if track.renewed > 1 && track.count == track.renewed + 1 && evidence.error.is_empty() {
+            let others = track.touched.values().filter(|last| **last == track.count).count();
+            let left = track.touched.iter().filter(|(key, last)| {
+                **last + 3 >= track.renewed
+                    && **last < track.renewed
+                    && self.makers.get(*key).is_some_and(|maker| maker.primary.key() == primary)
+            });
+            if others > 0 {
+                let objects = left.filter_map(|(key, _)| Some(self.makers.get(key)?.object.clone()));
+                waits.extend(objects.map(|object| (Wait::Untouched, object)));
+            }
+        }
+        let controller = &evidence.controller;
+        self.pending.extend(waits.into_iter().map(|(what, about)| Pending {
+            what,
+            at: evidence.ended,
+            controller: controller.clone(),
+            primary: evidence.object.clone(),
+            about,
+            reconcile: evidence.reconcile,
+        }));
+    }
+
+    fn take_makers(&mut self, evidence: &Evidence) {
+        let deleting = evidence.deleting;
+        for write in evidence.writes.iter().filter(|write| !write.unchanged && !is_never(&write.object)) {
+            let key = write.object.key();
+            if key == evidence.object.key() {
+                continue;
+            }
+            if write.verb == crate::event::evidence::WriteVerb::Delete {
+                if let Some(maker) = self.makers.get_mut(&key) {
+                    maker.deleted = Some(write.at);
+                }
+                continue;
+            }
+            if let Some(maker) = self.makers.get_mut(&key).filter(|_| !write.created) {
+                maker.owned = !write.owners.is_empty();
+                maker.tied |= write.tied;
+                continue;
+            }
+            if !write.created {
+                continue;
+            }
+            let before = self.makers.get(&key);
+            let maker = Maker {
+                controller: evidence.controller.clone(),
+                primary: evidence.object.clone(),
+                object: write.object.clone(),
+                at: before.map_or(write.at, |before| before.at),
+                reconcile: evidence.reconcile,
+                times: before.map_or(0, |before| before.times) + 1,
+                owned: !write.owners.is_empty(),
+                tied: write.tied,
+                keeps: evidence.keeps,
+                late: deleting && before.is_none(),
+                seen: false,
+                gone: false,
+                deleted: None,
+            };
+            self.makers.insert(key, maker);
+        }
+    }
+
+    fn take_turns(&mut self, evidence: &Evidence) {
+        let primary = evidence.object.key();
+        for write in evidence.writes.iter().filter(|write| !is_never(&write.object)) {
+            for field in write.fields.iter().filter(|field| field.sent && field.new != 0) {
+                let turns = self.turns.entry((write.object.key(), field.path.clone())).or_default();
+                let mine = turns.back().map(|turn| turn.value);
+                if !field.other.is_empty() && field.old != 0 && mine != Some(field.old) {
+                    turns.push_back(Turn {
+                        writer: field.other.clone(),
+                        primary: None,
+                        value: field.old,
+                        shown: field.shown.0.clone(),
+                    });
+                }
+                turns.push_back(Turn {
+                    writer: evidence.controller.clone(),
+                    primary: Some(primary.clone()),
+                    value: field.new,
+                    shown: field.shown.1.clone(),
+                });
+                while turns.len() > 6 {
+                    turns.pop_front();
+                }
+            }
+        }
+    }
+
+    fn take_refusals(&mut self, evidence: &Evidence) {
+        for write in &evidence.writes {
+            if !write.unchanged {
+                self.conflicts.remove(&write.object.key());
+            }
+        }
+        for refusal in evidence.refusals.iter().filter(|refusal| !refusal.disturbed && !refusal.dry_run) {
+            if refusal.status == 409 && refusal.reason == "Conflict" {
+                let Some(key) = &refusal.object else { continue };
+                let wrote = |write: &WriteFact| {
+                    write.object.key() == *key && !write.unchanged && write.at > refusal.at
+                };
+                if evidence.writes.iter().any(wrote) {
+                    continue;
+                }
+                let known = self.conflicts.entry(key.clone()).or_default();
+                known.row += 1;
+                known.same =
+                    if known.sent == refusal.sent && !refusal.sent.is_empty() { known.same + 1 } else { 1 };
+                known.sent.clone_from(&refusal.sent);
+            } else {
+                *self.refused.entry((evidence.object.key(), call_of(refusal))).or_default() += 1;
+            }
+        }
+    }
+
+    fn take_events(&mut self, evidence: &Evidence) {
+        for write in evidence.writes.iter().chain(&evidence.beside) {
+            let Some(event) = &write.event else { continue };
+            let place = (event.about.clone(), event.reason.clone(), event.message);
+            let times = self.events.entry(place).or_default();
+            times.push_back(write.at);
+            while times.len() > KEPT {
+                times.pop_front();
+            }
+        }
+    }
+
+    pub(super) fn sources_changed(&mut self, changed: &SourcesChanged) {
+        self.custom.extend(changed.kinds.iter().map(|kind| (kind.gvk.group.clone(), kind.gvk.kind.clone())));
+    }
+
+    /// Another process runs: counts begin anew, makers stay.
+    pub(super) fn restarted(&mut self, at: Timestamp) {
+        self.now = self.now.max(at);
+        self.started = Some(at);
+        self.running.clear();
+        self.tracks.clear();
+        self.controllers.clear();
+        self.conflicts.clear();
+        self.refused.clear();
+        self.turns.clear();
+        self.pending.clear();
+        self.live.values_mut().for_each(|live| live.changed = None);
+    }
+
+    pub(super) fn stopped(&mut self) {
+        self.started = None;
+        self.running.clear();
+    }
+
+    /// True if something may follow though nothing happens.
+    pub(super) fn waits(&self) -> bool {
+        !self.pending.is_empty()
+            || !self.running.is_empty()
+            || self.live.values().any(|live| live.gone.is_none() && live.deleting.is_some())
+            || self.left().next().is_some()
+    }
+
+    /// Children that live on though what they were made for is gone.
+    pub(super) fn left(&self) -> impl Iterator<Item = (&Maker, Timestamp)> {
+        self.makers
+            .values()
+            .filter(|maker| !maker.owned && !maker.tied && !maker.keeps && !maker.late)
+            .filter_map(|maker| {
+                let gone = self.live.get(&maker.primary.key())?.gone?;
+                (maker.seen && !maker.gone && maker.deleted.is_none() && maker.at < gone)
+                    .then_some((maker, gone))
+            })
+    }
+
+    /// Forgets judgements that have waited long enough, and children that nobody asks for any more.
+    pub(super) fn settle(&mut self) {
+        let now = self.now;
+        self.pending.retain(|one| now.duration_since(one.at) < SignedDuration::from_secs(15));
+        // After a minute it was told, or never will be.
+        let old: Vec<ObjectKey> = self
+            .left()
+            .filter(|(_, gone)| {
+                now.duration_since(*gone) > SignedDuration::from_secs(60)
+                    && self.started.is_none_or(|started| {
+                        started < *gone || now.duration_since(started) > SignedDuration::from_secs(60)
+                    })
+            })
+            .map(|(maker, _)| maker.object.key())
+            .collect();
+        if self.started.is_none() {
+            for key in old {
+                self.makers.remove(&key);
+            }
+        }
+        self.events.retain(|_, times| {
+            times.back().is_some_and(|last| now.duration_since(*last) < SignedDuration::from_secs(120))
+        });
+    }
+
+    fn bound(&mut self) {
+        if self.makers.len() > MANY {
+            self.makers.retain(|_, maker| !maker.gone && maker.deleted.is_none());
+        }
+        if self.turns.len() > MANY {
+            self.turns.clear();
+        }
+        if self.refused.len() > MANY {
+            self.refused.clear();
+        }
+        if self.events.len() > MANY {
+            self.events.clear();
+        }
+        if self.live.len() > MANY {
+            self.live.retain(|_, live| live.gone.is_none());
+        }
+    }
+}
+
+/// A call with its field, as what it is told apart by.
+pub(super) fn call_of(refusal: &crate::event::evidence::RefusalFact) -> String {
+    format!("{} {} {} {} {}", refusal.verb, refusal.target, refusal.status, refusal.reason, refusal.field)
+}

@@ -1,0 +1,128 @@
+//! What was seen of a process's calls to the API server: each call with its answer, each event of its watches.
+//! Plain data; `attribute` decides to which pass a call belongs.
+
+use super::record::{PrintedLine, Traced};
+use crate::client::recorder::Target;
+use crate::event::LogLine;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One thing that was seen of a process, from its trace or on its way to the API server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Seen {
+    /// The process said something.
+    Traced(Traced),
+    /// The process printed a line that it tells, too.
+    Printed(PrintedLine),
+    /// The process printed a line that names an object.
+    Line(ObjectLine),
+    /// A call was answered.
+    Call(ObservedCall),
+    /// A watch delivered an event.
+    Event(ObservedEvent),
+}
+
+/// A line that names the object it is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectLine {
+    /// As the line has it: `namespace/name`, or `Kind.version.group/name.namespace` as kube-rs writes it.
+    pub object: String,
+    /// Why the object is reconciled, where the line says that.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// The line.
+    pub line: LogLine,
+}
+
+/// A call with its answer. Bodies are as they were sent: nothing of them may be shown unmasked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedCall {
+    /// When it came.
+    pub at: Timestamp,
+    /// Microseconds from its head to its answer.
+    pub took_micros: u64,
+    /// The method in capitals.
+    pub method: String,
+    /// The path without host and query.
+    pub path: String,
+    /// The query without question mark.
+    #[serde(default)]
+    pub query: String,
+    /// What the process put into `X-Opdev-Reconcile`: the id of a pass and how that is known.
+    #[serde(default)]
+    pub mark: Option<String>,
+    /// HTTP status; 0 where no answer came.
+    pub status: u16,
+    /// The object that was sent, where it was small enough.
+    #[serde(default)]
+    pub sent: Option<Value>,
+    /// The object that was answered, where it was small enough.
+    #[serde(default)]
+    pub answered: Option<Value>,
+    /// Whether the call was disturbed on purpose.
+    #[serde(default)]
+    pub disturbed: bool,
+}
+
+impl ObservedCall {
+    /// The pass that the process says it belongs to.
+    pub fn pass(&self) -> Option<&str> {
+        self.mark.as_deref()?.split_whitespace().next()
+    }
+
+    /// The pass is known from the context of the call, and not only from the goroutine that made it.
+    pub fn is_marked_by_context(&self) -> bool {
+        self.mark.as_deref().is_some_and(|mark| mark.split_whitespace().nth(1) == Some("ctx"))
+    }
+
+    /// When it was answered.
+    pub fn done(&self) -> Timestamp {
+        let took = jiff::SignedDuration::from_micros(i64::try_from(self.took_micros).unwrap_or(i64::MAX));
+        self.at.checked_add(took).unwrap_or(self.at)
+    }
+
+    /// The Kubernetes verb, such as `list`.
+    pub fn verb(&self) -> &'static str {
+        let method = self.method.parse().unwrap_or_default();
+        Target::of(&self.path).verb(&method, Some(self.query.as_str()).filter(|query| !query.is_empty()))
+    }
+
+    /// What it was about, such as `pods/web/status`.
+    pub fn target(&self) -> String {
+        Target::of(&self.path).text
+    }
+
+    /// Whether it writes.
+    pub fn writes(&self) -> bool {
+        !matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS")
+    }
+
+    /// Whether it writes and is no dry run and no review, which are not stored.
+    pub fn stores(&self) -> bool {
+        self.writes() && !self.query.contains("dryRun=") && !self.path.contains("reviews")
+    }
+}
+
+/// An event of a watch of the process, or an object of a list that fills a cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedEvent {
+    /// When it was handed out.
+    pub at: Timestamp,
+    /// `ADDED`, `MODIFIED`, `DELETED`, and `LISTED` of a list; bookmarks and errors are none.
+    pub kind: String,
+    /// The path of the watch, which says of what kind the object is where only its metadata is delivered.
+    #[serde(default)]
+    pub path: String,
+    /// The object.
+    pub object: Value,
+}
+
+impl ObservedEvent {
+    /// An object that was there when a list was answered.
+    pub const LISTED: &str = "LISTED";
+}

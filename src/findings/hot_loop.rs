@@ -1,0 +1,563 @@
+//! Finds loops in what passes tell: fights with somebody else over a field, and passes that ask for themselves and
+//! write each time. Pure: it sees finished passes and decides nothing. What programs do to their own children is
+//! stopped earlier, by the guard of `reconcile/program`.
+
+use crate::event::{
+    Action, CauseKind, LoopField, LoopFound, LoopKind, ObjectChange, Outcome, Reconcile, WatchEvent,
+};
+use jiff::Timestamp;
+use opdev_object::diff::Change;
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+/// So many rounds over one field in this time are a fight that is paused; nobody does that by hand.
+const FAST: (usize, Duration) = (8, Duration::from_secs(20));
+/// So many in this time are named.
+const SLOW: (usize, Duration) = (6, Duration::from_secs(120));
+/// Before it has gone on for so long, a fight may yet turn out to be a quick one.
+const WAIT: Duration = Duration::from_secs(10);
+/// So many writing passes in a row that only the passes before asked for, in this time.
+const HOT: (usize, Duration) = (20, Duration::from_secs(15));
+/// So many upgrades in a row that nobody asked for, or repairs of one field that nobody else was seen to write.
+const REPEATED: u32 = 3;
+/// How many fields are named, and how many rounds remembered.
+const NAMED: usize = 5;
+const KEPT: usize = 400;
+/// The longest value that is shown.
+const SHORT: usize = 60;
+
+/// A field of an object.
+type Field = (ObjectKey, String);
+
+/// One round: somebody wrote a field, and a pass wrote it back.
+#[derive(Debug)]
+struct Round {
+    at: Timestamp,
+    field: Field,
+    shown: LoopField,
+}
+
+/// The rounds over one field.
+struct Count<'r> {
+    all: usize,
+    quick: usize,
+    first: Timestamp,
+    last: &'r Round,
+}
+
+/// What is known of one custom resource.
+#[derive(Debug, Default)]
+struct Track {
+    rounds: VecDeque<Round>,
+    /// When the passes ended that only passes asked for, and that wrote.
+    own: VecDeque<Timestamp>,
+    /// What was told already, and whether it was to be paused.
+    told: BTreeMap<Field, bool>,
+    told_hot: bool,
+    /// Passes in a row that upgraded without a reason.
+    upgrades: Run,
+    /// Passes in a row that put the same field back, by the field.
+    repairs: BTreeMap<Field, Run>,
+    told_repair: bool,
+}
+
+/// Passes in a row.
+#[derive(Debug, Default)]
+struct Run {
+    passes: u32,
+    first: Option<Timestamp>,
+}
+
+impl Run {
+    fn count(&mut self, at: Timestamp) {
+        self.passes += 1;
+        self.first.get_or_insert(at);
+    }
+}
+
+/// The detector.
+#[derive(Debug, Default)]
+pub(crate) struct Loops(HashMap<ObjectKey, Track>);
+
+/// A loop, and whether it is quick enough to be stopped.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) found: LoopFound,
+    pub(crate) stop: bool,
+}
+
+impl Loops {
+    /// Takes in a pass that has ended.
+    pub(crate) fn see(&mut self, pass: &Reconcile) -> Option<Found> {
+        let written = written(pass);
+        let own_only = own_only(pass);
+        let surplus = pass.releases.iter().any(|release| release.surplus);
+        if written.is_empty() && !surplus && !self.0.contains_key(&pass.object.key()) {
+            return None;
+        }
+        let track = self.0.entry(pass.object.key()).or_default();
+        let others = others(pass);
+        for (field, ours, taken_from) in &written {
+            let by = others.get(field);
+            if by.is_none() && taken_from.is_empty() {
+                continue;
+            }
+            let mut writers: Vec<String> = taken_from.clone();
+            writers.extend(by.and_then(|(writer, _)| writer.clone()));
+            writers.sort();
+            writers.dedup();
+            let theirs = by.and_then(|(_, value)| value.clone()).or_else(|| ours.before.clone());
+            let shown = LoopField {
+                object: ours.object.clone(),
+                path: field.1.clone(),
+                ours: ours.after.clone(),
+                theirs,
+                writers,
+            };
+            track.rounds.push_back(Round { at: pass.at, field: field.clone(), shown });
+        }
+        track.forget_old(pass.at);
+        if let Some(found) = track.fight(pass) {
+            return Some(found);
+        }
+        track
+            .hot(pass, own_only, &written)
+            .or_else(|| track.upgrades(pass, &written))
+            // What a reconciler asks itself for is judged above, by how often it does.
+            .or_else(|| if own_only { None } else { track.repairs(pass, &written, &others) })
+    }
+
+    /// Begins anew with an object.
+    pub(crate) fn forget(&mut self, key: &ObjectKey) {
+        self.0.remove(key);
+    }
+
+    /// Begins anew with some objects.
+    pub(crate) fn forget_all(&mut self, which: impl Fn(&ObjectKey) -> bool) {
+        self.0.retain(|key, _| !which(key));
+    }
+}
+
+impl Track {
+    fn forget_old(&mut self, now: Timestamp) {
+        while self.rounds.len() > KEPT || self.rounds.front().is_some_and(|round| age(now, round.at) > SLOW.1)
+        {
+            self.rounds.pop_front();
+        }
+        while self.own.len() > KEPT || self.own.front().is_some_and(|at| age(now, *at) > HOT.1) {
+            self.own.pop_front();
+        }
+    }
+
+    fn fight(&mut self, pass: &Reconcile) -> Option<Found> {
+        let now = pass.at;
+        let mut counts: BTreeMap<&Field, Count<'_>> = BTreeMap::new();
+        for round in &self.rounds {
+            let count = counts.entry(&round.field).or_insert(Count {
+                all: 0,
+                quick: 0,
+                first: round.at,
+                last: round,
+            });
+            count.all += 1;
+            count.quick += usize::from(age(now, round.at) <= FAST.1);
+            count.last = round;
+        }
+        let fast = counts.values().any(|count| count.quick >= FAST.0);
+        let news = |(field, count): (&&Field, &Count<'_>)| {
+            let known = self.told.get(*field);
+            let slow = count.all >= SLOW.0 && age(now, count.first) >= WAIT;
+            (slow && known.is_none()) || (count.quick >= FAST.0 && known != Some(&true))
+        };
+        if !counts.iter().any(news) {
+            return None;
+        }
+        let mut worst: Vec<(&Field, Count<'_>)> =
+            counts.into_iter().filter(|(_, count)| count.all >= SLOW.0).collect();
+        worst.sort_by_key(|(_, count)| std::cmp::Reverse(count.all));
+        let fields = worst.iter().take(NAMED).map(|(_, count)| count.last.shown.clone()).collect();
+        let passes = worst.first().map_or(0, |(_, count)| count.all);
+        let first = worst.iter().map(|(_, count)| count.first).min().unwrap_or(now);
+        let named: Vec<Field> = worst.into_iter().map(|(field, _)| field.clone()).collect();
+        self.told.extend(named.into_iter().map(|field| (field, fast)));
+        Some(Found { found: loop_of(pass, LoopKind::Fight, passes, age(now, first), fields), stop: fast })
+    }
+
+    fn hot(&mut self, pass: &Reconcile, own_only: bool, written: &[Written]) -> Option<Found> {
+        if !own_only || written.is_empty() {
+            self.own.clear();
+            self.told_hot &= own_only;
+            return None;
+        }
+        self.own.push_back(pass.at);
+        if self.own.len() < HOT.0 || self.told_hot {
+            return None;
+        }
+        self.told_hot = true;
+        let fields = written.iter().take(NAMED).map(named);
+        let within = self.own.front().map_or(Duration::ZERO, |first| age(pass.at, *first));
+        let found = loop_of(pass, LoopKind::Hot, self.own.len(), within, fields.collect());
+        Some(Found { found, stop: true })
+    }
+}
+
+impl Track {
+    /// Upgrades that nobody asked for. The engine stops them by itself.
+    fn upgrades(&mut self, pass: &Reconcile, written: &[Written]) -> Option<Found> {
+        let Some(release) = pass.releases.iter().find(|release| release.surplus) else {
+            self.upgrades = Run::default();
+            return None;
+        };
+        self.upgrades.count(pass.at);
+        if self.upgrades.passes != REPEATED {
+            return None;
+        }
+        let within = age(pass.at, self.upgrades.first.unwrap_or(pass.at));
+        let fields = written.iter().filter(|(_, ours, _)| ours.object != pass.object);
+        let fields = fields.take(NAMED).map(named).collect();
+        let passes = usize::try_from(REPEATED).unwrap_or_default();
+        let mut found = loop_of(pass, LoopKind::Upgrade, passes, within, fields);
+        found.blame = Some(release.why.clone());
+        Some(Found { found, stop: false })
+    }
+
+    /// Fields that a pass puts back again and again, though nobody was seen to write them.
+    fn repairs(
+        &mut self,
+        pass: &Reconcile,
+        written: &[Written],
+        others: &BTreeMap<Field, (Option<String>, Option<String>)>,
+    ) -> Option<Found> {
+        let unasked = |(field, ours, taken_from): &&Written| {
+            ours.object != pass.object && taken_from.is_empty() && !others.contains_key(field)
+        };
+        let repaired: Vec<&Written> = match pass.outcome {
+            Outcome::Repaired => written.iter().filter(unasked).collect(),
+            _ => Vec::new(),
+        };
+        self.repairs.retain(|field, _| repaired.iter().any(|(written, ..)| written == field));
+        self.told_repair &= !self.repairs.is_empty();
+        for (field, ..) in &repaired {
+            self.repairs.entry(field.clone()).or_default().count(pass.at);
+        }
+        let often = |field: &Field| self.repairs.get(field).filter(|run| run.passes >= REPEATED);
+        let first = repaired.iter().filter_map(|(field, ..)| often(field)?.first).min()?;
+        if self.told_repair {
+            return None;
+        }
+        let fields = repaired.iter().filter(|(field, ..)| often(field).is_some());
+        let fields: Vec<LoopField> = fields.take(NAMED).map(|written| named(written)).collect();
+        self.told_repair = true;
+        let passes = usize::try_from(REPEATED).unwrap_or_default();
+        let found = loop_of(pass, LoopKind::Repair, passes, age(pass.at, first), fields);
+        Some(Found { found, stop: false })
+    }
+}
+
+/// A field that a pass wrote, of which no other writer is known.
+fn named((field, ours, _): &Written) -> LoopField {
+    LoopField {
+        object: ours.object.clone(),
+        path: field.1.clone(),
+        ours: ours.after.clone(),
+        theirs: None,
+        writers: Vec::new(),
+    }
+}
+
+fn loop_of(
+    pass: &Reconcile,
+    kind: LoopKind,
+    passes: usize,
+    within: Duration,
+    fields: Vec<LoopField>,
+) -> LoopFound {
+    let passes = u32::try_from(passes).unwrap_or(u32::MAX);
+    LoopFound {
+        at: pass.at,
+        object: pass.object.clone(),
+        kind,
+        passes,
+        within,
+        fields,
+        blame: None,
+        paused: false,
+    }
+}
+
+fn age(now: Timestamp, at: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(at)).unwrap_or_default()
+}
+
+/// What a pass made of a field.
+#[derive(Clone, Debug)]
+struct Ours {
+    object: ObjectRef,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+/// A field, what was written, and from whom it was taken.
+type Written = (Field, Ours, Vec<String>);
+
+/// All fields that a pass wrote; of objects that came or went, the whole.
+fn written(pass: &Reconcile) -> Vec<Written> {
+    let mut out = Vec::new();
+    for ObjectChange { object, action, changes, taken_from } in &pass.objects {
+        let whole =
+            |after: &str| Ours { object: object.clone(), before: None, after: Some(after.to_owned()) };
+        match action {
+            Action::Created => {
+                out.push(((object.key(), String::new()), whole("created"), taken_from.clone()));
+            }
+            Action::Deleted => {
+                out.push(((object.key(), String::new()), whole("deleted"), taken_from.clone()));
+            }
+            Action::Updated => out.extend(changes.iter().map(|change| one(object, change, taken_from))),
+        }
+    }
+    out.extend(pass.status.iter().map(|change| one(&pass.object, change, &[])));
+    out
+}
+
+fn one(object: &ObjectRef, change: &Change, taken_from: &[String]) -> Written {
+    let ours = Ours {
+        object: object.clone(),
+        before: change.old.as_ref().map(short),
+        after: change.new.as_ref().map(short),
+    };
+    ((object.key(), change.path.to_string()), ours, taken_from.to_vec())
+}
+
+fn short(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let line: String = text.lines().next().unwrap_or_default().chars().take(SHORT).collect();
+    if line.len() < text.len() { format!("{line}…") } else { line }
+}
+
+/// What others wrote before the pass: the last writer and the last value of each field.
+fn others(pass: &Reconcile) -> BTreeMap<Field, (Option<String>, Option<String>)> {
+    let mut out = BTreeMap::new();
+    for cause in &pass.causes {
+        let CauseKind::Watch { object, event, fields, by, own_write: false, .. } = &cause.kind else {
+            continue;
+        };
+        match event {
+            WatchEvent::Added => {
+                out.insert((object.key(), String::new()), (by.clone(), Some("created".to_owned())));
+            }
+            WatchEvent::Deleted => {
+                out.insert((object.key(), String::new()), (None, Some("deleted".to_owned())));
+            }
+            WatchEvent::Modified => out.extend(
+                fields
+                    .iter()
+                    .map(|field| ((object.key(), field.path.clone()), (by.clone(), field.new.clone()))),
+            ),
+        }
+    }
+    out
+}
+
+/// Whether nobody but the passes before asked for it.
+fn own_only(pass: &Reconcile) -> bool {
+    !pass.causes.is_empty()
+        && pass.causes.iter().all(|cause| match &cause.kind {
+            CauseKind::Wait { .. } => true,
+            CauseKind::Watch { own_write, .. } => *own_write,
+            CauseKind::Start
+            | CauseKind::Reload { .. }
+            | CauseKind::Period
+            | CauseKind::Retry { .. }
+            | CauseKind::User => false,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Cause, FieldChange, Relation};
+    use opdev_object::diff::diff;
+    use opdev_object::meta::Gvk;
+    use serde_json::json;
+
+    fn object(kind: &str, name: &str) -> ObjectRef {
+        let gvk = Gvk::new("apps", "v1", kind);
+        ObjectRef { gvk, namespace: Some("default".to_owned()), name: name.to_owned(), uid: None }
+    }
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millisecond(1_000_000 + millis).unwrap()
+    }
+
+    fn pass(millis: i64, causes: Vec<CauseKind>, objects: Vec<ObjectChange>) -> Reconcile {
+        Reconcile {
+            id: 1,
+            object: object("Web", "site"),
+            causes: causes.into_iter().map(|kind| Cause { at: at(millis), kind }).collect(),
+            sources: 1,
+            at: at(millis),
+            queued: Duration::ZERO,
+            took: Duration::ZERO,
+            steps: Vec::new(),
+            calls: Vec::new(),
+            outcome: Outcome::Repaired,
+            status: Vec::new(),
+            objects,
+            requeue: None,
+            waiting: None,
+            releases: Vec::new(),
+            failure: None,
+            process: None,
+        }
+    }
+
+    fn wrote(n: i64) -> ObjectChange {
+        let changes = diff(&json!({"spec": {"replicas": 5}}), &json!({"spec": {"replicas": n}}));
+        ObjectChange {
+            object: object("Deployment", "web"),
+            action: Action::Updated,
+            changes,
+            taken_from: vec!["hpa".to_owned()],
+        }
+    }
+
+    fn by(manager: &str, own_write: bool) -> CauseKind {
+        CauseKind::Watch {
+            object: object("Deployment", "web"),
+            event: WatchEvent::Modified,
+            fields: vec![FieldChange {
+                path: ".spec.replicas".to_owned(),
+                old: Some("3".to_owned()),
+                new: Some("5".to_owned()),
+            }],
+            by: Some(manager.to_owned()),
+            own_write,
+            relation: Relation::Owner,
+        }
+    }
+
+    #[test]
+    fn a_quick_fight_is_named_with_its_field_and_stopped() {
+        let mut loops = Loops::default();
+        let mut found = Vec::new();
+        for round in 0..20 {
+            let pass = pass(round * 50, vec![by("hpa", false)], vec![wrote(3)]);
+            found.extend(loops.see(&pass));
+        }
+        let [stopped] = found.as_slice() else { panic!("{found:#?}") };
+        assert!(stopped.stop);
+        assert_eq!(stopped.found.kind, LoopKind::Fight);
+        assert_eq!((stopped.found.passes, stopped.found.within), (8, Duration::from_millis(350)));
+        assert_eq!(
+            stopped.found.to_string(),
+            "a fight over fields, 8 passes in 0.3 s; Deployment web .spec.replicas is 5 by hpa, then 3 by the reconciler"
+        );
+    }
+
+    #[test]
+    fn what_a_person_does_now_and_then_is_no_fight() {
+        let mut loops = Loops::default();
+        for round in 0..50 {
+            let pass = pass(round * 40_000, vec![by("kubectl-scale", false)], vec![wrote(3)]);
+            assert_eq!(loops.see(&pass), None, "round {round}");
+        }
+        // Nor are other fields each time, or writes of others that nobody answers.
+        for round in 0..50 {
+            assert_eq!(loops.see(&pass(round, vec![by("hpa", false)], Vec::new())), None);
+        }
+    }
+
+    #[test]
+    fn a_slow_fight_is_named_once_and_goes_on() {
+        let mut loops = Loops::default();
+        let found: Vec<Found> = (0..30)
+            .filter_map(|round| loops.see(&pass(round * 15_000, vec![by("hpa", false)], vec![wrote(3)])))
+            .collect();
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(!found[0].stop);
+    }
+
+    #[test]
+    fn a_repair_that_repeats_without_another_writer_is_named_once() {
+        let unasked = |n: i64| {
+            let mut one = wrote(n);
+            one.taken_from.clear();
+            one
+        };
+        let mut loops = Loops::default();
+        let found: Vec<Found> = (0..9)
+            .filter_map(|round| {
+                loops.see(&pass(round * 60_000, vec![CauseKind::Period], vec![unasked(round % 2)]))
+            })
+            .collect();
+        let [one] = found.as_slice() else { panic!("{found:#?}") };
+        assert_eq!((one.found.kind, one.found.passes, one.stop), (LoopKind::Repair, 3, false));
+        assert_eq!(one.found.fields[0].path, ".spec.replicas");
+        // Somebody's writes in between, or a pass with nothing to do, begin anew.
+        let mut loops = Loops::default();
+        for round in 0..20 {
+            let (causes, objects) = match round % 3 {
+                0 => (vec![by("somebody", false)], vec![wrote(3)]),
+                _ => (vec![CauseKind::Period], vec![unasked(3)]),
+            };
+            assert_eq!(loops.see(&pass(round * 60_000, causes, objects)), None, "round {round}");
+        }
+    }
+
+    #[test]
+    fn passes_that_ask_for_themselves_and_write_are_hot() {
+        let again = || vec![CauseKind::Wait { why: "a moment".to_owned() }];
+        let mut loops = Loops::default();
+        let mut found = Vec::new();
+        for round in 0..60 {
+            let mut one = wrote(round);
+            one.taken_from.clear();
+            found.extend(loops.see(&pass(round * 10, again(), vec![one])));
+        }
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(found[0].stop && found[0].found.kind == LoopKind::Hot && found[0].found.passes == 20);
+        // One that rests in between, or that somebody asked for, is not.
+        let mut loops = Loops::default();
+        for round in 0..60 {
+            let mut one = wrote(round);
+            one.taken_from.clear();
+            let objects = if round % 10 == 0 { Vec::new() } else { vec![one] };
+            let causes = if round % 15 == 0 { vec![by("kubectl", false)] } else { again() };
+            assert_eq!(loops.see(&pass(round * 10, causes, objects)), None);
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_made_and_removed_by_turns_is_a_fight() {
+        let mut loops = Loops::default();
+        let gone = || {
+            let CauseKind::Watch { object, .. } = by("x", false) else { unreachable!() };
+            CauseKind::Watch {
+                object,
+                event: WatchEvent::Deleted,
+                fields: Vec::new(),
+                by: None,
+                own_write: false,
+                relation: Relation::Owner,
+            }
+        };
+        let made = || ObjectChange {
+            action: Action::Created,
+            changes: Vec::new(),
+            taken_from: Vec::new(),
+            ..wrote(3)
+        };
+        let found: Vec<Found> =
+            (0..10).filter_map(|round| loops.see(&pass(round * 100, vec![gone()], vec![made()]))).collect();
+        let words = found.last().unwrap().found.to_string();
+        assert!(
+            words.ends_with("Deployment web is deleted by somebody, then created by the reconciler"),
+            "{words}"
+        );
+        loops.forget(&object("Web", "site").key());
+        assert_eq!(loops.see(&pass(1_100, vec![gone()], vec![made()])), None);
+    }
+}

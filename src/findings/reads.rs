@@ -1,0 +1,425 @@
+//! Checks that only one can make who sees both what a process's cache answered and what it wrote. Pure: a pass that
+//! has ended and what is known of earlier ones go in, findings come out.
+
+use super::facts::record_fields::{reference, time};
+use super::facts::versions::{Versions, older};
+use super::surplus_left;
+use super::surplus_left::surplus;
+use crate::event::reconcile::object_change::last_writer;
+use crate::event::{FindingKind, PassFinding, Reconcile};
+use crate::findings::facts::observed::ObservedCall;
+use crate::findings::facts::record::{CacheRead, End};
+use crate::program::trace::reconcile::{Open, Write};
+use jiff::{SignedDuration, Timestamp};
+use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef, controller, label, resource_version};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Passes in a row that are caused by nothing but own writes until that is called a loop.
+const LOOP: u32 = 5;
+/// A loop is hot where so many passes take less.
+const HOT: SignedDuration = SignedDuration::from_secs(10);
+/// Objects whose last write is remembered.
+const WRITES: usize = 20_000;
+/// Fields whose writers are remembered.
+const FIELDS: usize = 5_000;
+/// Names that a message lists.
+const NAMES: usize = 3;
+
+/// What is known of earlier passes.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    failed: HashMap<(String, ObjectKey), u32>,
+    wrote: HashMap<ObjectKey, LastWrite>,
+    streaks: HashMap<(String, ObjectKey), Streak>,
+    fields: HashMap<(ObjectKey, String), VecDeque<FieldWrite>>,
+    surplus: surplus_left::Told,
+}
+
+/// The last thing that the process wrote to an object.
+#[derive(Clone, Debug)]
+struct LastWrite {
+    pass: u64,
+    rv: String,
+    at: Timestamp,
+    created: bool,
+    deleted: bool,
+}
+
+/// Passes in a row that nothing but own writes led to.
+#[derive(Clone, Copy, Debug)]
+struct Streak {
+    passes: u32,
+    since: Timestamp,
+    told: bool,
+}
+
+/// Who wrote what into a field.
+#[derive(Debug)]
+struct FieldWrite {
+    controller: String,
+    pass: u64,
+    value: String,
+}
+
+impl Memory {
+    /// Another process runs: its cache is fresh, and nobody has failed yet.
+    pub(crate) fn restarted(&mut self) {
+        *self = Memory::default();
+    }
+
+    /// How many passes of an object have failed in a row, this one included; 0 where it has not failed.
+    pub(crate) fn attempt(&mut self, controller: &str, object: &ObjectKey, end: &End) -> u32 {
+        let place = (controller.to_owned(), object.clone());
+        if end.error.is_empty() && end.panic.is_empty() {
+            self.failed.remove(&place);
+            return 0;
+        }
+        let failed = self.failed.entry(place).or_default();
+        *failed += 1;
+        *failed
+    }
+
+    fn remember(&mut self, open: &Open) {
+        if self.wrote.len() > WRITES {
+            self.wrote.clear();
+        }
+        for write in open.writes.iter().filter(|write| !write.unchanged) {
+            let last = LastWrite {
+                pass: open.number,
+                rv: write.rv.clone(),
+                at: write.at,
+                created: write.created,
+                deleted: write.new.is_none(),
+            };
+            self.wrote.insert(write.object.key(), last);
+        }
+    }
+}
+
+/// What is known beside the pass.
+pub(crate) struct Known<'a> {
+    pub(crate) versions: &'a Versions,
+    /// Which pass wrote which version.
+    pub(crate) written: &'a HashMap<(ObjectKey, String), u64>,
+}
+
+/// What is wrong with a pass that has ended.
+pub(crate) fn findings(
+    open: &Open,
+    reconcile: &Reconcile,
+    known: &Known<'_>,
+    memory: &mut Memory,
+) -> Vec<PassFinding> {
+    memory.remember(open);
+    let mut findings = Vec::new();
+    for read in &open.reads {
+        findings.extend(match read.verb.as_str() {
+            "get" => stale_get(read, memory),
+            _ => stale_list(read, known, memory),
+        });
+        findings.extend(unrelated(open, read, known));
+    }
+    for write in &open.writes {
+        findings.extend(unordered(open, write));
+        findings.extend(without_change(write));
+    }
+    findings.extend(open.calls.iter().filter_map(|call| conflict(call, known)));
+    findings.extend(surplus(open, reconcile, known.versions, &mut memory.surplus));
+    findings.extend(hot_loop(open, reconcile, memory));
+    findings.extend(fights(open, reconcile, memory));
+    findings
+}
+
+fn stale_get(read: &CacheRead, memory: &Memory) -> Option<PassFinding> {
+    let object = reference(&read.object);
+    let last = memory.wrote.get(&object.key())?;
+    if last.at >= time(read.t) {
+        return None;
+    }
+    let what = if last.deleted && read.error.is_empty() {
+        format!("the cache still had {object}, which pass #{} had deleted", last.pass)
+    } else if last.created && read.error == "NotFound" {
+        format!("the cache did not have {object} yet, which pass #{} had created", last.pass)
+    } else if read.error.is_empty() && !last.deleted && older(&read.object.rv, &last.rv) {
+        let (had, wrote) = (&read.object.rv, &last.rv);
+        format!("the cache had {object} at {had}, older than {wrote}, which pass #{} had written", last.pass)
+    } else {
+        return None;
+    };
+    Some(stale(what, object, last.pass))
+}
+
+fn stale(message: String, object: ObjectRef, pass: u64) -> PassFinding {
+    PassFinding {
+        kind: FindingKind::StaleRead,
+        message,
+        hint: "a cache is behind for a moment: do not count on it right after a write; use fixed names for children, \
+               or wait for the event of the own write"
+            .to_owned(),
+        object,
+        pass: Some(pass),
+    }
+}
+
+/// Objects that the process has made or changed, and that a list lacks or has in an older version.
+fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<PassFinding> {
+    if !read.error.is_empty() || !read.fields.is_empty() || read.count as usize > read.items.len() {
+        return None;
+    }
+    let items: HashMap<(&str, &str), &str> = read
+        .items
+        .iter()
+        .map(|item| ((item.namespace.as_str(), item.name.as_str()), item.rv.as_str()))
+        .collect();
+    let of = &read.object;
+    let mut behind: Vec<(&ObjectKey, &LastWrite)> = memory
+        .wrote
+        .iter()
+        .filter(|(key, last)| {
+            let namespace = key.namespace.as_deref().unwrap_or_default();
+            let concerns = key.kind == of.kind
+                && key.group == of.group
+                && (of.namespace.is_empty() || of.namespace == namespace)
+                && last.at < time(read.t);
+            if !concerns {
+                return false;
+            }
+            let item = items.get(&(namespace, key.name.as_str()));
+            match item {
+                Some(_) if last.deleted => true,
+                Some(rv) => older(rv, &last.rv),
+                None if last.deleted || known.versions.is_gone(key) => false,
+                None => known.versions.newest(key).is_some_and(|object| selected(&object, &read.labels)),
+            }
+        })
+        .collect();
+    behind.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+    let (first, last) = *behind.first()?;
+    let names = names(behind.iter().map(|(key, _)| key.name.as_str()));
+    let passes: Vec<u64> = behind.iter().map(|(_, last)| last.pass).collect();
+    let newest = passes.iter().max().copied().unwrap_or(last.pass);
+    let message = format!(
+        "the cache listed {} {}; it was behind what pass #{newest} had written: {names}",
+        read.count,
+        if read.count == 1 { of.kind.clone() } else { format!("{}s", of.kind) },
+    );
+    let object = ObjectRef {
+        gvk: Gvk::new(&of.group, &of.version, &of.kind),
+        namespace: first.namespace.clone(),
+        name: first.name.clone(),
+        uid: None,
+    };
+    Some(stale(message, object, newest))
+}
+
+/// Whether an object has the labels of a selector that only asks for equal ones; others are not judged.
+fn selected(object: &Value, selector: &str) -> bool {
+    selector.split(',').filter(|term| !term.is_empty()).all(|term| match term.split_once('=') {
+        Some((key, value)) if !key.ends_with('!') => {
+            label(object, key.trim()) == Some(value.trim_start_matches('=').trim())
+        }
+        _ => false,
+    })
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let all: Vec<&str> = names.collect();
+    let shown = all.iter().take(NAMES).copied().collect::<Vec<_>>().join(", ");
+    if all.len() > NAMES { format!("{shown} and {} more", all.len() - NAMES) } else { shown }
+}
+
+/// A list without a selector that found objects of others beside the object's own.
+fn unrelated(open: &Open, read: &CacheRead, known: &Known<'_>) -> Option<PassFinding> {
+    let of = &read.object;
+    if read.verb != "list"
+        || !read.labels.is_empty()
+        || !read.fields.is_empty()
+        || of.kind == open.object.gvk.kind
+    {
+        return None;
+    }
+    let (mut own, mut others) = (0, Vec::new());
+    for item in &read.items {
+        let key = ObjectKey {
+            group: of.group.clone(),
+            kind: of.kind.clone(),
+            namespace: Some(item.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+            name: item.name.clone(),
+        };
+        let object = known.versions.newest(&key)?;
+        let owner = controller(&object);
+        if owner.is_some_and(|owner| owner.kind == open.object.gvk.kind && owner.name == open.object.name) {
+            own += 1;
+        } else {
+            others.push(item.name.as_str());
+        }
+    }
+    let makes = open.writes.iter().any(|write| write.object.gvk.kind == of.kind);
+    if others.is_empty() || own == 0 && !makes {
+        return None;
+    }
+    Some(PassFinding {
+        kind: FindingKind::UnrelatedInList,
+        message: format!(
+            "a list of {} without a selector found {} that {} not {}'s: {}",
+            of.kind,
+            others.len(),
+            if others.len() == 1 { "is" } else { "are" },
+            open.object.name,
+            names(others.into_iter()),
+        ),
+        hint: "list with a label that only the object's own children have, or by an index of their owner"
+            .to_owned(),
+        object: open.object.clone(),
+        pass: None,
+    })
+}
+
+/// Lists in the status that were written again in another order.
+fn unordered(open: &Open, write: &Write) -> Option<PassFinding> {
+    if write.object.key() != open.object.key() {
+        return None;
+    }
+    let (old, new) = (write.old.as_ref()?.get("status")?, write.new.as_ref()?.get("status")?);
+    let path = reordered(old, new, String::from(".status"))?;
+    Some(PassFinding {
+        kind: FindingKind::UnorderedStatus,
+        message: format!("{path} was written with the same items in another order"),
+        hint: "lists from a cache have no order: sort them before they go into the status".to_owned(),
+        object: write.object.clone(),
+        pass: None,
+    })
+}
+
+fn reordered(old: &Value, new: &Value, path: String) -> Option<String> {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            old.iter().find_map(|(key, value)| reordered(value, new.get(key)?, format!("{path}.{key}")))
+        }
+        (Value::Array(a), Value::Array(b)) if a != b && a.len() == b.len() => {
+            let sorted = |list: &[Value]| {
+                let mut texts: Vec<String> = list.iter().map(Value::to_string).collect();
+                texts.sort();
+                texts
+            };
+            (sorted(a) == sorted(b)).then_some(path)
+        }
+        _ => None,
+    }
+}
+
+fn without_change(write: &Write) -> Option<PassFinding> {
+    // The object goes with its last finalizer, and what is answered is its last version.
+    let last = write
+        .new
+        .as_ref()
+        .is_some_and(|new| meta::deletion_timestamp(new).is_some() && meta::finalizers(new).is_empty());
+    (write.unchanged && !last).then(|| PassFinding {
+        kind: FindingKind::WriteWithoutChange,
+        message: format!("{} was written although nothing differed", write.object),
+        hint: "compare before writing; every such call costs the API server as much as a real one".to_owned(),
+        object: write.object.clone(),
+        pass: None,
+    })
+}
+
+/// A 409, with who wrote in between.
+fn conflict(call: &ObservedCall, known: &Known<'_>) -> Option<PassFinding> {
+    let answer = call.answered.as_ref()?;
+    if call.status != 409 || answer["reason"] != "Conflict" || call.disturbed {
+        return None;
+    }
+    let sent = call.sent.as_ref()?;
+    let object = ObjectRef::of(sent)?;
+    let key = object.key();
+    let rv = resource_version(sent)?;
+    let (old, new) = (known.versions.at(&key, rv), known.versions.after(&key, rv));
+    let newer = new.as_ref().and_then(|new| resource_version(new)).unwrap_or_default().to_owned();
+    let pass = known.written.get(&(key, newer)).copied();
+    let by = new.as_ref().and_then(|new| last_writer(old.as_deref(), new, false));
+    let who = match (pass, by) {
+        (Some(pass), _) => format!("the operator itself, in pass #{pass}"),
+        (None, Some(by)) => by,
+        (None, None) => "somebody".to_owned(),
+    };
+    Some(PassFinding {
+        kind: FindingKind::Conflict,
+        message: format!("{object} was written from {rv}, but {who} had written in between"),
+        hint: "patch only the own fields, or read again and retry on a conflict".to_owned(),
+        object,
+        pass,
+    })
+}
+
+/// Passes that nothing but own writes led to, and that write again.
+fn hot_loop(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Option<PassFinding> {
+    let place = (open.controller.clone(), open.object.key());
+    let writes = open.writes.iter().any(|write| !write.unchanged);
+    let own = !open.causes.is_empty() && open.own_writes.len() == open.causes.len();
+    if !writes || !own {
+        memory.streaks.remove(&place);
+        return None;
+    }
+    let streak = memory.streaks.entry(place).or_insert(Streak { passes: 0, since: open.at, told: false });
+    streak.passes += 1;
+    let took = reconcile.at.duration_since(streak.since);
+    if streak.passes < LOOP || streak.told || took > HOT {
+        return None;
+    }
+    streak.told = true;
+    let cause = open.own_writes.last()?.pass;
+    Some(PassFinding {
+        kind: FindingKind::HotLoop,
+        message: format!(
+            "{} passes in {:.1} s were caused by nothing but the operator's own writes, this one by pass #{cause}, and \
+             each wrote again",
+            streak.passes,
+            took.as_secs_f64(),
+        ),
+        hint: "write only what differs; of the object itself watch spec, annotations and labels: predicate.Or of \
+               GenerationChangedPredicate, AnnotationChangedPredicate and LabelChangedPredicate"
+            .to_owned(),
+        object: open.object.clone(),
+        pass: Some(cause),
+    })
+}
+
+/// Fields that two controllers write in turn, each time to another value.
+fn fights(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Vec<PassFinding> {
+    if memory.fields.len() > FIELDS {
+        memory.fields.clear();
+    }
+    let status = reconcile.status.iter().map(|change| (&reconcile.object, change));
+    let others =
+        reconcile.objects.iter().flat_map(|object| object.changes.iter().map(|c| (&object.object, c)));
+    let mut found: BTreeMap<String, PassFinding> = BTreeMap::new();
+    for (object, change) in status.chain(others) {
+        let path = change.path.to_string();
+        let value = change.new.as_ref().map(Value::to_string).unwrap_or_default();
+        let writes = memory.fields.entry((object.key(), path.clone())).or_default();
+        writes.push_back(FieldWrite { controller: open.controller.clone(), pass: open.number, value });
+        if writes.len() > 4 {
+            writes.pop_front();
+        }
+        let [a, b, c, d] = [0, 1, 2, 3].map(|at| writes.get(at));
+        let (Some(a), Some(b), Some(c), Some(d)) = (a, b, c, d) else { continue };
+        let alternate =
+            a.controller == c.controller && b.controller == d.controller && a.controller != b.controller;
+        if alternate && a.value == c.value && b.value == d.value && a.value != b.value {
+            let message = format!(
+                "{object} {path} is written in turn: {} by {}, {} by {}",
+                a.value, a.controller, b.value, b.controller
+            );
+            found.entry(path).or_insert(PassFinding {
+                kind: FindingKind::Fight,
+                message,
+                hint: "let one controller own the field".to_owned(),
+                object: object.clone(),
+                pass: Some(c.pass),
+            });
+            writes.clear();
+        }
+    }
+    found.into_values().collect()
+}

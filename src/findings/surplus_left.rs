@@ -1,0 +1,93 @@
+//! Children of which a pass saw more than the spec asks for, and left them all. Pure.
+
+use super::facts::versions::Versions;
+use crate::event::{FindingKind, PassFinding, Reconcile};
+use crate::findings::facts::record::CacheRead;
+use crate::program::trace::reconcile::Open;
+use opdev_object::meta::{ObjectKey, controller};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// The fields of a spec that say how many children there are to be.
+const WANTED: [&str; 2] = ["replicas", "size"];
+/// Objects of which it was told.
+const OBJECTS: usize = 5_000;
+
+/// What was told of an object: how many it wanted and how many there were.
+pub(crate) type Told = HashMap<ObjectKey, (u64, u64)>;
+
+/// Looks at a pass that has ended well, wrote nothing to any child and asks for no other pass. The status has to count the same
+/// children, for an operator may well make two pods for each replica.
+pub(crate) fn surplus(
+    open: &Open,
+    reconcile: &Reconcile,
+    versions: &Versions,
+    told: &mut Told,
+) -> Option<PassFinding> {
+    let key = open.object.key();
+    let object = versions.newest(&key)?;
+    let (field, wanted) = WANTED
+        .iter()
+        .find_map(|field| Some((*field, object.pointer(&format!("/spec/{field}"))?.as_u64()?)))?;
+    let acts = open.writes.iter().any(|write| write.object.gvk.kind != "Event" && write.object.key() != key);
+    let rests = reconcile.failure.is_none() && reconcile.requeue.is_none();
+    let found = open.reads.iter().find_map(|read| {
+        let count = own_children(open, read, versions)?;
+        Some((read, count, counted(&object, count)?)).filter(|_| count > wanted)
+    });
+    let Some((read, count, status)) = found.filter(|_| !acts && rests) else {
+        told.remove(&key);
+        return None;
+    };
+    if told.len() > OBJECTS {
+        told.clear();
+    }
+    if told.insert(key, (wanted, count)) == Some((wanted, count)) {
+        return None;
+    }
+    let kind = &read.object.kind;
+    Some(PassFinding {
+        kind: FindingKind::SurplusLeft,
+        message: format!(
+            "{count} {kind}s of its own are there (.status.{status}) where .spec.{field} asks for {wanted}; the pass removed \
+             none and asks for no other pass"
+        ),
+        hint: "look at the condition under which it removes what is too many: it may stand where it is never reached"
+            .to_owned(),
+        object: open.object.clone(),
+        pass: None,
+    })
+}
+
+/// How many objects of a list belong to the object of the pass. None where that is not known of all, or one of them is about
+/// to go: whoever waits for it is at work.
+fn own_children(open: &Open, read: &CacheRead, versions: &Versions) -> Option<u64> {
+    if read.verb != "list" || !read.error.is_empty() || read.count as usize > read.items.len() {
+        return None;
+    }
+    let mut own = 0;
+    for item in &read.items {
+        let key = ObjectKey {
+            group: read.object.group.clone(),
+            kind: read.object.kind.clone(),
+            namespace: Some(item.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+            name: item.name.clone(),
+        };
+        let child = versions.newest(&key)?;
+        let owner = controller(&child);
+        if !owner.is_some_and(|owner| owner.kind == open.object.gvk.kind && owner.name == open.object.name) {
+            continue;
+        }
+        if versions.is_gone(&key) || child["metadata"]["deletionTimestamp"].is_string() {
+            return None;
+        }
+        own += 1;
+    }
+    Some(own)
+}
+
+/// The field of the status that says so many.
+fn counted(object: &Value, count: u64) -> Option<&str> {
+    let fields = object["status"].as_object()?;
+    fields.iter().find(|(_, value)| value.as_u64() == Some(count)).map(|(name, _)| name.as_str())
+}

@@ -1,0 +1,51 @@
+//! Writes the dependencies of a chart that `pull` has planned: archives into `charts/`, then the lock; what is no dependency
+//! any more goes last. Finds charts of a project that lack some.
+
+pub(crate) mod download;
+
+use crate::os::private_folder::write_in_project;
+use crate::os::read;
+use crate::project::Project;
+use crate::project::files::watched_charts;
+use crate::pull::Plan;
+use anyhow::{Context as _, Result};
+use opdev_helm::chart::{self, Chart};
+use opdev_helm::dependencies;
+use std::path::Path;
+
+/// Whether a chart of `watches.yaml` lacks a dependency.
+pub(crate) fn are_missing(project: &Project) -> bool {
+    watched_charts(project).iter().any(|path| lacks(&project.root.join(path)))
+}
+
+/// Whether a chart lists dependencies that it does not have. What cannot be read is told where charts are loaded.
+pub(crate) fn lacks(folder: &Path) -> bool {
+    let Ok(files) = chart::read_dir(folder) else { return false };
+    Chart::load(&files).is_ok_and(|chart| !dependencies::missing(&chart).is_empty())
+}
+
+/// Writes a plan into a chart's folder. No link below it is followed; a file that is there already is not written.
+///
+/// # Errors
+/// What cannot be written. Each file is there whole or as it was.
+pub(crate) fn write(chart: &Path, plan: &Plan) -> Result<()> {
+    for (name, archive) in &plan.archives {
+        let relative = Path::new("charts").join(name);
+        if read::bytes_up_to(chart.join(&relative), read::ARCHIVE).is_ok_and(|present| present == *archive) {
+            continue;
+        }
+        write_in_project(chart, &relative, archive)?;
+    }
+    if let Some((name, text)) = &plan.lock {
+        write_in_project(chart, Path::new(name), text.as_bytes())?;
+    }
+    let folder = chart.join("charts");
+    if plan.outdated.is_empty() || folder.is_symlink() {
+        return Ok(());
+    }
+    for name in &plan.outdated {
+        let path = folder.join(name);
+        std::fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! What is asked of the operator rather than of the API server: reconcile, pause, resume, step, check.
+
+use super::Requests;
+use super::outcome::Done;
+use crate::event::OperatorTask;
+use crate::operator::manager::{Answer, ManagerRequest};
+use anyhow::{Context as _, Result, bail};
+use tokio::sync::oneshot;
+
+const GONE: &str = "the operator has stopped; restart opdev";
+
+impl Requests {
+    /// Hands a task to the operator's manager. `dev/program` takes those of a program before.
+    pub(super) async fn ask_operator(&self, task: &OperatorTask) -> Result<Done> {
+        match task.clone() {
+            OperatorTask::Reconcile { object } => {
+                self.operator.send(ManagerRequest::ReconcileNow { object }).await.ok().context(GONE)?;
+                Ok(Done::default())
+            }
+            OperatorTask::Pause { scope } => {
+                self.hear(|reply| ManagerRequest::Pause { scope, why: None, reply }).await
+            }
+            OperatorTask::Resume { scope } => {
+                self.hear(|reply| ManagerRequest::Resume { scope, reply }).await
+            }
+            OperatorTask::Step { object } => self.hear(|reply| ManagerRequest::Step { object, reply }).await,
+            OperatorTask::Check { object } => {
+                self.hear(|reply| ManagerRequest::Check { object, reply }).await
+            }
+            OperatorTask::CatchUp { objects } => {
+                let (reply, answer) = oneshot::channel();
+                self.operator.send(ManagerRequest::CatchUp { objects, reply }).await.ok().context(GONE)?;
+                answer.await.context(GONE)?;
+                Ok(Done::default())
+            }
+            OperatorTask::Disturb { .. } => {
+                bail!("the project has no program of its own; faults concern the calls of such a program")
+            }
+        }
+    }
+
+    async fn hear(&self, request: impl FnOnce(oneshot::Sender<Answer>) -> ManagerRequest) -> Result<Done> {
+        let (reply, answer) = oneshot::channel();
+        self.operator.send(request(reply)).await.ok().context(GONE)?;
+        Ok(Done::said(answer.await.context(GONE)??))
+    }
+}

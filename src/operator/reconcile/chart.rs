@@ -1,0 +1,29 @@
+//! A pass of a chart's custom resource under way.
+
+use super::custom_resource::Parent;
+use crate::client::Api;
+use crate::operator::release::engine::Engine;
+use crate::operator::release::status::Status;
+use crate::sources::Watch;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Says that a release has to be uninstalled before its custom resource may go.
+pub(crate) const FINALIZER: &str = "helm.sdk.operatorframework.io/uninstall-release";
+/// What older operators wrote.
+pub(crate) const LEGACY_FINALIZER: &str = "uninstall-helm-release";
+
+/// A pass under way.
+pub(crate) struct Pass {
+    pub(crate) parent: Parent,
+    pub(crate) watch: Arc<Watch>,
+    pub(super) status: Status,
+    /// The status before this pass.
+    pub(super) status_before: Value,
+    /// As the operator itself, whomever the release is written as.
+    pub(super) api: Api,
+    /// Its release.
+    pub(crate) engine: Engine,
+    /// What a script has read or said that is secret.
+    pub(super) script_secrets: Vec<String>,
+}

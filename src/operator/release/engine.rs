@@ -1,0 +1,166 @@
+//! The chart engine of one release: what it is made of and for, and what has been done. Charts' custom resources and
+//! the releases of programs share it; who installs a release sees to its end. Read `upgrade` and `uninstall`.
+
+use super::annotations;
+use super::memory::Memory;
+use super::objects;
+use super::objects::apply::{Effects, Force, Mode, Plan};
+use super::objects::inject::{Owner, ReleaseNames};
+use super::options::ReleaseOptions;
+use super::render::cache::Renders;
+use super::script::ChartScript;
+use super::script::hook_calls::Doing;
+use crate::client::Api;
+use crate::event::{Outcome, ReleaseChange, ReleaseStep, Step};
+use crate::operator::release::settings::Settings;
+use crate::sources::ChartReconciler;
+use opdev_object::meta::Gvk;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How many different things are said of one object.
+pub(crate) const MOST_SAID: usize = 64;
+
+/// One release.
+pub(crate) struct Engine {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    /// Its chart.
+    pub(crate) reconciler: Arc<ChartReconciler>,
+    /// The set of sources that last changed the chart.
+    pub(crate) changed_in: u64,
+    pub(crate) api: Api,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) renders: Arc<Renders>,
+    pub(crate) owner: Owner,
+    pub(crate) memory: Memory,
+    pub(crate) options: ReleaseOptions,
+    /// The script beside the chart.
+    pub(crate) script: Option<Arc<ChartScript>>,
+    /// What is being done to the release.
+    pub(crate) doing: Doing,
+    /// What a script waits for, in its words.
+    pub(crate) waiting: Option<String>,
+    /// After what time a script wants the next pass at the latest.
+    pub(crate) requeue: Option<Duration>,
+    pub(crate) effects: Effects,
+    pub(crate) clock: Clock,
+    /// The kinds of its objects.
+    pub(crate) dependents: Vec<Gvk>,
+    pub(crate) notices: Vec<(String, Option<String>)>,
+    /// The manifests and hooks that were read or rendered.
+    pub(crate) manifests: Vec<String>,
+    /// What is deployed now.
+    pub(crate) deployed: Option<Deployed>,
+    /// Whether the chart could be rendered and compared with the cluster.
+    pub(crate) planned: bool,
+    /// What became of its revisions.
+    pub(crate) changes: Vec<ReleaseChange>,
+    /// Why the next pass should come at once: the Operator SDK's operator is woken by its own status write, and its
+    /// next pass does something else than this one.
+    pub(crate) again: Option<String>,
+}
+
+/// A deployed revision, as far as it is told.
+#[derive(Debug)]
+pub(crate) struct Deployed {
+    pub(crate) revision: i64,
+    pub(crate) notes: String,
+    pub(crate) manifest: String,
+}
+
+/// The steps of a pass.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    began: Instant,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Clock {
+    /// A pass that began then.
+    pub(crate) fn new(began: Instant) -> Clock {
+        Clock { began, steps: Vec::new() }
+    }
+
+    /// Notes that the part of the pass since the last note was this step.
+    pub(crate) fn note(&mut self, name: &str) {
+        let start = self.steps.last().map_or(Duration::ZERO, |step| step.start + step.took);
+        let took = self.began.elapsed().saturating_sub(start);
+        self.steps.push(Step { name: name.to_owned(), start, took });
+    }
+}
+
+impl Engine {
+    /// Puts live objects back to what the release says. Gives their kinds, too.
+    pub(crate) async fn repair(&mut self, manifest: &str) -> anyhow::Result<(Outcome, Vec<Gvk>)> {
+        let chart = self.chart_label();
+        let namespace = self.namespace.clone();
+        let names = ReleaseNames { name: &self.name, namespace: &namespace, chart: &chart };
+        let wanted = objects::build(&self.api, manifest, &self.owner, names).await?;
+        let plan = Plan::make(&self.api, wanted.clone(), &wanted, None).await?;
+        self.note("plan");
+        let written = !plan.is_empty();
+        self.write(plan, Force::No).await?;
+        if written {
+            self.note("apply");
+        }
+        let repaired = !self.effects.changes.is_empty();
+        let outcome = if repaired { Outcome::Repaired } else { Outcome::Unchanged };
+        Ok((outcome, objects::kinds_of(&wanted)))
+    }
+
+    /// How objects are written.
+    pub(crate) fn mode(&self, force: Force) -> Mode {
+        Mode { force, compat: self.settings.helm_compat }
+    }
+
+    /// Carries a plan out, and says which objects server-side apply refuses.
+    pub(crate) async fn write(&mut self, plan: Plan, force: Force) -> anyhow::Result<()> {
+        let written = plan.carry_out(&self.api, self.mode(force), &mut self.effects).await;
+        for (object, why) in std::mem::take(&mut self.effects.plain) {
+            let place =
+                self.place_in_template(&object, &why).map(|place| format!("{place}: ")).unwrap_or_default();
+            self.say(
+                format!(
+                    "{place}{object} is written as Helm 3 writes it, with a plain create or patch: server-side apply \
+                     refuses it, {why}"
+                ),
+                Some("correct the template: Helm 4, and opdev with `--helm-compat 4`, refuse this object"),
+            );
+        }
+        written
+    }
+
+    /// Tells what became of the release.
+    pub(crate) fn tell(&mut self, step: ReleaseStep, revision: i64, why: String, surplus: bool) {
+        let name = self.name.clone();
+        self.changes.push(ReleaseChange { name, step, revision, why, surplus });
+    }
+
+    /// Says which annotations of the custom resource have no effect, as in the Operator SDK's operator.
+    pub(crate) fn say_ignored_annotations(&mut self, object: &Value) {
+        for name in annotations::ignored(object, &self.reconciler.options) {
+            self.say(annotations::ignored_words(&name), Some(annotations::IGNORED_HINT));
+        }
+    }
+
+    /// The name of the chart, empty where there is none.
+    pub(crate) fn chart_label(&self) -> String {
+        self.reconciler.chart.as_ref().map(|chart| chart.name().to_owned()).unwrap_or_default()
+    }
+
+    /// Notes that the part of the pass since the last note was this step.
+    pub(crate) fn note(&mut self, name: &str) {
+        self.clock.note(name);
+    }
+
+    /// Says something once per object.
+    pub(crate) fn say(&mut self, message: String, hint: Option<&str>) {
+        if self.memory.said.len() < MOST_SAID && self.memory.said.insert(message.clone()) {
+            self.notices.push((message, hint.map(str::to_owned)));
+        }
+    }
+}

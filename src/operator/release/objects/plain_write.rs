@@ -1,0 +1,135 @@
+//! Writes as Helm 3 makes them: a plain create, and a patch of three states. Server-side apply refuses some objects that
+//! Helm 3 and the Operator SDK's operator install: with a list key twice, or with a field that its kind does not have.
+
+use super::Wanted;
+use super::dry_run::is_untyped;
+use super::overlay::overlay;
+use crate::client::{Api, ApiError, AsManager, HELM_MANAGER, MERGE, STRATEGIC};
+use opdev_object::facts::facts;
+use opdev_object::patch::{create_merge_patch, merge_patch};
+use opdev_object::strategic;
+use serde_json::{Map, Value};
+
+/// Why an object was written so: the reason for which server-side apply had refused it. `None` for another refusal.
+pub(crate) fn reason(error: &ApiError) -> Option<String> {
+    let ApiError::Refused { message, .. } = error else { return None };
+    is_untyped(message).then(|| {
+        // "failed to create typed patch object (default/web; apps/v1, Kind=Deployment): .spec…: …"
+        let about = message.split_once("): ").map_or(message.as_str(), |(_, about)| about);
+        let about = about.strip_prefix("errors:").unwrap_or(about);
+        let lines: Vec<&str> = about.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        lines.join("; ")
+    })
+}
+
+/// Creates an object, or patches the live one. `old` is what the manifest before said of it.
+pub(crate) async fn write(
+    api: &Api,
+    wanted: &Wanted,
+    old: Option<&Value>,
+    live: Option<&Value>,
+    dry_run: bool,
+) -> Result<Value, ApiError> {
+    let at = wanted.at();
+    let by = AsManager { manager: HELM_MANAGER, dry_run };
+    let Some(live) = live else {
+        return api.create_as(at.resource, at.namespace, wanted.sent(), by).await;
+    };
+    let (patch, content) = patch(wanted, old, live);
+    if patch.as_object().is_some_and(Map::is_empty) {
+        return Ok(live.clone());
+    }
+    api.patch_as(&at, content, &patch, by).await
+}
+
+/// The patch that brings a live object to `wanted` and removes what `old` had: of a built-in kind a strategic one.
+fn patch(wanted: &Wanted, old: Option<&Value>, live: &Value) -> (Value, &'static str) {
+    let new = &wanted.object;
+    let old = old.unwrap_or(new);
+    if let Some(schema) = facts().schema(&wanted.resource.gvk)
+        && let Ok(patch) = strategic::three_way(old, new, live, &schema, true)
+    {
+        return (patch, STRATEGIC);
+    }
+    let mut target = live.clone();
+    merge_patch(&mut target, &removals(old, new));
+    overlay(&mut target, new);
+    (create_merge_patch(live, &target), MERGE)
+}
+
+/// The merge patch that removes what only `old` has.
+fn removals(old: &Value, new: &Value) -> Value {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return Value::Object(Map::new()) };
+    let gone = old.iter().filter_map(|(name, old)| match new.get(name) {
+        None => Some((name.clone(), Value::Null)),
+        Some(new) if old.is_object() && new.is_object() => Some((name.clone(), removals(old, new))),
+        Some(_) => None,
+    });
+    Value::Object(gone.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Resource;
+    use opdev_object::meta::Gvk;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn wanted(gvk: Gvk, object: Value) -> Wanted {
+        let resource = Resource {
+            gvk,
+            plural: "things".to_owned(),
+            namespaced: true,
+            verbs: Vec::new(),
+            has_status: false,
+        };
+        Wanted::new(object, Arc::new(resource))
+    }
+
+    #[test]
+    fn a_patch_has_changes_and_what_the_manifest_has_dropped() {
+        let container =
+            |env: Value| json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "env": env}]}}}});
+        let old = container(json!([{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]));
+        let new = container(json!([{"name": "B", "value": "3"}]));
+        let live = container(
+            json!([{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "C", "value": "x"}]),
+        );
+        let deployment = wanted(Gvk::new("apps", "v1", "Deployment"), new);
+        let (patch, content) = patch(&deployment, Some(&old), &live);
+        let env = &patch["spec"]["template"]["spec"]["containers"][0]["env"];
+        assert_eq!(content, STRATEGIC);
+        assert!(env.as_array().unwrap().contains(&json!({"$patch": "delete", "name": "A"})), "{env}");
+        assert!(env.as_array().unwrap().contains(&json!({"name": "B", "value": "3"})), "{env}");
+        assert!(!env.to_string().contains('C'), "{env}");
+    }
+
+    #[test]
+    fn a_custom_resource_is_merged() {
+        let thing =
+            wanted(Gvk::new("my.domain", "v1", "Thing"), json!({"spec": {"a": {"x": 1}, "list": [1]}}));
+        let old = json!({"spec": {"a": {"x": 1, "y": 2}, "list": [1], "gone": 1}});
+        let live = json!({"spec": {"a": {"x": 5, "y": 2}, "list": [1], "gone": 1, "other": 1}});
+        let (patch, content) = patch(&thing, Some(&old), &live);
+        assert_eq!(content, MERGE);
+        assert_eq!(patch, json!({"spec": {"a": {"x": 1, "y": null}, "gone": null}}));
+    }
+
+    #[test]
+    fn only_a_refusal_of_apply_itself_has_a_reason() {
+        let refused = |message: &str| ApiError::Refused {
+            code: 500,
+            reason: String::new(),
+            message: message.to_owned(),
+            details: None,
+        };
+        let undeclared = "failed to create typed patch object (default/w; apps/v1, Kind=Deployment): .spec.replica: field not \
+                          declared in schema";
+        assert_eq!(reason(&refused(undeclared)).unwrap(), ".spec.replica: field not declared in schema");
+        let several =
+            "failed to create typed patch object (default/w; v1, Kind=Service): errors:\n  .a: x\n  .b: y";
+        assert_eq!(reason(&refused(several)).unwrap(), ".a: x; .b: y");
+        assert_eq!(reason(&refused("spec.selector: field is immutable")), None);
+    }
+}

@@ -1,0 +1,229 @@
+//! Listens to the file system and says when it has come to rest. Reads no file and judges no change:
+//! `reload` compares contents. Survives how editors save: rename-save, chunked writes, delete and recreate.
+
+mod quiet;
+
+use anyhow::Result;
+use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind};
+use notify::{Config, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher as _};
+use quiet::Quiet;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// Folders and files to listen to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WatchSet {
+    /// Folders with everything below them.
+    pub(crate) deep: BTreeSet<PathBuf>,
+    /// Folders without what is below them.
+    pub(crate) flat: BTreeSet<PathBuf>,
+}
+
+/// Changes between two moments of rest.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    /// When the writer closed or renamed the last file.
+    pub(crate) saved_at: Instant,
+    /// The paths that were named.
+    pub(crate) paths: BTreeSet<PathBuf>,
+}
+
+/// The oldest write that a poll may have come upon: it looks twice a second.
+const POLLED: Duration = Duration::from_secs(2);
+
+impl Batch {
+    /// Whoever polls sees a save late: the files tell when they were written. A time that is no time of a save, such as
+    /// that of a copy that keeps its date, is not believed.
+    fn dated_by_its_files(self) -> Batch {
+        let written = |path: &PathBuf| path.metadata().ok()?.modified().ok()?.elapsed().ok();
+        let age = self.paths.iter().filter_map(written).min().filter(|age| *age <= POLLED);
+        let saved_at = age.and_then(|age| Instant::now().checked_sub(age)).unwrap_or(self.saved_at);
+        Batch { saved_at: saved_at.min(self.saved_at), ..self }
+    }
+}
+
+/// A running watcher.
+pub(crate) struct Watcher {
+    inner: Box<dyn notify::Watcher + Send>,
+    watched: WatchSet,
+    pending: Arc<Pending>,
+    quiet: Duration,
+    /// Whether it polls rather than listens.
+    pub(crate) polls: bool,
+}
+
+#[derive(Default)]
+struct Pending {
+    state: Mutex<Quiet>,
+    woken: Notify,
+}
+
+impl Watcher {
+    /// Starts one that listens to the kernel, or with `poll` looks at the files itself.
+    ///
+    /// # Errors
+    /// Where the kernel refuses; see `limit_hint` for the usual reason.
+    pub(crate) fn start(quiet: Duration, poll: bool) -> Result<Watcher> {
+        let pending = Arc::new(Pending::default());
+        let sink = Arc::clone(&pending);
+        let on_event = move |event: notify::Result<notify::Event>| sink.take(event);
+        // A link may lead anywhere, also to all there is. Whoever makes a set says which links it follows.
+        let config = Config::default().with_follow_symlinks(false);
+        let inner: Box<dyn notify::Watcher + Send> = if poll {
+            let config = config.with_poll_interval(Duration::from_millis(500)).with_compare_contents(true);
+            Box::new(PollWatcher::new(on_event, config)?)
+        } else {
+            Box::new(RecommendedWatcher::new(on_event, config)?)
+        };
+        Ok(Watcher { inner, watched: WatchSet::default(), pending, quiet, polls: poll })
+    }
+
+    /// Listens to `set` from now on; the answer is whether that is another one than before. Folders that do not exist are left out; their parents tell when they appear.
+    ///
+    /// # Errors
+    /// The first folder the kernel refuses.
+    pub(crate) fn watch(&mut self, set: &WatchSet, renew: bool) -> Result<bool> {
+        if *set == self.watched && !renew {
+            return Ok(false);
+        }
+        for path in self.watched.deep.union(&self.watched.flat) {
+            // A folder that was deleted has lost its watch already.
+            let _ = self.inner.unwatch(path);
+        }
+        self.watched = set.clone();
+        for path in set.deep.iter().filter(|path| path.is_dir()) {
+            self.inner.watch(path, RecursiveMode::Recursive)?;
+        }
+        for path in set.flat.iter().filter(|path| path.is_dir() && !covered(path, &set.deep)) {
+            self.inner.watch(path, RecursiveMode::NonRecursive)?;
+        }
+        Ok(true)
+    }
+
+    /// The next batch, once nothing has happened for the quiet time and no `git` command holds its lock.
+    pub(crate) fn next(&self, root: &Path) -> impl Future<Output = Batch> + Send + 'static {
+        let (pending, quiet, root) = (Arc::clone(&self.pending), self.quiet, root.to_owned());
+        let polls = self.polls;
+        async move {
+            loop {
+                let due = pending.lock().due(quiet);
+                match due {
+                    Some(at) if at <= Instant::now() => {
+                        if git_is_busy(&root) {
+                            tokio::time::sleep(quiet).await;
+                            continue;
+                        }
+                        if let Some(batch) = pending.lock().take() {
+                            return if polls { batch.dated_by_its_files() } else { batch };
+                        }
+                    }
+                    // Another event may bring the deadline forward: a close ends the wait for an open file.
+                    Some(at) => tokio::select! {
+                        () = tokio::time::sleep_until(at.into()) => {}
+                        () = pending.woken.notified() => {}
+                    },
+                    None => pending.woken.notified().await,
+                }
+            }
+        }
+    }
+}
+
+impl Pending {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Quiet> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, event: notify::Result<notify::Event>) {
+        let now = Instant::now();
+        match event {
+            Ok(event) => {
+                let Some(done) = writer_is_done(&event.kind) else { return };
+                let paths = event.paths.into_iter().filter(|path| !is_noise(path));
+                if !self.lock().saw(paths, done, now) {
+                    return;
+                }
+            }
+            // The queue overflowed or a watch broke: look at everything again.
+            Err(_) => {
+                self.lock().saw_all(now);
+            }
+        }
+        self.woken.notify_one();
+    }
+}
+
+/// `None` for events that change nothing; else whether the writer is done with the file.
+fn writer_is_done(kind: &EventKind) -> Option<bool> {
+    match kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(true),
+        EventKind::Access(_) => None,
+        EventKind::Modify(ModifyKind::Data(_)) | EventKind::Create(_) => Some(false),
+        // How polling tells that a file was written.
+        EventKind::Modify(ModifyKind::Metadata(MetadataKind::WriteTime)) => Some(true),
+        EventKind::Modify(ModifyKind::Metadata(_)) => None,
+        EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Any | EventKind::Other => Some(true),
+    }
+}
+
+/// Version control, our own folder, and what editors leave beside a file.
+fn is_noise(path: &Path) -> bool {
+    let hidden = path.components().any(|part| part.as_os_str() == ".git" || part.as_os_str() == ".opdev");
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    hidden
+        || name == "4913"
+        || name.starts_with(".#")
+        || [".swp", ".swx", "~"].iter().any(|end| name.ends_with(end))
+}
+
+fn covered(path: &Path, deep: &BTreeSet<PathBuf>) -> bool {
+    deep.iter().any(|folder| path.starts_with(folder))
+}
+
+fn git_is_busy(root: &Path) -> bool {
+    let lock = root.join(".git/index.lock");
+    // A lock that a crashed git left behind must not stop reloading for good.
+    lock.metadata()
+        .and_then(|data| data.modified())
+        .ok()
+        .and_then(|at| at.elapsed().ok())
+        .is_some_and(|age| age < Duration::from_secs(10))
+}
+
+/// What to tell a user whose kernel refuses to watch more files.
+pub(crate) fn limit_hint(error: &anyhow::Error) -> Option<String> {
+    let notify = error.downcast_ref::<notify::Error>()?;
+    let full = match &notify.kind {
+        notify::ErrorKind::MaxFilesWatch => true,
+        notify::ErrorKind::Io(error) => matches!(error.raw_os_error(), Some(24 | 28)),
+        _ => false,
+    };
+    full.then(|| {
+        "the kernel's limit of watched files is reached: raise fs.inotify.max_user_watches and \
+         fs.inotify.max_user_instances (sysctl), or start opdev with --poll"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn a_polled_save_is_dated_by_its_files_and_an_old_date_is_not_believed() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let dated = |age: Duration| {
+            file.as_file().set_modified(SystemTime::now().checked_sub(age).unwrap()).unwrap();
+            let saved_at = Instant::now();
+            let paths = BTreeSet::from([file.path().to_owned(), PathBuf::from("/nowhere/at/all")]);
+            saved_at - Batch { saved_at, paths }.dated_by_its_files().saved_at
+        };
+        let age = dated(Duration::from_millis(700));
+        assert!(age >= Duration::from_millis(650) && age <= POLLED, "{age:?}");
+        assert_eq!(dated(Duration::from_secs(3600)), Duration::ZERO);
+    }
+}

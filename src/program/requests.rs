@@ -1,0 +1,207 @@
+//! What the user asks of the operator's own programs: passes through its trace, faults and events in what it hears of the
+//! API server.
+
+use super::start::{Handle, Handles};
+use crate::event::sink::EventSink;
+use crate::event::{
+    Event, Fault, FaultRule, OperatorTask, Reconcile, RequestFinished, RequestId, RequestOutcome,
+    RequestStarted, SourcesTask, Task,
+};
+use crate::findings::facts::record::ReconcileNow;
+use crate::operator::manager::verdict;
+use crate::program::Ask;
+use crate::program::tracing::Tracing;
+use crate::sources::Sources;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use opdev_object::meta::{Gvk, ObjectRef};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::broadcast::error::RecvError;
+
+/// What was done, in words, or why not and what to do.
+type Answer = Result<String, (String, Option<String>)>;
+
+/// How long a pass that was asked for may take before nobody waits for it any more.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Handles {
+    /// Does what concerns the programs of a task, and says whether that is all there is to it.
+    pub(crate) fn takes(&self, id: RequestId, task: &Task, sources: &Sources, events: &EventSink) -> bool {
+        if let Task::Sources(SourcesTask::Reload) = task {
+            for program in &self.0 {
+                // One that is full of asks builds anew anyway.
+                let _ = program.ask.try_send(Ask::Restart);
+            }
+        }
+        let Some(work) = self.work_of(task, sources) else { return false };
+        tokio::spawn(answer(id, task.words(), work, events.clone()));
+        true
+    }
+
+    /// The work of a task that is the programs' alone.
+    fn work_of(&self, task: &Task, sources: &Sources) -> Option<BoxFuture<'static, Answer>> {
+        match task {
+            Task::Operator(task) => self.work_of_programs(task, sources),
+            Task::Each { tasks } => {
+                let works: Option<Vec<_>> = tasks.iter().map(|task| self.work_of(task, sources)).collect();
+                let works = works.filter(|works| !works.is_empty())?;
+                Some(async move { all(futures::future::join_all(works).await) }.boxed())
+            }
+            Task::Object(_)
+            | Task::Draft(_)
+            | Task::Sources(_)
+            | Task::Cluster(_)
+            | Task::Project(_)
+            | Task::Cancel { .. } => None,
+        }
+    }
+
+    fn work_of_programs(&self, task: &OperatorTask, sources: &Sources) -> Option<BoxFuture<'static, Answer>> {
+        let of =
+            |object: &ObjectRef| self.of_kind(&object.gvk, sources).map(|program| program.tracing.clone());
+        match task {
+            OperatorTask::Reconcile { object } => {
+                let (tracing, object) = (of(object)?, object.clone());
+                Some(async move { ask(tracing.as_deref(), &object) }.boxed())
+            }
+            OperatorTask::Check { object } => {
+                let (tracing, object) = (of(object)?, object.clone());
+                Some(async move { check(tracing.as_deref(), &object).await }.boxed())
+            }
+            OperatorTask::Step { object } => {
+                let tracing = of(object)?;
+                Some(async move { step(tracing.as_deref()) }.boxed())
+            }
+            OperatorTask::Disturb { rules } if !self.0.is_empty() => {
+                let of_each = self.0.iter().map(|program| (program.tracing.clone(), program.seed));
+                let (programs, rules): (Vec<_>, _) = (of_each.collect(), rules.clone());
+                Some(async move { disturb(&programs, &rules) }.boxed())
+            }
+            // `dev/requests` answers these.
+            OperatorTask::CatchUp { .. }
+            | OperatorTask::Disturb { .. }
+            | OperatorTask::Pause { .. }
+            | OperatorTask::Resume { .. } => None,
+        }
+    }
+
+    /// The program that reconciles a kind.
+    fn of_kind(&self, gvk: &Gvk, sources: &Sources) -> Option<&Handle> {
+        let of_kind =
+            |shown: &&crate::sources::Shown| shown.gvk.group == gvk.group && shown.gvk.kind == gvk.kind;
+        let words = sources.shown.iter().find(of_kind)?.program.as_ref()?;
+        self.0.iter().find(|program| program.words == *words)
+    }
+}
+
+fn all(answers: Vec<Answer>) -> Answer {
+    let count = answers.len();
+    let refused: Vec<(String, Option<String>)> = answers.into_iter().filter_map(Result::err).collect();
+    let hint = refused.iter().find_map(|(_, hint)| hint.clone());
+    match refused.len() {
+        0 => Ok(format!("{count} of {count}")),
+        _ => Err((refused.into_iter().map(|(why, _)| why).collect::<Vec<_>>().join("\n"), hint)),
+    }
+}
+
+/// Disturbs the calls of all programs.
+fn disturb(programs: &[(Option<Arc<Tracing>>, u64)], rules: &[FaultRule]) -> Answer {
+    let mut disturbed = 0;
+    for (tracing, seed) in programs {
+        if let Some(faults) = tracing.as_deref().and_then(Tracing::faults) {
+            faults.set(rules.to_vec(), *seed);
+            disturbed += 1;
+        }
+    }
+    if disturbed == 0 {
+        return Err((
+            "only calls to the embedded control plane are disturbed".to_owned(),
+            Some("start opdev with --embedded".to_owned()),
+        ));
+    }
+    Ok(match rules.len() {
+        0 => "no fault is injected any more".to_owned(),
+        1 if rules[0].fault == Fault::Hold(None) => "paused: the program's watches get no events".to_owned(),
+        1 => format!("a fault is injected: {}", rules[0]),
+        count => format!("{count} faults are injected"),
+    })
+}
+
+fn step(tracing: Option<&Tracing>) -> Answer {
+    match tracing.and_then(Tracing::faults).is_some_and(|faults| faults.step()) {
+        true => Ok("one more event of each watch goes through".to_owned()),
+        false => Err((
+            "nothing is held back from the program".to_owned(),
+            Some("the fault `hold` holds what its watches deliver".to_owned()),
+        )),
+    }
+}
+
+/// Asks for one pass, which the program itself carries out.
+fn ask(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
+    let wish = ReconcileNow {
+        controller: String::new(),
+        namespace: object.namespace.clone().unwrap_or_default(),
+        name: object.name.clone(),
+    };
+    match tracing.is_some_and(|tracing| tracing.reconcile(&wish)) {
+        true => Ok("the program was asked".to_owned()),
+        false => Err((
+            "the program cannot be asked for one reconcile".to_owned(),
+            Some("that takes a Go operator with a full trace that runs".to_owned()),
+        )),
+    }
+}
+
+/// Asks for two passes; the second one should write nothing.
+async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
+    let Some(following) = tracing else { return ask(tracing, object) };
+    let mut passes = following.passes();
+    let key = object.key();
+    let mut last = None;
+    // The first pass brings the object to rest, the second one is judged.
+    for _ in 0..2 {
+        ask(tracing, object)?;
+        let next = async {
+            loop {
+                match passes.recv().await {
+                    Ok(pass) if pass.object.key() == key && is_asked(&pass) => return Some(pass),
+                    Ok(_) | Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return None,
+                }
+            }
+        };
+        let Ok(Some(pass)) = tokio::time::timeout(PATIENCE, next).await else {
+            let why = format!("the program made no pass for {object} within {} s", PATIENCE.as_secs());
+            return Err((why, Some("look at its log: it may be stuck, or may have ended".to_owned())));
+        };
+        if let Some(failure) = &pass.failure {
+            let why = failure.chain.first().cloned().unwrap_or_default();
+            return Err((format!("the pass failed: {why}"), None));
+        }
+        last = Some(pass);
+    }
+    last.map_or_else(|| Ok(String::new()), |pass| verdict(&key, &pass).map_err(|why| (why.to_string(), None)))
+}
+
+/// Whether a pass was asked for; one that is told again because of late calls was seen before.
+fn is_asked(pass: &Reconcile) -> bool {
+    let asked = pass.causes.iter().any(|cause| matches!(cause.kind, crate::event::CauseKind::User));
+    asked && pass.process.as_ref().is_none_or(|process| process.late_calls == 0)
+}
+
+/// Tells that the request has begun and how it has ended.
+async fn answer(id: RequestId, what: String, work: BoxFuture<'static, Answer>, events: EventSink) {
+    let (at, begun) = (Timestamp::now(), Instant::now());
+    events.emit(Event::RequestStarted(RequestStarted { id, at, what: what.clone(), lasting: false })).await;
+    let outcome = match work.await {
+        Ok(summary) => RequestOutcome::Done { summary, warnings: Vec::new() },
+        Err((message, hint)) => RequestOutcome::Failed { message, hint },
+    };
+    let took = begun.elapsed();
+    events
+        .emit(Event::RequestFinished(RequestFinished { id, at: Timestamp::now(), what, outcome, took }))
+        .await;
+}

@@ -1,0 +1,110 @@
+//! Finds the reconcile that an Event of the program belongs to. A recorder hands an Event to a broadcaster that many passes share and whose
+//! goroutine sends it later: the goroutine tells nothing of the reconcile. The call of the recorder does, and where that is not
+//! known, the object that the Event is about.
+
+use super::place_of;
+use crate::findings::facts::observed::ObservedCall;
+use crate::findings::facts::record::RecordedEvent;
+use crate::findings::facts::record_fields::time;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use std::collections::VecDeque;
+
+/// Events of which the call is still to come, and calls that came before what the program tells of them.
+const KEPT: usize = 4096;
+/// After this an Event that was recorded is not sent any more: broadcasters leave out what comes too often.
+const LONGEST: SignedDuration = SignedDuration::from_secs(10);
+/// An Event that comes so soon after a reconcile of its object is probably of that reconcile.
+pub(super) const AFTER: SignedDuration = SignedDuration::from_secs(1);
+
+/// The object that an Event is about, and its reason.
+#[derive(Debug, PartialEq, Eq)]
+struct Said {
+    kind: String,
+    namespace: String,
+    name: String,
+    reason: String,
+}
+
+/// Events that a program recorded in its passes.
+#[derive(Debug, Default)]
+pub(super) struct Recorders {
+    recorded: VecDeque<(Said, RecordedEvent)>,
+    early: VecDeque<(Said, Timestamp)>,
+}
+
+impl Recorders {
+    /// Another process knows nothing of those of the one before.
+    pub(super) fn starting(&mut self) {
+        *self = Recorders::default();
+    }
+
+    /// The program says that a reconcile has recorded an Event.
+    pub(super) fn told(&mut self, event: RecordedEvent) {
+        let text = |text: &str| text.to_owned();
+        let said = Said {
+            kind: text(&event.object.kind),
+            namespace: text(&event.object.namespace),
+            name: text(&event.object.name),
+            reason: text(&event.reason),
+        };
+        let at = time(event.t);
+        self.early.retain(|(_, came)| at.duration_since(*came).abs() < LONGEST);
+        // Its call was seen already, and had to be guessed.
+        if let Some(known) = self.early.iter().position(|(early, came)| *early == said && *came >= at) {
+            self.early.remove(known);
+            return;
+        }
+        self.recorded.push_back((said, event));
+        if self.recorded.len() > KEPT {
+            self.recorded.pop_front();
+        }
+    }
+
+    /// The reconcile whose recorder made the Event that this call sends.
+    pub(super) fn pass_of(&mut self, call: &ObservedCall) -> Option<String> {
+        let (said, message) = said_by(call)?;
+        self.recorded.retain(|(_, event)| call.at.duration_since(time(event.t)) < LONGEST);
+        let is_it = |(known, event): &(Said, RecordedEvent)| *known == said && time(event.t) <= call.done();
+        let worded = |(_, event): &(Said, RecordedEvent)| {
+            !event.message.is_empty() && message.starts_with(&event.message)
+        };
+        // A broadcaster keeps the order.
+        let found = self.recorded.iter().position(|known| is_it(known) && worded(known));
+        let found = found.or_else(|| self.recorded.iter().position(is_it));
+        let Some(found) = found else {
+            self.early.push_back((said, call.done()));
+            if self.early.len() > KEPT {
+                self.early.pop_front();
+            }
+            return None;
+        };
+        self.recorded.remove(found).map(|(_, event)| event.id)
+    }
+}
+
+/// Asks if a call sends an Event.
+pub(super) fn is_of_event(call: &ObservedCall) -> bool {
+    let (group, resource) = place_of(&call.path);
+    call.writes() && resource == "events" && matches!(group.as_str(), "" | "events.k8s.io")
+}
+
+/// The object, reason and message of an Event that is sent. A patch counts it up, and only the answer is the whole of it.
+fn said_by(call: &ObservedCall) -> Option<(Said, String)> {
+    let about = |event: &Value| {
+        let about = event.get("involvedObject").or_else(|| event.get("regarding"))?;
+        let text = |field: &str| about[field].as_str().unwrap_or_default().to_owned();
+        let said = Said {
+            kind: text("kind"),
+            namespace: text("namespace"),
+            name: text("name"),
+            reason: event["reason"].as_str().unwrap_or_default().to_owned(),
+        };
+        let message = event["message"].as_str().or_else(|| event["note"].as_str());
+        Some((said, message.unwrap_or_default().to_owned()))
+    };
+    call.sent.as_ref().and_then(about).or_else(|| call.answered.as_ref().and_then(about))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Events that the goroutine of one pass sends for all of them.
+
+use super::*;
+use crate::client::recorder::PassNumbers;
+use crate::event::{Event, Outcome, Reconcile};
+use crate::findings::facts::observed::Seen;
+use crate::findings::facts::record::{Begin, ControllerAdded, End, LogRecord, Record, TraceObject, Traced};
+use crate::program::trace::Attribution;
+use serde_json::json;
+use std::sync::Arc;
+
+const EVENTS: &str = "/api/v1/namespaces/default/events";
+
+struct World {
+    attribution: Attribution,
+    clock: i64,
+    events: Vec<Event>,
+}
+
+impl World {
+    fn new() -> World {
+        let attribution = Attribution::new(PassNumbers::default());
+        let mut world = World { attribution, clock: 0, events: Vec::new() };
+        world.tell(Record::Controller(ControllerAdded {
+            name: "thing".to_owned(),
+            group: "test.example.com".to_owned(),
+            kind: "Thing".to_owned(),
+            ..ControllerAdded::default()
+        }));
+        world
+    }
+
+    fn tell(&mut self, record: Record) {
+        self.clock += 1_000_000;
+        let at = time(self.clock);
+        let seen = Seen::Traced(Traced { process: 1, at, record });
+        self.events.extend(self.attribution.see(seen));
+    }
+
+    fn begin(&mut self, name: &str) {
+        let (t, id, name) = (self.clock, format!("of-{name}"), name.to_owned());
+        let controller = "thing".to_owned();
+        self.tell(Record::Begin(Begin {
+            t,
+            id,
+            controller,
+            namespace: "default".to_owned(),
+            name,
+            ..Begin::default()
+        }));
+    }
+
+    fn record(&mut self, name: &str) {
+        let object = TraceObject {
+            kind: "Thing".to_owned(),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+            ..TraceObject::default()
+        };
+        let (t, id) = (self.clock, format!("of-{name}"));
+        let (reason, message) = ("Made".to_owned(), String::new());
+        self.tell(Record::Recorded(RecordedEvent { t, id, object, reason, message }));
+    }
+
+    fn end(&mut self, name: &str) {
+        let (t, id) = (self.clock, format!("of-{name}"));
+        self.tell(Record::End(End { t, id, ..End::default() }));
+    }
+
+    /// The broadcaster sends an Event; its goroutine was started in the pass of this object.
+    fn send(&mut self, name: &str, started_in: &str) {
+        self.clock += 1_000_000;
+        let event = json!({"apiVersion": "v1", "kind": "Event", "reason": "Made",
+            "metadata": {"name": format!("{name}.1"), "namespace": "default", "resourceVersion": "7"},
+            "involvedObject": {"kind": "Thing", "namespace": "default", "name": name}});
+        self.events.extend(self.attribution.see(Seen::Call(ObservedCall {
+            at: time(self.clock),
+            took_micros: 100,
+            method: "POST".to_owned(),
+            path: EVENTS.to_owned(),
+            query: String::new(),
+            mark: Some(format!("of-{started_in} goroutine")),
+            status: 201,
+            sent: Some(event.clone()),
+            answered: Some(event),
+            disturbed: false,
+        })));
+    }
+
+    /// The newest telling of an object's pass.
+    fn pass(&self, name: &str) -> Arc<Reconcile> {
+        let passes = self.events.iter().rev().filter_map(|event| match event {
+            Event::Reconciled(pass) => Some(pass),
+            _ => None,
+        });
+        Arc::clone(passes.into_iter().find(|pass| pass.object.name == name).unwrap())
+    }
+}
+
+#[test]
+fn an_event_belongs_to_the_pass_that_recorded_it_and_changes_no_outcome() {
+    let mut world = World::new();
+    for name in ["a", "b", "c"] {
+        world.begin(name);
+        world.record(name);
+        world.end(name);
+    }
+    for name in ["a", "b", "c"] {
+        world.send(name, "a");
+    }
+    for name in ["a", "b", "c"] {
+        let pass = world.pass(name);
+        assert_eq!(pass.calls.len(), 1, "{name}: {:?}", pass.calls);
+        assert_eq!((pass.outcome, pass.objects.len()), (Outcome::Unchanged, 0), "{name}");
+        assert!(pass.process.as_ref().unwrap().guessed_calls.is_empty());
+    }
+    // One that comes before its pass ends makes no difference.
+    world.begin("d");
+    world.record("d");
+    world.send("d", "a");
+    world.end("d");
+    let pass = world.pass("d");
+    assert_eq!((pass.calls.len(), pass.outcome, pass.objects.len()), (1, Outcome::Unchanged, 0));
+    assert_eq!(pass.process.as_ref().unwrap().late_calls, 0);
+}
+
+#[test]
+fn an_event_whose_recorder_is_not_known_is_guessed_by_its_object() {
+    let mut world = World::new();
+    world.begin("a");
+    world.end("a");
+    world.begin("b");
+    world.send("b", "a");
+    world.end("b");
+    world.send("b", "a");
+    assert!(world.pass("a").calls.is_empty());
+    let pass = world.pass("b");
+    let process = pass.process.as_ref().unwrap();
+    assert_eq!((pass.calls.len(), process.guessed_calls.as_slice()), (2, &[0, 1][..]));
+    assert_eq!(pass.outcome, Outcome::Unchanged);
+    // Long after its pass it may be of anything.
+    world.clock += 5_000_000_000;
+    world.send("b", "a");
+    assert_eq!(world.pass("b").calls.len(), 2);
+}
+
+#[test]
+fn a_call_that_is_seen_before_its_record_takes_no_later_one() {
+    let mut world = World::new();
+    world.begin("a");
+    world.send("a", "x");
+    world.clock -= 2_000_000;
+    world.record("a");
+    world.end("a");
+    world.begin("b");
+    world.record("b");
+    world.send("b", "x");
+    world.end("b");
+    assert_eq!((world.pass("a").calls.len(), world.pass("b").calls.len()), (1, 1));
+    assert!(world.attribution.recorders.recorded.is_empty() && world.attribution.recorders.early.is_empty());
+}
+
+#[test]
+fn a_panic_has_the_words_of_the_log_and_a_place_without_addresses() {
+    let mut world = World::new();
+    let stack = "goroutine 7 [running]:\nruntime/debug.Stack()\n\t/go/debug/stack.go:26 +0x5e\npanic({0x1c0, 0x2f0})\n\
+        \t/go/runtime/panic.go:860 +0x13a\nexample.com/shop/internal.(*CartReconciler).Reconcile(0xc0001, {0x1c5, 0xc02})\n\
+        \t/work/shop/internal/cart.go:87 +0x2a5\n";
+    let mut fails = |values: Vec<(String, String)>, error: &str| {
+        world.begin("a");
+        let (id, error) = ("of-a".to_owned(), error.to_owned());
+        world.tell(Record::Log(LogRecord { id: id.clone(), error, values, ..LogRecord::default() }));
+        let t = world.clock;
+        world.tell(Record::End(End { t, id, panic: stack.to_owned(), ..End::default() }));
+        world.pass("a").failure.clone().unwrap().chain
+    };
+    let place = "/work/shop/internal/cart.go:87 in internal.(*CartReconciler).Reconcile";
+    let words = "panic: assignment to entry in nil map";
+    let logged = vec![("panic".to_owned(), "\"assignment to entry in nil map\"".to_owned())];
+    assert_eq!(fails(logged, ""), [words, place]);
+    assert_eq!(fails(Vec::new(), "panic: assignment to entry in nil map [recovered]"), [words, place]);
+    assert_eq!(fails(Vec::new(), ""), ["the reconciler panicked", place]);
+}

@@ -1,0 +1,432 @@
+//! Passes of a program that tells nothing of them: guessed from its calls and from the events of its watches. Calls about one
+//! custom resource, or about what belongs to it, are one pass as long as they follow each other closely and none of the
+//! writes is made twice. What was seen of the object since its pass before is taken for the cause.
+
+use super::Attribution;
+use crate::client::recorder::Target;
+use crate::event::{Cause, CauseKind, Event, TraceLevel};
+use crate::findings::facts::observed::{ObjectLine, ObservedCall, ObservedEvent};
+use crate::findings::facts::record::{Begin, End, TraceCause, TraceObject, Why};
+use crate::findings::facts::record_fields::nanoseconds;
+use crate::program::trace::reconcile::{Open, Write};
+use jiff::{SignedDuration, Timestamp};
+use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, controller, owner_references, resource_version};
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// A pass without a call for so long is over: between two calls of a pass a program does nothing but think.
+const GAP: SignedDuration = SignedDuration::from_millis(50);
+/// Lines about an object that come so soon after its pass are the pass's.
+const AFTER: Duration = Duration::from_millis(200);
+/// A line that says why an object is reconciled belongs to a pass that begins so soon after it.
+const BEFORE: SignedDuration = SignedDuration::from_secs(1);
+/// Lines that wait for their pass.
+const REASONS: usize = 1_000;
+/// Causes of one pass.
+const CAUSES: usize = 16;
+/// Objects of whose causes and passes something is known.
+const OBJECTS: usize = 20_000;
+/// Why a pass began before which nothing was seen.
+const UNSEEN: &str = "nothing was seen that led to it: a timer of the program, or another try";
+/// Owners above each other.
+const OWNERS: usize = 8;
+
+/// What is guessed.
+#[derive(Debug, Default)]
+pub(super) struct Wire {
+    /// Since when the program runs; none where it tells of its passes itself.
+    started: Option<Timestamp>,
+    /// Passes that were guessed so far.
+    count: u64,
+    /// Those that are under way, by the object they are for.
+    open: HashMap<ObjectKey, Guess>,
+    /// What was seen of an object, and of what belongs to it, since its pass before.
+    causes: HashMap<ObjectKey, Vec<TraceCause>>,
+    /// Objects that had a pass since the start.
+    known: HashSet<ObjectKey>,
+    /// Why objects are reconciled, as lines said before their pass began: when, what the line calls the object, and why.
+    reasons: VecDeque<(Timestamp, String, String)>,
+}
+
+/// A pass that is under way.
+#[derive(Debug)]
+struct Guess {
+    id: String,
+    /// When its last call was answered.
+    last: Timestamp,
+    /// Its writes, by method, path and name.
+    writes: BTreeSet<(String, String)>,
+    /// What its last call was refused with; empty where it was not.
+    error: String,
+}
+
+impl Wire {
+    /// A program was started of which nothing is known yet.
+    pub(super) fn starting(&mut self, at: Timestamp) {
+        *self = Wire { started: Some(at), count: self.count, ..Wire::default() };
+    }
+
+    /// The program tells of its passes itself.
+    pub(super) fn told(&mut self) {
+        self.started = None;
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.started.is_some()
+    }
+}
+
+/// Whether a group is not Kubernetes' own: such kinds are what operators are for.
+fn is_custom(group: &str) -> bool {
+    group.contains('.') && !group.ends_with(".k8s.io")
+}
+
+impl Attribution {
+    /// When something may be over, where nothing else comes.
+    pub fn due(&self) -> Option<Timestamp> {
+        let ends = self.wire.open.values().map(|guess| guess.last.checked_add(GAP).unwrap_or(guess.last));
+        ends.min()
+    }
+
+    /// Ends what is over by now.
+    pub fn elapsed(&mut self, now: Timestamp) -> Vec<Event> {
+        let is_over = |guess: &Guess| now.duration_since(guess.last) >= GAP;
+        let over: Vec<ObjectKey> =
+            self.wire.open.iter().filter(|(_, guess)| is_over(guess)).map(|(key, _)| key.clone()).collect();
+        over.iter().filter_map(|key| self.end_guess(key)).collect()
+    }
+
+    fn end_guess(&mut self, key: &ObjectKey) -> Option<Event> {
+        let guess = self.wire.open.remove(key)?;
+        let end = End { t: nanoseconds(guess.last), id: guess.id, error: guess.error, ..End::default() };
+        self.end(&end)
+    }
+
+    /// The kind that a path is about, from an answer.
+    pub(super) fn learn_kind_of_call(&mut self, call: &ObservedCall) {
+        let Some(object) = call.answered.as_ref().filter(|object| object["metadata"]["name"].is_string())
+        else {
+            return;
+        };
+        let (Some(gvk), place) = (Gvk::of(object), place_of(&call.path)) else { return };
+        // Of a subresource it is another kind.
+        if gvk.group == place.0 {
+            self.kinds.entry(place).or_insert(gvk);
+        }
+    }
+
+    /// The same of an object whose metadata alone is watched.
+    pub(super) fn guess_cause_of_metadata(&mut self, event: &ObservedEvent) {
+        let Some(gvk) = self.kinds.get(&place_of(&event.path)) else { return };
+        let mut event = event.clone();
+        opdev_object::meta::put(&mut event.object, &["apiVersion"], gvk.api_version());
+        opdev_object::meta::put(&mut event.object, &["kind"], gvk.kind.clone());
+        self.guess_cause(&event);
+    }
+
+    /// Notes an event as a cause of the next pass of what it belongs to.
+    pub(super) fn guess_cause(&mut self, event: &ObservedEvent) {
+        let Some(started) = self.wire.started else { return };
+        let Some(object) = ObjectRef::of(&event.object) else { return };
+        let plural = super::reconcile::plural(&object.gvk.kind);
+        self.kinds.entry((object.gvk.group.clone(), plural)).or_insert_with(|| object.gvk.clone());
+        let Some(root) = self.root_of(&event.object) else { return };
+        // To the second, as Kubernetes writes it.
+        let created: Option<Timestamp> =
+            event.object["metadata"]["creationTimestamp"].as_str().and_then(|text| text.parse().ok());
+        let (key, rv) = (object.key(), resource_version(&event.object).unwrap_or_default().to_owned());
+        let old = self.versions.before(&key, &rv);
+        let old = old.as_deref().and_then(resource_version).unwrap_or_default().to_owned();
+        let cause = TraceCause {
+            t: nanoseconds(event.at),
+            why: Why::Event,
+            event: match event.kind.as_str() {
+                "ADDED" => "add",
+                "DELETED" => "delete",
+                _ => "update",
+            }
+            .to_owned(),
+            initial: event.kind == "ADDED"
+                && created.is_some_and(|created| created.as_second() < started.as_second()),
+            object: Some(TraceObject {
+                group: object.gvk.group,
+                version: object.gvk.version,
+                kind: object.gvk.kind,
+                namespace: object.namespace.unwrap_or_default(),
+                name: object.name,
+                uid: object.uid.unwrap_or_default(),
+                rv,
+            }),
+            old,
+            ..TraceCause::default()
+        };
+        if self.wire.causes.len() > OBJECTS {
+            self.wire.causes.clear();
+        }
+        let causes = self.wire.causes.entry(root.key()).or_default();
+        causes.push(cause);
+        if causes.len() > CAUSES {
+            causes.remove(0);
+        }
+    }
+
+    /// Takes in a line about an object; the answer is the pass that it belongs to: the one that is under way, or the one that
+    /// has just ended.
+    pub(super) fn take_line(&mut self, about: &ObjectLine) -> Option<u64> {
+        if !self.wire.is_on() {
+            return self.pass_of_line(about);
+        }
+        let open = self.wire.open.iter().find(|(key, _)| is_called(key, &about.object));
+        if let Some(open) = open.and_then(|(_, guess)| self.open.get_mut(&guess.id)) {
+            open.heard();
+            return Some(open.number);
+        }
+        if let Some(reason) = &about.reason {
+            if self.wire.reasons.len() == REASONS {
+                self.wire.reasons.pop_front();
+            }
+            self.wire.reasons.push_back((about.line.at, about.object.clone(), reason.clone()));
+        }
+        self.ended_before(about)
+    }
+
+    /// The same of a program that tells of its passes, but not of its lines: the only pass of the object that is under way.
+    fn pass_of_line(&self, about: &ObjectLine) -> Option<u64> {
+        let mut open = self.open.values().filter(|open| is_called(&open.object.key(), &about.object));
+        match (open.next(), open.next()) {
+            (Some(one), None) => Some(one.number),
+            (Some(_), Some(_)) => None,
+            (None, _) => self.ended_before(about),
+        }
+    }
+
+    fn ended_before(&self, about: &ObjectLine) -> Option<u64> {
+        let (_, last) =
+            self.ended.iter().rev().find(|(_, pass)| is_called(&pass.object.key(), &about.object))?;
+        let since = about.line.at.duration_since(last.at).unsigned_abs().saturating_sub(last.took);
+        (since <= AFTER).then_some(last.id)
+    }
+
+    /// The pass that a call belongs to, which may begin with it, and whether that is less than likely.
+    pub(super) fn guess_pass(
+        &mut self,
+        call: &ObservedCall,
+        write: Option<&Write>,
+        out: &mut Vec<Event>,
+    ) -> Option<(String, bool)> {
+        if call.path.contains("/leases") || call.path.contains("reviews") {
+            return None;
+        }
+        let Some(root) = self.root_of_call(call, write) else {
+            // A list is about nobody: it is taken for the only pass that is under way.
+            let mut open = self.wire.open.values_mut();
+            return match (open.next(), open.next()) {
+                (Some(guess), None) if !call.writes() => {
+                    guess.last = guess.last.max(call.done());
+                    Some((guess.id.clone(), true))
+                }
+                _ => None,
+            };
+        };
+        let key = root.key();
+        // What is created has no name in the path.
+        let name = write.map(|write| write.object.name.clone()).or_else(|| {
+            let sent = call.sent.as_ref()?;
+            Some(sent["metadata"]["name"].as_str()?.to_owned())
+        });
+        let place = (call.method.clone(), format!("{} {}", call.path, name.unwrap_or_default()));
+        let again = |guess: &Guess| call.writes() && guess.writes.contains(&place);
+        let is_late = |guess: &Guess| call.at.duration_since(guess.last) >= GAP;
+        if self.wire.open.get(&key).is_some_and(|guess| again(guess) || is_late(guess)) {
+            out.extend(self.end_guess(&key));
+        }
+        if !self.wire.open.contains_key(&key) {
+            out.push(self.begin_guess(root, call));
+        }
+        let guess = self.wire.open.get_mut(&key)?;
+        guess.last = guess.last.max(call.done());
+        guess.error = refusal(call);
+        if call.writes() {
+            guess.writes.insert(place);
+        }
+        Some((guess.id.clone(), false))
+    }
+
+    fn begin_guess(&mut self, root: ObjectRef, call: &ObservedCall) -> Event {
+        self.wire.count += 1;
+        let (id, key) = (format!("guess-{}", self.wire.count), root.key());
+        // What was seen after the call may be what it did.
+        let (mut causes, later): (Vec<_>, Vec<_>) = self
+            .wire
+            .causes
+            .remove(&key)
+            .unwrap_or_default()
+            .into_iter()
+            .partition(|cause| cause.t <= nanoseconds(call.at));
+        if !later.is_empty() {
+            self.wire.causes.insert(key.clone(), later);
+        }
+        // What it has written itself led to nothing where something else may have.
+        if causes.iter().any(|cause| !self.is_own(cause)) {
+            causes.retain(|cause| !self.is_own(cause));
+        }
+        let first = self.wire.known.len() < OBJECTS && self.wire.known.insert(key.clone());
+        if causes.is_empty() && first {
+            // At the start a program lists what is there already.
+            let start = TraceCause { why: Why::Event, initial: true, ..TraceCause::default() };
+            causes.push(TraceCause { t: nanoseconds(call.at), ..start });
+        }
+        let begin = Begin { t: nanoseconds(call.at), id: id.clone(), causes, ..Begin::default() };
+        let (mut causes, own_writes) = self.causes_of(&begin, &root);
+        let said = self.reason_of(&key, call.at);
+        let level = if said.is_some() { TraceLevel::Log } else { TraceLevel::Wire };
+        if causes.is_empty() {
+            let why = said.map_or_else(|| UNSEEN.to_owned(), |reason| format!("its log says: {reason}"));
+            causes.push(Cause { at: call.at, kind: CauseKind::Wait { why } });
+        }
+        let open = Open::new(self.numbers.next(), &begin, root, causes, own_writes).at_level(level);
+        let started = open.started();
+        self.open.insert(id.clone(), open);
+        let guess = Guess { id, last: call.done(), writes: BTreeSet::new(), error: String::new() };
+        self.wire.open.insert(key, guess);
+        Event::ReconcileStarted(started)
+    }
+
+    /// Why an object is reconciled, as its lines have said since its pass before.
+    fn reason_of(&mut self, key: &ObjectKey, at: Timestamp) -> Option<String> {
+        let mut last = None;
+        self.wire.reasons.retain(|(said, object, reason)| {
+            let is_its = is_called(key, object) && *said <= at;
+            if is_its && at.duration_since(*said) <= BEFORE {
+                last = Some(reason.clone());
+            }
+            !is_its
+        });
+        last
+    }
+
+    /// Whether a cause is a write of a pass.
+    fn is_own(&self, cause: &TraceCause) -> bool {
+        let written = |object: &TraceObject| {
+            (crate::findings::facts::record_fields::reference(object).key(), object.rv.clone())
+        };
+        cause.object.as_ref().is_some_and(|object| self.written.contains_key(&written(object)))
+    }
+
+    /// The custom resource that a call is about.
+    fn root_of_call(&self, call: &ObservedCall, write: Option<&Write>) -> Option<ObjectRef> {
+        let is_object = |value: &&Value| {
+            value["kind"] != "Status" && value["metadata"]["name"].is_string() && value["kind"].is_string()
+        };
+        let sent = call.sent.as_ref().filter(is_object);
+        let about = call.answered.as_ref().filter(is_object).or(sent);
+        let about = about.map(|value| Arc::new(value.clone()));
+        let about = about.or_else(|| write.and_then(|write| write.old.clone()));
+        let about = about.or_else(|| self.named(&call.path))?;
+        let of_event = about.get("involvedObject").or_else(|| about.get("regarding"));
+        let about = match of_event {
+            Some(of) => self.versions.newest(&named_by(of)?)?,
+            None => about,
+        };
+        let root = self.root_of(&about)?;
+        // One that is made for another one is a part of that one's pass, as long as it is under way.
+        let above = self.owner_of(&about).and_then(|owner| self.root_of(&owner));
+        Some(above.filter(|above| self.wire.open.contains_key(&above.key())).unwrap_or(root))
+    }
+
+    /// The newest version of the object that a path names.
+    fn named(&self, path: &str) -> Option<Arc<Value>> {
+        let target = Target::of(path);
+        let gvk = self.kinds.get(&place_of(path))?;
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let key = ObjectKey {
+            group: gvk.group.clone(),
+            kind: gvk.kind.clone(),
+            namespace: some(target.namespace),
+            name: some(target.name)?,
+        };
+        self.versions.newest(&key)
+    }
+
+    /// The custom resource that an object is, or belongs to.
+    fn root_of(&self, object: &Value) -> Option<ObjectRef> {
+        let mut current = Arc::new(object.clone());
+        for _ in 0..OWNERS {
+            let own = ObjectRef::of(&current)?;
+            if is_custom(&own.gvk.group) {
+                return Some(own);
+            }
+            current = self.owner_of(&current)?;
+        }
+        None
+    }
+
+    /// What an object belongs to: as it was seen last, or what the reference to it tells.
+    fn owner_of(&self, object: &Value) -> Option<Arc<Value>> {
+        let owner = controller(object).or_else(|| owner_references(object).into_iter().next())?;
+        let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
+        let namespace = object["metadata"]["namespace"].as_str().map(str::to_owned);
+        let key = |namespace: Option<String>| ObjectKey {
+            group: gvk.group.clone(),
+            kind: gvk.kind.clone(),
+            namespace,
+            name: owner.name.clone(),
+        };
+        let known = self.versions.newest(&key(namespace.clone()));
+        known.or_else(|| self.versions.newest(&key(None))).or_else(|| {
+            let told = serde_json::json!({"apiVersion": owner.api_version, "kind": owner.kind,
+                "metadata": {"name": owner.name, "namespace": namespace, "uid": owner.uid}});
+            Some(Arc::new(told))
+        })
+    }
+}
+
+/// Whether a line names an object so.
+fn is_called(key: &ObjectKey, text: &str) -> bool {
+    let namespace = key.namespace.as_deref().unwrap_or_default();
+    let plain = match namespace {
+        "" => text == key.name,
+        _ => text.strip_suffix(&key.name).is_some_and(|rest| rest.strip_suffix('/') == Some(namespace)),
+    };
+    // As kube-rs writes it.
+    let long = || {
+        let (kind, name) = text.split_once('/')?;
+        let of_kind = kind.split('.').next() == Some(key.kind.as_str());
+        Some(
+            of_kind
+                && name.strip_suffix(namespace).is_some_and(|rest| rest.trim_end_matches('.') == key.name),
+        )
+    };
+    plain || long().unwrap_or(false)
+}
+
+/// Group and plural that a path names.
+pub(super) fn place_of(path: &str) -> (String, String) {
+    let group = path.strip_prefix("/apis/").and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    (group.to_owned(), Target::of(path).resource.to_owned())
+}
+
+/// The object that an Event is about.
+fn named_by(reference: &Value) -> Option<ObjectKey> {
+    let text = |field: &str| reference[field].as_str().unwrap_or_default();
+    let gvk = Gvk::from_api_version(text("apiVersion"), text("kind"));
+    let namespace = Some(text("namespace").to_owned()).filter(|namespace| !namespace.is_empty());
+    let name = Some(text("name").to_owned()).filter(|name| !name.is_empty())?;
+    Some(ObjectKey { group: gvk.group, kind: gvk.kind, namespace, name })
+}
+
+/// What a write was refused with: what is there already, gone already or newer is part of many a pass.
+fn refusal(call: &ObservedCall) -> String {
+    if !call.writes() || matches!(call.status, 200..=399 | 404 | 409) {
+        return String::new();
+    }
+    let answer = call.answered.as_ref().and_then(|answer| answer["message"].as_str());
+    let status = if call.status == 0 { "no answer".to_owned() } else { call.status.to_string() };
+    let said = answer.map_or_else(String::new, |message| format!(": {message}"));
+    format!("{} {} was answered with {status}{said}", call.method, call.target())
+}

@@ -1,0 +1,305 @@
+//! What was seen of an operator written with kopf, in short, and which passes it is taken for.
+
+use super::*;
+use crate::client::recorder::PassNumbers;
+use crate::event::{Level, LogLine, Outcome, Reconcile, Relation, WatchEvent};
+use crate::findings::facts::observed::Seen;
+use crate::findings::facts::record::{ControllerAdded, Record, Traced};
+use serde_json::json;
+
+/// A program that was started at second 100, and a clock in milliseconds after that.
+struct World {
+    attribution: Attribution,
+    events: Vec<Event>,
+    rv: u32,
+}
+
+const START: i64 = 100_000;
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(START + ms).unwrap()
+}
+
+fn greeting(name: &str, rv: u32) -> Value {
+    json!({"apiVersion": "demo.dev/v1", "kind": "Greeting", "metadata": {"name": name, "namespace": "default",
+        "uid": format!("uid-{name}"), "resourceVersion": rv.to_string(), "creationTimestamp": "1970-01-01T00:02:00Z"}})
+}
+
+/// A ConfigMap of a greeting.
+fn child(name: &str, owner: &str, rv: u32) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default",
+        "resourceVersion": rv.to_string(), "ownerReferences": [{"apiVersion": "demo.dev/v1", "kind": "Greeting",
+        "name": owner, "uid": format!("uid-{owner}"), "controller": true}]}})
+}
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const GREETINGS: &str = "/apis/demo.dev/v1/namespaces/default/greetings";
+
+impl World {
+    fn new() -> World {
+        let mut attribution = Attribution::new(PassNumbers::default());
+        attribution.starting(vec!["operator.py".to_owned()], 3, at(0));
+        World { attribution, events: Vec::new(), rv: 10 }
+    }
+
+    fn rv(&mut self) -> u32 {
+        self.rv += 1;
+        self.rv
+    }
+
+    fn event(&mut self, ms: i64, kind: &str, object: Value) {
+        let event = ObservedEvent { at: at(ms), kind: kind.to_owned(), path: MAPS.to_owned(), object };
+        self.events.extend(self.attribution.see(Seen::Event(event)));
+    }
+
+    fn call(&mut self, ms: i64, method: &str, path: &str, status: u16, answered: Value) {
+        let call = ObservedCall {
+            at: at(ms),
+            took_micros: 2_000,
+            method: method.to_owned(),
+            path: path.to_owned(),
+            query: String::new(),
+            mark: None,
+            status,
+            sent: None,
+            answered: Some(answered),
+            disturbed: false,
+        };
+        self.events.extend(self.attribution.elapsed(at(ms)));
+        self.events.extend(self.attribution.see(Seen::Call(call)));
+    }
+
+    fn passes(&mut self) -> Vec<Arc<Reconcile>> {
+        self.events.extend(self.attribution.elapsed(at(1_000_000)));
+        assert_eq!(self.attribution.due(), None);
+        let passes = self.events.iter().filter_map(|event| match event {
+            Event::Reconciled(pass) => Some(Arc::clone(pass)),
+            _ => None,
+        });
+        passes.collect()
+    }
+}
+
+fn calls(pass: &Reconcile) -> Vec<String> {
+    pass.calls.iter().map(|call| format!("{} {}", call.verb, call.target)).collect()
+}
+
+#[test]
+fn calls_about_one_custom_resource_that_follow_each_other_are_a_pass() {
+    let mut world = World::new();
+    let rv = world.rv();
+    world.event(50_000, "ADDED", greeting("a", rv));
+    let (one, two, three) = (world.rv(), world.rv(), world.rv());
+    // The watch may tell of a write before its answer is seen.
+    world.event(50_101, "ADDED", child("a-0", "a", one));
+    world.call(50_100, "POST", MAPS, 201, child("a-0", "a", one));
+    world.call(50_110, "POST", MAPS, 201, child("a-1", "a", two));
+    world.call(50_120, "GET", MAPS, 200, json!({"kind": "ConfigMapList", "items": []}));
+    let mut done = greeting("a", three);
+    done["status"] = json!({"ready": 2});
+    world.call(50_130, "PATCH", &format!("{GREETINGS}/a/status"), 200, done);
+    // What belongs to nobody is nobody's.
+    world.call(50_135, "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/x", 200, json!({}));
+    let passes = world.passes();
+    let [pass] = passes.as_slice() else { panic!("{passes:?}") };
+    assert_eq!(
+        calls(pass),
+        ["create configmaps", "create configmaps", "list configmaps", "patch greetings/a/status"]
+    );
+    assert_eq!((pass.object.name.as_str(), pass.object.gvk.kind.as_str()), ("a", "Greeting"));
+    assert_eq!((pass.outcome, pass.took.as_millis()), (Outcome::Applied, 32));
+    let process = pass.process.as_ref().unwrap();
+    assert_eq!((process.traced, process.guessed_calls.as_slice()), (TraceLevel::Wire, [2_u32].as_slice()));
+    let [cause] = pass.causes.as_slice() else { panic!("{:?}", pass.causes) };
+    assert!(
+        matches!(&cause.kind, CauseKind::Watch { object, event: WatchEvent::Added, relation: Relation::Primary, .. }
+            if object.name == "a"),
+        "{cause:?}"
+    );
+    assert_eq!(pass.status.len(), 1);
+}
+
+#[test]
+fn a_pause_another_object_and_the_same_write_again_begin_another_pass() {
+    let mut world = World::new();
+    for name in ["a", "b"] {
+        let rv = world.rv();
+        world.event(50_000, "ADDED", greeting(name, rv));
+    }
+    let mut write = |ms: i64, name: &str| {
+        let rv = world.rv();
+        world.call(ms, "PATCH", &format!("{GREETINGS}/{name}/status"), 200, greeting(name, rv));
+        let rv = world.rv();
+        world.call(ms + 3, "PATCH", &format!("{MAPS}/{name}-0"), 200, child(&format!("{name}-0"), name, rv));
+    };
+    write(51_000, "a");
+    write(51_010, "b");
+    // The same again at once, and after a while.
+    write(51_020, "a");
+    write(52_000, "a");
+    let passes = world.passes();
+    let names: Vec<&str> = passes.iter().map(|pass| pass.object.name.as_str()).collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert!(passes.iter().all(|pass| pass.calls.len() == 2), "{passes:?}");
+    let last = passes.last().unwrap();
+    assert!(
+        matches!(&last.causes[0].kind, CauseKind::Wait { why } if why.contains("nothing was seen")),
+        "{:?}",
+        last.causes
+    );
+}
+
+#[test]
+fn what_was_there_before_the_start_is_reconciled_for_the_start() {
+    let mut world = World::new();
+    let mut old = greeting("a", 5);
+    old["metadata"]["creationTimestamp"] = "1970-01-01T00:00:10Z".into();
+    world.event(10, "ADDED", old);
+    // kopf lists instead: nothing was seen of this one.
+    world.call(200, "PATCH", &format!("{GREETINGS}/b/status"), 200, greeting("b", 20));
+    world.call(
+        300,
+        "PATCH",
+        &format!("{GREETINGS}/a/status"),
+        500,
+        json!({"kind": "Status", "message": "no disk"}),
+    );
+    let passes = world.passes();
+    for pass in &passes {
+        assert!(matches!(&pass.causes[0].kind, CauseKind::Reload { sources: 3, .. }), "{:?}", pass.causes);
+    }
+    let failed = passes.iter().find(|pass| pass.object.name == "a").unwrap();
+    assert_eq!(failed.outcome, Outcome::Failed);
+    let failure = failed.failure.as_ref().unwrap();
+    assert_eq!(failure.chain, ["PATCH greetings/a/status was answered with 500: no disk"]);
+    assert_eq!(failed.requeue, None, "when it is tried again nobody knows");
+}
+
+#[test]
+fn what_is_made_for_another_custom_resource_is_of_its_pass() {
+    let mut world = World::new();
+    let rv = world.rv();
+    world.event(50_000, "ADDED", greeting("a", rv));
+    let rv = world.rv();
+    let mut inner = greeting("inner", rv);
+    inner["metadata"]["ownerReferences"] = json!([{"apiVersion": "demo.dev/v1", "kind": "Greeting", "name": "a",
+        "uid": "uid-a", "controller": true}]);
+    world.call(50_100, "POST", MAPS, 201, child("a-0", "a", rv));
+    world.call(50_110, "POST", GREETINGS, 201, inner.clone());
+    // Later it has passes of its own.
+    world.event(50_120, "ADDED", inner.clone());
+    world.call(51_000, "PATCH", &format!("{GREETINGS}/inner/status"), 200, inner);
+    let passes = world.passes();
+    let names: Vec<(&str, usize)> =
+        passes.iter().map(|pass| (pass.object.name.as_str(), pass.calls.len())).collect();
+    assert_eq!(names, [("a", 2), ("inner", 1)]);
+}
+
+/// kube-rs watches what a controller owns by its metadata alone.
+#[test]
+fn an_event_with_metadata_alone_is_a_cause_and_no_version() {
+    let mut world = World::new();
+    world.event(50_000, "ADDED", greeting("a", 11));
+    let mut map = child("a-0", "a", 12);
+    map["data"] = json!({"text": "one"});
+    world.call(50_100, "POST", MAPS, 201, map.clone());
+    world.events.extend(world.attribution.elapsed(at(50_500)));
+    let mut partial = child("a-0", "a", 13);
+    (partial["apiVersion"], partial["kind"]) = ("meta.k8s.io/v1".into(), "PartialObjectMetadata".into());
+    world.event(51_000, "MODIFIED", partial);
+    map["metadata"]["resourceVersion"] = "14".into();
+    map["data"] = json!({"text": "two"});
+    world.call(51_100, "PATCH", &format!("{MAPS}/a-0"), 200, map);
+    let passes = world.passes();
+    let cause = &passes[1].causes[0].kind;
+    assert!(
+        matches!(cause, CauseKind::Watch { object, .. } if object.gvk.kind == "ConfigMap" && object.name == "a-0"),
+        "{cause:?}"
+    );
+    let changes: Vec<String> =
+        passes[1].objects[0].changes.iter().map(|change| change.path.to_string()).collect();
+    assert_eq!(changes, [".data.text"]);
+}
+
+#[test]
+fn lines_that_name_an_object_are_of_its_pass() {
+    let mut world = World::new();
+    world.event(50_000, "ADDED", greeting("a", 11));
+    let line = |world: &mut World, ms: i64, object: &str| {
+        let line = LogLine {
+            at: at(ms),
+            level: Level::Info,
+            target: "kopf".to_owned(),
+            message: "done".to_owned(),
+            reconcile: None,
+        };
+        let about = ObjectLine { object: object.to_owned(), reason: None, line };
+        match world.attribution.see(Seen::Line(about)).as_slice() {
+            [Event::Log(line)] => line.reconcile,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(line(&mut world, 50_090, "default/a"), None);
+    world.call(50_100, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 12));
+    for object in ["default/a", "Greeting.v1.demo.dev/a.default"] {
+        assert_eq!(line(&mut world, 50_110, object), Some(1), "{object}");
+    }
+    for object in ["default/b", "other/a", "Set.v1.demo.dev/a.default", "a"] {
+        assert_eq!(line(&mut world, 50_110, object), None, "{object}");
+    }
+    let passes = world.passes();
+    let [pass] = passes.as_slice() else { panic!("{passes:?}") };
+    assert_eq!(pass.process.as_ref().unwrap().traced, TraceLevel::Log);
+    assert!(pass.is_guessed());
+    assert_eq!(
+        (line(&mut world, 50_150, "default/a"), line(&mut world, 51_000, "default/a")),
+        (Some(1), None)
+    );
+}
+
+/// kube-rs says why it reconciles an object before it calls anything.
+#[test]
+fn a_line_says_why_a_pass_began_where_nothing_else_does() {
+    let mut world = World::new();
+    world.event(50_000, "ADDED", greeting("a", 11));
+    world.call(50_100, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 12));
+    let say = |world: &mut World, ms: i64, reason: &str| {
+        let line = LogLine {
+            at: at(ms),
+            level: Level::Info,
+            target: "operator".to_owned(),
+            message: "reconciling object".to_owned(),
+            reconcile: None,
+        };
+        let reason = Some(reason.to_owned());
+        world.events.extend(world.attribution.elapsed(at(ms)));
+        let about = ObjectLine { object: "Greeting.v1.demo.dev/a.default".to_owned(), reason, line };
+        world.events.extend(world.attribution.see(Seen::Line(about)));
+    };
+    say(&mut world, 51_000, "reconciler requested retry");
+    world.call(51_010, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 13));
+    // One that is too old is about another pass.
+    say(&mut world, 52_000, "error policy requested retry");
+    world.call(58_000, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 14));
+    let passes = world.passes();
+    let why = |pass: &Reconcile| match &pass.causes[0].kind {
+        CauseKind::Wait { why } => why.clone(),
+        other => panic!("{other:?}"),
+    };
+    let level = |pass: &Reconcile| pass.process.as_ref().unwrap().traced;
+    assert_eq!(
+        (why(&passes[1]).as_str(), level(&passes[1])),
+        ("its log says: reconciler requested retry", TraceLevel::Log)
+    );
+    assert_eq!((why(&passes[2]).as_str(), level(&passes[2])), (UNSEEN, TraceLevel::Wire));
+}
+
+#[test]
+fn a_program_that_tells_is_not_guessed_at() {
+    let mut world = World::new();
+    let record = Record::Controller(ControllerAdded { name: "x".to_owned(), ..ControllerAdded::default() });
+    world.events.extend(world.attribution.see(Seen::Traced(Traced { process: 1, at: at(1), record })));
+    world.event(50_000, "ADDED", greeting("a", 11));
+    world.call(50_100, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 12));
+    assert!(world.passes().is_empty());
+}

@@ -1,0 +1,254 @@
+//! The CRDs of Go types as the project deploys them: with the patches of `config/crd/kustomization.yaml`, and, where the
+//! Makefile changes the generated files afterwards, as the committed files have them. Reads files; writes and runs nothing.
+
+use crate::os::small_file::small_text;
+use crate::project::program::kustomization::Overlaid;
+use crate::sources::definitions::Made;
+use opdev_kustomize::NAMES;
+use opdev_object::{meta, yaml};
+use opdev_types::diagnostic::Diagnostic;
+use opdev_types::emit;
+use opdev_types::pin::{self, Source};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const FOLDER: &str = "config/crd";
+/// The folder in which projects keep the CRDs of their Go types.
+pub(crate) const BASES: [&str; 2] = ["config/crd/bases", "config/components/crd/bases"];
+/// Programs that change text or YAML.
+const EDITORS: [&str; 6] = ["yq", "sed", "gsed", "perl", "awk", "jq"];
+
+/// A committed file, and the CRD that its type made when the file was read.
+#[derive(Debug)]
+struct Committed {
+    text: String,
+    generated: Arc<Value>,
+}
+
+/// The committed files, by the name of the CRD.
+#[derive(Debug, Default)]
+pub(crate) struct Patches {
+    committed: BTreeMap<String, Committed>,
+}
+
+impl Patches {
+    /// Makes the CRDs what they are once they are deployed; the answer is what the user should know.
+    pub(crate) fn apply(&mut self, root: &Path, made: &mut [Made]) -> Vec<Diagnostic> {
+        let mut said = Vec::new();
+        let edited = edited_by(root);
+        let (mut files, mut served, mut behind) = (Overlaid::default(), Vec::new(), Vec::new());
+        for one in made.iter_mut().filter(|one| !one.broken) {
+            let Ok(artifact) = emit::crd(&one.crd, "") else { continue };
+            let place =
+                BASES.iter().find_map(|base| root.join(base).join(&artifact.name).canonicalize().ok());
+            let Some(place) = place else { continue };
+            let name = meta::name(&one.crd).unwrap_or_default().to_owned();
+            if edited.is_some()
+                && let Some(crd) = self.committed(&name, &place, &one.crd)
+            {
+                one.crd = crd;
+                served.push(name);
+                continue;
+            }
+            behind.extend(edited.is_some().then_some(name));
+            files.0.insert(place, artifact.text.into_bytes());
+        }
+        if let Some(how) = &edited {
+            said.extend((!served.is_empty()).then(|| {
+                Diagnostic::warning(
+                    format!("{how}: {} as committed serve until a type changes", count(&served)),
+                    None,
+                )
+            }));
+            said.extend((!behind.is_empty()).then(|| {
+                Diagnostic::warning(
+                    format!(
+                        "{how}: the type of {} has changed, and it serves without that",
+                        behind.join(", ")
+                    ),
+                    None,
+                )
+                .with_hint("Run that target of the Makefile; the file that it writes serves then.")
+            }));
+        }
+        said.extend(patch(root, &files, made));
+        said
+    }
+
+    /// The committed CRD, as long as the type is what it was when the file was read first.
+    fn committed(&mut self, name: &str, place: &Path, generated: &Arc<Value>) -> Option<Arc<Value>> {
+        let text = small_text(place)?;
+        let known = self.committed.get(name).filter(|known| known.text == text);
+        if known.is_some_and(|known| known.generated != *generated) {
+            return None;
+        }
+        let crd = yaml::from_str(text.trim_start_matches("---")).ok()?;
+        if meta::name(&crd) != Some(name) {
+            return None;
+        }
+        self.committed.insert(name.to_owned(), Committed { text, generated: Arc::clone(generated) });
+        Some(Arc::new(crd))
+    }
+}
+
+fn count(names: &[String]) -> String {
+    match names {
+        [one] => one.clone(),
+        many => format!("{} CRDs", many.len()),
+    }
+}
+
+/// The words with which a Makefile changes the generated CRDs afterwards; `None` where it does not.
+fn edited_by(root: &Path) -> Option<String> {
+    let text = small_text(&root.join("Makefile"))?;
+    let commands = pin::commands(&[Source { path: "Makefile", text: &text }], "", "");
+    commands.into_iter().find_map(|command| {
+        let name =
+            |word: &String| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
+        let of = |editor: &&&str| {
+            command.words.iter().filter_map(name).any(|name| {
+                name.strip_prefix(**editor).is_some_and(|rest| rest.is_empty() || rest.starts_with("-v"))
+            })
+        };
+        let editor = EDITORS.iter().find(of)?;
+        let target = command.target.split_whitespace().next().unwrap_or_default();
+        let of_crds = command.words.iter().any(|word| word.contains("config/crd"));
+        of_crds.then(|| format!("target {target} of the Makefile changes generated CRDs with {editor}"))
+    })
+}
+
+/// Puts the patches of the kustomization in. How a webhook converts is left out: the program is reached in another way here.
+fn patch(root: &Path, files: &Overlaid, made: &mut [Made]) -> Option<Diagnostic> {
+    let folder = root.join(FOLDER);
+    let text = NAMES.iter().find_map(|name| small_text(&folder.join(name)))?;
+    // Without patches it changes nothing of a CRD, and large ones cost time.
+    if !text.lines().any(|line| line.starts_with("patches")) {
+        return None;
+    }
+    let built = match opdev_kustomize::build(files, &folder) {
+        Ok(built) => built,
+        Err(mut error) => {
+            error.file = shown(root, &error.file);
+            let message =
+                format!("the CRDs serve without the patches of {FOLDER}/kustomization.yaml: {error}");
+            return Some(Diagnostic::warning(message, None));
+        }
+    };
+    for part in built.parts {
+        let is_it = |one: &&mut Made| {
+            part.object["kind"] == "CustomResourceDefinition"
+                && meta::name(&one.crd) == meta::name(&part.object)
+        };
+        let Some(one) = made.iter_mut().find(is_it) else { continue };
+        let mut object = part.object.clone();
+        if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+            match one.crd.pointer("/spec/conversion") {
+                Some(conversion) => _ = spec.insert("conversion".to_owned(), conversion.clone()),
+                None => _ = spec.remove("conversion"),
+            }
+        }
+        if object != *one.crd {
+            one.crd = Arc::new(object);
+        }
+    }
+    None
+}
+
+fn shown(root: &Path, file: &Path) -> PathBuf {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    file.strip_prefix(&root).unwrap_or(file).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn crd(ty: &str) -> Arc<Value> {
+        Arc::new(json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "carts.shop.example.com"},
+            "spec": {"group": "shop.example.com", "names": {"kind": "Cart", "plural": "carts"}, "scope": "Namespaced",
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                    "type": "object", "properties": {"config": {"type": ty}}}}}]}}))
+    }
+
+    fn made(ty: &str) -> Vec<Made> {
+        let (files, places) = (Vec::new(), BTreeMap::new());
+        vec![Made { crd: crd(ty), file: "api/v1/cart_types.go".to_owned(), files, places, broken: false }]
+    }
+
+    fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    const TYPE: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/config/type";
+
+    #[test]
+    fn patches_of_the_kustomization_count_and_conversion_stays() {
+        let patch = "patches:\n- target: { kind: CustomResourceDefinition }\n  patch: |-\n\
+            \x20   - { op: replace, path: /spec/versions/0/schema/openAPIV3Schema/properties/config/type, value: object }\n\
+            \x20   - { op: add, path: /spec/conversion, value: { strategy: Webhook } }\n";
+        let kustomization = format!("resources: [bases/shop.example.com_carts.yaml]\n{patch}");
+        let folder = project(&[
+            ("config/crd/kustomization.yaml", &kustomization),
+            // The committed file is older than the type.
+            (
+                "config/crd/bases/shop.example.com_carts.yaml",
+                "apiVersion: v1\nkind: Old\nmetadata: { name: old }\n",
+            ),
+        ]);
+        let mut made = made("string");
+        let said = Patches::default().apply(folder.path(), &mut made);
+        assert!(said.is_empty(), "{said:?}");
+        assert_eq!(made[0].crd.pointer(TYPE).unwrap(), "object");
+        assert_eq!(made[0].crd.pointer("/spec/conversion"), None);
+        let broken = kustomization.replace("config/type", "none/type");
+        std::fs::write(folder.path().join("config/crd/kustomization.yaml"), broken).unwrap();
+        let mut made = self::made("string");
+        let said = Patches::default().apply(folder.path(), &mut made);
+        assert!(
+            said[0].message.contains("serve without the patches of config/crd/kustomization.yaml"),
+            "{said:?}"
+        );
+        assert_eq!(made[0].crd, crd("string"));
+    }
+
+    #[test]
+    fn committed_files_that_a_makefile_has_changed_serve_until_the_type_changes() {
+        let path = "config/crd/bases/shop.example.com_carts.yaml";
+        let committed = |ty: &str| emit::crd(&crd(ty), "").unwrap().text;
+        let makefile = "manifests:\n\tcontroller-gen crd paths=./...\n\t$(LOCALBIN)/yq-v4 -i '.x = 1' config/crd/bases/*.yaml\n";
+        let folder = project(&[("Makefile", makefile), (path, &committed("object"))]);
+        let mut patches = Patches::default();
+        let mut look = |ty: &str| {
+            let mut made = made(ty);
+            let said = patches.apply(folder.path(), &mut made);
+            (made[0].crd.pointer(TYPE).unwrap().as_str().unwrap().to_owned(), said[0].message.clone())
+        };
+        let (ty, said) = look("string");
+        assert!(
+            ty == "object" && said.contains("target manifests of the Makefile") && said.contains("yq"),
+            "{said}"
+        );
+        let (ty, said) = look("integer");
+        assert!(ty == "integer" && said.contains("has changed"), "{said}");
+        assert_eq!(look("string").0, "object", "taken back");
+        // The Makefile has run again.
+        std::fs::write(folder.path().join(path), committed("boolean")).unwrap();
+        assert_eq!(look("integer").0, "boolean");
+        // Without such a step the type counts.
+        std::fs::write(folder.path().join("Makefile"), "manifests:\n\tcontroller-gen crd paths=./...\n")
+            .unwrap();
+        let mut made = made("string");
+        assert!(Patches::default().apply(folder.path(), &mut made).is_empty());
+        assert_eq!(made[0].crd, crd("string"));
+    }
+}

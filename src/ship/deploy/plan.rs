@@ -1,0 +1,357 @@
+//! What reconciles with the project's files as they are would do to everything that is there. Writes nothing, neither to
+//! the cluster nor into the project. Starts no operator: `operator::foresee` tries each object.
+
+use crate::cluster::crds;
+use crate::cluster::owner::Owner;
+use crate::cluster::{Choice, Connection};
+use crate::event::words;
+use crate::event::{Diagnostic, Plan, Protection, Severity, Skipped};
+use crate::operator::reconcile::plan_all::foresee;
+use crate::operator::release::settings::Settings;
+use crate::os::lock::Lock;
+use crate::os::private_folder::{PrivateFolder, STATE};
+use crate::program::start::Programs;
+use crate::project::Project;
+use crate::project::files;
+use crate::project::load;
+use crate::project::trust::Trust;
+use crate::sources::Sources;
+use anyhow::{Context as _, Result, bail};
+use opdev_controlplane::Controllers;
+use opdev_object::meta::{Gvk, ObjectRef};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// What to plan.
+pub struct PlanInput {
+    /// The project.
+    pub project: Project,
+    /// What the user allows the project.
+    pub trust: Trust,
+    /// Which cluster.
+    pub cluster: Choice,
+    /// How the operator would run; namespace and read-only are filled in here.
+    pub operator: Settings,
+    /// Whether objects of all namespaces are looked at; `None` leaves it to the cluster's kind.
+    pub all_namespaces: Option<bool>,
+    /// Which objects; empty means all.
+    pub objects: Vec<Selector>,
+    /// Whether the API server is asked for no dry run.
+    pub offline: bool,
+}
+
+/// Objects as the command line names them: `KIND`, `KIND/NAME` or `KIND/NAMESPACE/NAME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selector {
+    kind: String,
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+/// A text that names no objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectorError(String);
+
+impl std::fmt::Display for SelectorError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: expected KIND, KIND/NAME or KIND/NAMESPACE/NAME", self.0)
+    }
+}
+
+impl std::error::Error for SelectorError {}
+
+impl FromStr for Selector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, SelectorError> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let wrong = || SelectorError(text.to_owned());
+        if parts.iter().any(|part| part.is_empty()) {
+            return Err(wrong());
+        }
+        let own = |text: &str| Some(text.to_owned());
+        let (kind, namespace, name) = match parts.as_slice() {
+            [kind] => (kind, None, None),
+            [kind, name] => (kind, None, own(name)),
+            [kind, namespace, name] => (kind, own(namespace), own(name)),
+            _ => return Err(wrong()),
+        };
+        Ok(Selector { kind: (*kind).to_owned(), namespace, name })
+    }
+}
+
+impl std::fmt::Display for Selector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.kind)?;
+        let parts = self.namespace.iter().chain(&self.name);
+        parts.into_iter().try_for_each(|part| write!(f, "/{part}"))
+    }
+}
+
+impl Selector {
+    fn takes(&self, object: &ObjectRef) -> bool {
+        self.kind.eq_ignore_ascii_case(&object.gvk.kind)
+            && self.name.as_ref().is_none_or(|name| *name == object.name)
+            && self.namespace.as_ref().is_none_or(|own| Some(own) == object.namespace.as_ref())
+    }
+}
+
+/// Plans. The objects of an embedded control plane are copied into the folder `copies`, which must be empty.
+///
+/// # Errors
+/// Where the project cannot be read, no API server can be reached, or an object that is named is not there.
+pub async fn plan(input: PlanInput, copies: &Path) -> Result<Plan> {
+    let (sources, problems) = read(&input.project, &input.trust)?;
+    kinds_known(&input.objects, &sources)?;
+    let place = Place::of(&input.cluster, &input.project.root, copies)?;
+    let connection = Connection::open(&place.choice, &place.folder).await?;
+    let all = input.all_namespaces.unwrap_or(place.embedded);
+    let planned = look(&input, &connection, all, &sources, problems).await;
+    connection.close().await;
+    planned
+}
+
+/// Reads the project once. What is broken in it comes beside.
+///
+/// # Errors
+/// Where reading it tripped over a bug in opdev.
+pub fn read(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagnostic>)> {
+    let options = files::options(project, &[], Programs::of(project).reconcile());
+    let allowed = (&options, trust);
+    let (_, loaded) = load::load_first(project, allowed);
+    let loaded = loaded.context("reading the project tripped over a bug in opdev")?;
+    let of_settings = project.diagnostics.iter().filter(|one| one.severity == Severity::Error).cloned();
+    let problems = of_settings.chain(loaded.errors).collect();
+    Ok((Sources::clone(&loaded.sources), problems))
+}
+
+/// Reads the project of an operator that opdev runs in a cluster. What is broken in it comes beside.
+///
+/// # Errors
+/// A project whose operator is a program of its own, with what to do `instead`; a project without anything to reconcile.
+pub fn read_operated(project: &Project, trust: &Trust, instead: &str) -> Result<(Sources, Vec<Diagnostic>)> {
+    let (sources, problems) = read(project, trust)?;
+    let program = sources.shown.iter().find_map(|shown| Some((shown, shown.program.clone()?)));
+    if let Some((shown, program)) = program {
+        bail!(
+            "{program} reconciles {}: it is a program of its own, and runs in an image of its own\n  to do: {instead}",
+            shown.gvk.kind
+        );
+    }
+    if sources.watches.is_empty() {
+        let told: Vec<String> = problems.iter().map(words::diagnostic).collect();
+        let told = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
+        bail!("there is no kind to reconcile in {}{told}", project.root.display());
+    }
+    Ok((sources, problems))
+}
+
+fn kinds_known(objects: &[Selector], sources: &Sources) -> Result<()> {
+    let watched = sources.watches.iter().map(|watch| watch.gvk.kind.as_str());
+    let kinds: Vec<&str> = watched.chain(sources.shown.iter().map(|shown| shown.gvk.kind.as_str())).collect();
+    for selector in objects {
+        if kinds.iter().any(|kind| kind.eq_ignore_ascii_case(&selector.kind)) {
+            continue;
+        }
+        bail!("{selector}: {}", words::no_such_kind(&selector.kind, &kinds));
+    }
+    Ok(())
+}
+
+async fn look(
+    input: &PlanInput,
+    connection: &Connection,
+    all: bool,
+    sources: &Sources,
+    problems: Vec<Diagnostic>,
+) -> Result<Plan> {
+    let mut plan = Plan {
+        project: input.project.name.clone(),
+        cluster: connection.cluster.name.clone(),
+        problems,
+        ..Plan::default()
+    };
+    let settings =
+        Settings { namespace: (!all).then(|| connection.namespace.clone()), ..input.operator.clone() };
+    let asked = |object: &ObjectRef| {
+        input.objects.is_empty() || input.objects.iter().any(|selector| selector.takes(object))
+    };
+    let kind_asked = |gvk: &Gvk| {
+        let of = |selector: &Selector| selector.kind.eq_ignore_ascii_case(&gvk.kind);
+        input.objects.is_empty() || input.objects.iter().any(of)
+    };
+    let cautious = connection.cluster.protection != Protection::Local;
+    plan.types = crds::foresee(&connection.client, &sources.definitions, cautious, input.offline).await?;
+    plan.types.retain(|one| kind_asked(&one.kind));
+    for watch in sources.watches.iter().filter(|watch| kind_asked(&watch.gvk)) {
+        let found = foresee(&connection.client, &settings, watch, asked, input.offline)
+            .await
+            .with_context(|| format!("the objects of {} cannot be listed", watch.gvk.kind))?;
+        plan.objects.extend(found.objects);
+        plan.unchanged.extend(found.unchanged);
+        plan.skipped.extend(found.skipped);
+    }
+    for shown in sources.shown.iter().filter(|shown| kind_asked(&shown.gvk)) {
+        let Some(program) = &shown.program else { continue };
+        let object = ObjectRef { gvk: shown.gvk.clone(), ..ObjectRef::default() };
+        let why = format!("{program} reconciles it, and opdev cannot tell what a program would do");
+        plan.skipped.push(Skipped { object, why });
+    }
+    if let Some(selector) = missing(&input.objects, &plan) {
+        let namespace = settings.namespace.as_deref().unwrap_or("any namespace");
+        bail!("{selector} is not there (looked in {namespace} on {})", plan.cluster);
+    }
+    Ok(plan)
+}
+
+/// The first object that is named and is not there.
+fn missing<'s>(selectors: &'s [Selector], plan: &Plan) -> Option<&'s Selector> {
+    let is_there = |selector: &Selector| {
+        let known = plan.objects.iter().map(|one| &one.object).chain(&plan.unchanged);
+        known.chain(plan.skipped.iter().map(|one| &one.object)).any(|object| selector.takes(object))
+    };
+    selectors.iter().find(|&selector| selector.name.is_some() && !is_there(selector))
+}
+
+/// Where to look.
+struct Place {
+    choice: Choice,
+    /// Whether it is an embedded control plane: that of an opdev that runs is reached as any other cluster.
+    embedded: bool,
+    folder: PrivateFolder,
+}
+
+impl Place {
+    /// The cluster that is chosen. Of the embedded one that is the one of an opdev that runs in this project, else a copy
+    /// of what it keeps, on which nothing acts: a plan changes nothing.
+    fn of(choice: &Choice, root: &Path, copies: &Path) -> Result<Place> {
+        let folder = PrivateFolder::make(&copies.join(STATE))?;
+        let embedded = Connection::is_embedded(choice)?;
+        let choice = match embedded {
+            false => choice.clone(),
+            true => match running(root)? {
+                Some(kubeconfig) => {
+                    Choice { embedded: false, context: None, kubeconfig: Some(kubeconfig), ..choice.clone() }
+                }
+                None => {
+                    let kept = root.join(STATE).join(crate::cluster::data_folder::NAME);
+                    copy_objects(&kept, &folder.folder(crate::cluster::data_folder::NAME)?)?;
+                    let owner = Owner::at(&copies.join("owner"));
+                    let controllers = Controllers::None;
+                    Choice { embedded: true, fresh: false, controllers, owner, ..choice.clone() }
+                }
+            },
+        };
+        Ok(Place { choice, embedded, folder })
+    }
+}
+
+/// The kubeconfig of the embedded control plane of an opdev that runs in this project; none where that one works on
+/// another cluster. A file that an earlier opdev or an `opdev serve` has left there is not its own.
+pub(crate) fn running(root: &Path) -> Result<Option<PathBuf>> {
+    let Some(state) = PrivateFolder::open(&root.join(STATE))? else { return Ok(None) };
+    let Some(holder) = Lock::holder(&state, "lock")? else { return Ok(None) };
+    let name = "kubeconfig";
+    let shared = Lock::holder_of(&state, name)?.filter(|writer| writer.pid == holder.pid);
+    let names = [Some(format!("{name}-{}", holder.pid)), shared.map(|_| name.to_owned())];
+    Ok(names.into_iter().flatten().map(|name| state.path().join(name)).find(|path| path.is_file()))
+}
+
+/// Copies what a control plane keeps; nothing where it keeps nothing. One that writes meanwhile would tear the copy.
+fn copy_objects(from: &Path, to: &PrivateFolder) -> Result<()> {
+    let Some(from) = PrivateFolder::open(from)? else { return Ok(()) };
+    if let Some(holder) = Lock::holder(&from, "lock")? {
+        bail!(
+            "the control plane of {holder} keeps its objects in {}, and its kubeconfig is not there\n  to do: plan again \
+             in a moment, name its kubeconfig with --kubeconfig, or stop it first",
+            from.path().display()
+        );
+    }
+    for name in from.names()? {
+        let Some(name) = name.to_str().filter(|name| *name != "lock") else { continue };
+        // A folder beside the store is nothing of the store.
+        if from.path().join(name).is_file()
+            && let Some(bytes) = from.read(name)?
+        {
+            to.write(name, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_named_by_kind_namespace_and_name() {
+        let object = |namespace: &str, name: &str| ObjectRef {
+            gvk: Gvk::new("cache.my.domain", "v1", "Memcached"),
+            namespace: Some(namespace.to_owned()),
+            name: name.to_owned(),
+            uid: None,
+        };
+        let takes =
+            |text: &str, namespace, name| text.parse::<Selector>().unwrap().takes(&object(namespace, name));
+        assert!(takes("memcached", "a", "x") && takes("Memcached/x", "a", "x"));
+        assert!(takes("memcached/a/x", "a", "x") && !takes("memcached/b/x", "a", "x"));
+        assert!(!takes("memcached/y", "a", "x") && !takes("other", "a", "x"));
+        for wrong in ["", "a/", "a//b", "a/b/c/d"] {
+            assert!(wrong.parse::<Selector>().is_err(), "{wrong}");
+        }
+        assert_eq!("a/b/c".parse::<Selector>().unwrap().to_string(), "a/b/c");
+    }
+
+    #[test]
+    fn the_embedded_control_plane_is_that_of_the_opdev_that_runs_here() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let state = PrivateFolder::make(&root.join(STATE)).unwrap();
+        state.write("kubeconfig", b"").unwrap();
+        assert_eq!(running(root).unwrap(), None, "an earlier opdev has left it");
+        let _run = Lock::take(&state, "lock", "opdev run").unwrap().unwrap();
+        assert_eq!(running(root).unwrap(), None, "the one that runs works on another cluster");
+        let _written = Lock::of(&state, "kubeconfig", "opdev run").unwrap().unwrap();
+        let kubeconfig = Some(root.join(STATE).join("kubeconfig"));
+        assert_eq!(running(root).unwrap(), kubeconfig);
+        let copies = tempfile::tempdir().unwrap();
+        let place = Place::of(&Choice { embedded: true, ..Choice::default() }, root, copies.path()).unwrap();
+        assert!(place.embedded && !place.choice.embedded, "all its namespaces are looked at");
+        assert_eq!(place.choice.kubeconfig, kubeconfig);
+    }
+
+    #[test]
+    fn objects_that_a_control_plane_writes_are_not_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| PrivateFolder::make(&folder.path().join(name)).unwrap();
+        let (from, to) = (at("from"), at("to"));
+        from.write("store.redb", b"objects").unwrap();
+        let lock = Lock::take(&from, "lock", "opdev serve").unwrap().unwrap();
+        let refused = copy_objects(from.path(), &to).unwrap_err().to_string();
+        assert!(refused.contains("opdev serve (process ") && refused.contains("--kubeconfig"), "{refused}");
+        assert_eq!(to.read("store.redb").unwrap(), None);
+        drop(lock);
+        copy_objects(from.path(), &to).unwrap();
+        assert_eq!(to.read("store.redb").unwrap().unwrap(), b"objects");
+    }
+
+    #[test]
+    fn objects_may_be_named_in_any_order_and_twice() {
+        let object = |name: &str| ObjectRef {
+            gvk: Gvk::new("cache.my.domain", "v1", "Memcached"),
+            name: name.to_owned(),
+            ..ObjectRef::default()
+        };
+        let plan = Plan {
+            unchanged: vec![object("a"), object("b")],
+            skipped: vec![Skipped { object: object("c"), why: "gone".to_owned() }],
+            ..Plan::default()
+        };
+        let named = |names: &[&str]| -> Vec<Selector> {
+            names.iter().map(|name| format!("memcached/{name}").parse().unwrap()).collect()
+        };
+        assert_eq!(missing(&named(&["c", "b", "a", "b", "c"]), &plan), None);
+        let wrong = named(&["b", "x", "a"]);
+        assert_eq!(missing(&wrong, &plan), Some(&wrong[1]));
+    }
+}

@@ -1,0 +1,201 @@
+//! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
+//! View changes only; nothing here asks for anything. `update` hands the keys of these actions to `perform`.
+
+use crate::event::{LogSource, ViewRequest};
+use crate::state::State;
+use crate::tui::asked::ValuesOf;
+use crate::tui::layer::Need;
+use crate::tui::panes::detail::pods;
+use crate::tui::panes::disabled::NotNow;
+use crate::tui::panes::folds::Grouping;
+use crate::tui::panes::keys::action::See;
+use crate::tui::panes::pane::{Pane, Tab};
+use crate::tui::panes::waterfall;
+use crate::tui::view::ViewState;
+use std::sync::Arc;
+
+/// Whether one is possible right now; if not, why.
+pub(crate) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), NotNow> {
+    match see {
+        See::OlderVersion | See::NewerVersion => {
+            let seen = view.subject(state).ok_or(NotNow::NoTarget { could: "have versions" })?;
+            let versions = state.versions(&seen.key).ok_or("no version of the selected object was seen")?;
+            if view.detail.tab != Tab::HISTORY {
+                return Ok(());
+            }
+            let at = view.detail.how.version_of(&seen.key).unwrap_or(versions.newest());
+            if see == See::OlderVersion && at <= versions.oldest() {
+                return Err("no older version is kept".into());
+            }
+            if see == See::NewerVersion && at >= versions.newest() {
+                return Err("this is the newest version".into());
+            }
+            Ok(())
+        }
+        See::FieldOwners => view.subject(state).map(|_| ()).ok_or(NotNow::NoTarget { could: "have owners" }),
+        See::Deleted if !view.gone && state.archive.gone().is_empty() => {
+            Err("nothing was deleted since opdev began".into())
+        }
+        See::NextContainer
+            if view.detail.tab == Tab::PODS && pods::sources(&view.page(state, 0)).is_empty() =>
+        {
+            Err("there is no container that has run".into())
+        }
+        See::FoldLog | See::ManagedFields | See::Deleted | See::NextContainer | See::Previous => Ok(()),
+    }
+}
+
+/// Does one of them.
+pub(crate) fn perform(view: &mut ViewState, see: See, state: &State) {
+    match see {
+        See::FoldLog => {
+            if view.detail.tab != Tab::LOG {
+                return view.show(Tab::LOG);
+            }
+            let grouping = &mut view.detail.how.grouping[usize::from(view.all)];
+            *grouping = match *grouping {
+                Grouping::Open => Grouping::Folded,
+                Grouping::Folded => Grouping::Flat,
+                Grouping::Flat => Grouping::Open,
+            };
+        }
+        See::ManagedFields => {
+            view.detail.how.managed = !view.detail.how.managed;
+            if !matches!(view.detail.tab, Tab::YAML | Tab::HISTORY) {
+                view.show(Tab::YAML);
+            }
+        }
+        See::FieldOwners => {
+            view.detail.how.owners = view.detail.tab != Tab::YAML || !view.detail.how.owners;
+            view.show(Tab::YAML);
+        }
+        See::OlderVersion => step(view, state, false),
+        See::NewerVersion => step(view, state, true),
+        See::Deleted => view.gone = !view.gone,
+        See::NextContainer => next_container(view, state),
+        See::Previous => {
+            view.detail.how.previous = view.detail.tab != Tab::PODS || !view.detail.how.previous;
+            view.show(Tab::PODS);
+            (view.detail.scroll, view.detail.stick) = (0, true);
+        }
+    }
+}
+
+/// The next container alone; after the last one all of them.
+fn next_container(view: &mut ViewState, state: &State) {
+    if view.detail.tab != Tab::PODS {
+        return view.show(Tab::PODS);
+    }
+    let all = pods::sources(&view.page(state, 0));
+    let name = |source: &LogSource| (source.pod.clone(), source.container.clone());
+    let at = view.detail.container.as_ref().and_then(|chosen| all.iter().position(|s| name(s) == *chosen));
+    view.detail.container = all.get(at.map_or(0, |at| at + 1)).map(name);
+    (view.detail.scroll, view.detail.stick) = (0, true);
+}
+
+/// What to ask for so that the logs are followed that are in sight, where that has changed.
+pub(crate) fn follow(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
+    let in_sight = view.detail.tab == Tab::PODS && view.sees_detail();
+    let wanted = if in_sight && !view.leaving && !pods::simulated(state) {
+        pods::shown(&view.page(state, 0))
+    } else {
+        Vec::new()
+    };
+    if wanted == view.asked.logs {
+        return None;
+    }
+    view.asked.logs.clone_from(&wanted);
+    Some(ViewRequest::PodLogs { sources: wanted })
+}
+
+/// What to ask for so that the selected object is read whole while more than its metadata is in sight, where that has
+/// changed. Where all objects come whole there is nothing to ask for.
+pub(crate) fn look(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
+    let shown = view.detail.tab.part().shows_whole_object() && view.sees_detail();
+    let copied = view.needs(Need::WholeObject);
+    let wanted = view.subject(state).filter(|seen| {
+        let asked = view.asked.whole.as_ref() == Some(&seen.object_ref);
+        (shown || copied)
+            && !view.leaving
+            && (seen.metadata_only || asked)
+            && state.gone_at(&seen.key).is_none()
+    });
+    let wanted = wanted.map(|seen| seen.object_ref.clone());
+    if wanted == view.asked.whole {
+        return None;
+    }
+    view.asked.whole.clone_from(&wanted);
+    Some(ViewRequest::Look { object: wanted })
+}
+
+/// What to ask for so that the values in sight are those of now, where that has changed.
+pub(crate) fn follow_values(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
+    let wanted = view.root(state).filter(|seen| {
+        view.detail.tab == Tab::VALUES
+            && view.sees_detail()
+            && !view.leaving
+            && state.gone_at(&seen.key).is_none()
+    });
+    let sources = state.reload.live.as_ref().map_or(0, |live| live.sources);
+    let wanted = wanted.map(|seen| ValuesOf { seen: Arc::clone(seen), sources });
+    if wanted == view.asked.values {
+        return None;
+    }
+    view.asked.values.clone_from(&wanted);
+    wanted.map(|asked| ViewRequest::ExplainValues { object: asked.seen.object_ref.clone() })
+}
+
+/// To the version before or after; the first time, the history is shown as it is.
+fn step(view: &mut ViewState, state: &State, newer: bool) {
+    let Some(key) = view.subject(state).map(|seen| seen.key.as_ref().clone()) else { return };
+    let Some(versions) = state.versions(&key) else { return };
+    if view.detail.tab != Tab::HISTORY {
+        view.show(Tab::HISTORY);
+        if newer {
+            return;
+        }
+    }
+    let at = view
+        .detail
+        .how
+        .version_of(&key)
+        .unwrap_or(versions.newest())
+        .clamp(versions.oldest(), versions.newest());
+    let to = if newer { at + 1 } else { at - 1 };
+    // Who looks at the newest follows it.
+    view.detail.how.version = (to < versions.newest()).then(|| (key, to.max(versions.oldest())));
+    view.detail.scroll = 0;
+}
+
+/// Opens or closes the selected reconcile; on one of its lines, shows more of that.
+pub(crate) fn open_pass(view: &mut ViewState) {
+    let Some((pass, line)) = view.passes.selected_line() else { return };
+    let id = pass.id;
+    match line {
+        Some(line) => view.show(waterfall::tab(line)),
+        None if view.passes.open.contains(&id) => view.passes.fold(id),
+        None => view.passes.unfold(id),
+    }
+}
+
+/// Right opens the selected reconcile, left closes it; false where there was nothing to open or close.
+pub(crate) fn fold_pass(view: &mut ViewState, open: bool) -> bool {
+    let Some((pass, line)) = view.passes.selected_line() else { return false };
+    let id = pass.id;
+    let is_open = view.passes.open.contains(&id);
+    match (open, is_open) {
+        (true, false) => open_pass(view),
+        (true, true) if line.is_some() => open_pass(view),
+        (false, true) => view.passes.fold(id),
+        (true, true) | (false, false) => return false,
+    }
+    true
+}
+
+impl ViewState {
+    /// Shows a tab of the detail pane.
+    pub(crate) fn show(&mut self, tab: Tab) {
+        self.detail.open(tab);
+        self.open_page(Pane::Detail);
+    }
+}

@@ -1,0 +1,25 @@
+//! Whether anything can be asked for at all: the connection is there, and the cluster may be written to.
+
+use crate::event::Started;
+use crate::state::State;
+use crate::tui::panes::disabled::NotNow;
+
+/// The connection; why there is none.
+pub(crate) fn connected(state: &State) -> Result<&Started, NotNow> {
+    if state.stopping.is_some() {
+        return Err(NotNow::Stopping);
+    }
+    state.started.as_deref().ok_or(NotNow::NotConnected)
+}
+
+/// Whether writes are allowed; if not, why.
+///
+/// # Errors
+/// What allows them.
+pub(crate) fn writes(state: &State) -> Result<(), NotNow> {
+    let cluster = &connected(state)?.cluster;
+    if cluster.read_only {
+        return Err(NotNow::ReadOnly { context: cluster.name.clone() });
+    }
+    Ok(())
+}

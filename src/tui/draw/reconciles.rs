@@ -1,0 +1,306 @@
+//! The list of the reconciles, newest first: its visible window, with the columns that this width has room for. Widths
+//! follow the pane, so a new row moves no column. An empty list says what will fill it.
+
+use super::super::view::ViewState;
+use super::findings;
+use super::lists::{mark, put, words_of};
+use crate::event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, words};
+use crate::state::State;
+use crate::tui::panes::detail::parts::clock;
+use crate::tui::panes::folds::{PassRow, only_retries};
+use crate::tui::panes::pane::Pane;
+use crate::tui::panes::text::{Row, cut_apart, cut_words, left, right, width};
+use crate::tui::panes::theme::Role;
+use crate::tui::panes::waterfall;
+use opdev_object::meta::ObjectRef;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use std::sync::Arc;
+
+/// The selection, what is open, the sign, and a blank.
+const SIGN: usize = 4;
+const TIME: usize = 9;
+const RESULT: usize = 13;
+const TOOK: usize = 6;
+const WROTE: usize = 19;
+/// From these widths on there are TOOK and WROTE.
+const WITH_TOOK: usize = 60;
+const WITH_WROTE: usize = 90;
+/// Less of a reason says nothing; TIME gives way before.
+const LEAST_WHY: usize = 18;
+
+/// Draws it; the reconciles under way stand on top.
+pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
+    let root = view.root(state).map(|root| Arc::clone(&root.key));
+    let all = view.all || root.is_none();
+    let running: Vec<Arc<ReconcileStarted>> = match &root {
+        Some(root) if !all => state.running.get(root.as_ref()).into_iter().cloned().collect(),
+        _ => state.running.values().take(3).cloned().collect(),
+    };
+    if view.passes.list.is_empty() && running.is_empty() {
+        return put(&words_of(&[empty(view, state).to_owned()], area), view, buffer, area);
+    }
+    let cells = area.width as usize;
+    let top = 1 + running.len().min((area.height as usize).saturating_sub(2)) as u16;
+    let height = (area.height.saturating_sub(top) as usize).max(1);
+    view.screen.heights[Pane::Reconciles.index()] = height;
+    let window = view.passes.selection.window(view.passes.rows.len(), height);
+    let columns = Columns::of(state, view, all, cells);
+    let heading = columns.row(&Cells {
+        time: "TIME".to_owned(),
+        object: "OBJECT".to_owned(),
+        why: "WHY".to_owned(),
+        result: "RESULT".to_owned(),
+        wrote: "WROTE".to_owned(),
+        took: "TOOK".to_owned(),
+    });
+    put(&[Row::new(Role::Dim, format!("    {}", heading.concat()))], view, buffer, area);
+    let mut y = area.y + 1;
+    for pass in running.iter().take((area.height as usize).saturating_sub(2)) {
+        let text = columns.row(&Cells {
+            time: clock(pass.at, &view.look.zone),
+            object: columns.called(&pass.object),
+            why: columns.why(&words::causes_of(&pass.object, &pass.causes), 1),
+            result: "running".to_owned(),
+            ..Cells::default()
+        });
+        let row = Row::new(Role::Busy, format!("  ↻ {}", text.concat()));
+        row.draw(buffer, view.look.theme, (area.x, y), cells, false);
+        y += 1;
+    }
+    for i in window {
+        if y >= area.bottom() {
+            break;
+        }
+        let row = &view.passes.rows[i];
+        let selected = i == view.passes.selection.index;
+        let focused = selected && view.focus == Pane::Reconciles;
+        let pass = &view.passes.list[row.pass];
+        let row = match row.line {
+            Some(line) => {
+                let mut drawn = Row::new(Role::Text, mark(selected));
+                drawn.0.extend(waterfall::row(line, pass, &view.look.zone, cells.saturating_sub(1)).0);
+                drawn
+            }
+            None => pass_row((state, view), row, pass, &columns, selected),
+        };
+        row.draw(buffer, view.look.theme, (area.x, y), cells, focused);
+        y += 1;
+    }
+    let forgotten = state.history.forgotten();
+    if forgotten > 0 && y < area.bottom() {
+        let text = format!("    {forgotten} older ones of all objects are forgotten; :memory says why");
+        Row::new(Role::Dim, text).draw(buffer, view.look.theme, (area.x, y), cells, false);
+    }
+}
+
+fn empty(view: &ViewState, state: &State) -> &'static str {
+    if !view.filter(Pane::Reconciles).is_empty() {
+        "No reconcile passes the filter. esc clears it."
+    } else if state.history.forgotten() > 0 {
+        "No reconcile is kept. Older ones are forgotten; :memory says why."
+    } else {
+        "No reconcile yet. Each one shows here with its reason: a created or changed custom resource, a changed \
+         child, a saved file, a resync, a key of yours."
+    }
+}
+
+fn pass_row(
+    (state, view): (&State, &ViewState),
+    row: &PassRow,
+    pass: &Reconcile,
+    columns: &Columns,
+    selected: bool,
+) -> Row {
+    let open = view.passes.open.contains(&pass.id);
+    let (mut symbol, mut role) = sign(pass);
+    let mut came_to = words::came_to(pass);
+    let found = state.findings.shown_by(pass).filter(|found| found.severity != FindingSeverity::Hint);
+    if let Some(found) = found {
+        (symbol, role) = (findings::sign(found), findings::role(found));
+        if found.storm {
+            came_to = found.per_second.map_or_else(|| "storm".to_owned(), |rate| format!("{rate}/s"));
+        }
+    }
+    let [time, object, why, result, wrote, took] = columns.row(&Cells {
+        time: clock(pass.at, &view.look.zone),
+        object: columns.called(&pass.object),
+        why: columns.why(&why(pass), row.times),
+        result: came_to,
+        wrote: wrote(pass),
+        took: words::took(pass.took).replace(' ', ""),
+    });
+    Row::new(Role::Text, format!("{}{}", mark(selected), if open { "▾" } else { " " }))
+        .and(role, format!("{symbol} "))
+        .and(Role::Text, format!("{time}{object}{why}"))
+        .and(role, result)
+        .and(Role::Text, format!("{wrote}{took}"))
+}
+
+/// The texts of one row.
+#[derive(Default)]
+struct Cells {
+    time: String,
+    object: String,
+    why: String,
+    result: String,
+    wrote: String,
+    took: String,
+}
+
+/// How wide each column is, its gap included; 0 leaves one out.
+struct Columns {
+    time: usize,
+    object: usize,
+    why: usize,
+    wrote: usize,
+    took: usize,
+    /// Whether an object is called by its kind, and by its namespace.
+    kind: bool,
+    namespace: bool,
+}
+
+impl Columns {
+    fn of(state: &State, view: &ViewState, all: bool, cells: usize) -> Self {
+        let mut columns = Columns {
+            time: TIME,
+            object: if all { (cells / 4).clamp(12, 30) + 1 } else { 0 },
+            why: 0,
+            wrote: if cells >= WITH_WROTE { WROTE } else { 0 },
+            took: if cells >= WITH_TOOK { TOOK } else { 0 },
+            kind: state.kinds().len() > 1,
+            namespace: view.resources.namespaces_differ,
+        };
+        // The blank behind the last column belongs to the border.
+        let rest = |columns: &Columns| {
+            let taken = SIGN + columns.time + columns.object + 1 + RESULT + columns.wrote + columns.took;
+            cells.saturating_sub(taken + usize::from(columns.time > 0))
+        };
+        if rest(&columns) < LEAST_WHY {
+            columns.time = 0;
+        }
+        columns.why = rest(&columns);
+        columns
+    }
+
+    /// An object as it is called in this list: by what tells it from the others.
+    fn called(&self, object: &ObjectRef) -> String {
+        let namespace = object.namespace.as_ref().filter(|_| self.namespace);
+        let name = namespace.map_or_else(|| object.name.clone(), |space| format!("{space}/{}", object.name));
+        if self.kind { format!("{} {name}", object.gvk.kind) } else { name }
+    }
+
+    /// A reason as it fits: echoes of own writes give way first, then what the sign and the result say, too, then the
+    /// front of a path, then the end of the text; never how often.
+    fn why(&self, why: &str, times: usize) -> String {
+        let times = if times > 1 { format!(" ×{times}") } else { String::new() };
+        let room = self.why.saturating_sub(width(&times));
+        let mut why = why.to_owned();
+        let ways: [fn(&str) -> String; 3] = [without_echoes, without_retry, without_fronts];
+        for shorter in ways {
+            if width(&why) > room {
+                why = shorter(&why);
+            }
+        }
+        format!("{}{times}", cut_words(&why, room))
+    }
+
+    /// One row, cell by cell: time, object, why, result, wrote, took.
+    fn row(&self, cells: &Cells) -> [String; 6] {
+        let cell = |text: &str, size: usize| match size {
+            0 => String::new(),
+            size => format!("{} ", left(text, size - 1)),
+        };
+        let object = match self.object {
+            0 => String::new(),
+            // The ends of names tell them apart.
+            size => cell(&cut_apart(&[cells.object.as_str()], size - 1).concat(), size),
+        };
+        [
+            cell(&cells.time, self.time),
+            object,
+            left(&cells.why, self.why),
+            format!(" {}", left(&cells.result, RESULT)),
+            if self.wrote > 0 { format!(" {}", left(&cells.wrote, self.wrote - 1)) } else { String::new() },
+            if self.took > 0 { format!(" {}", right(&cells.took, self.took - 1)) } else { String::new() },
+        ]
+    }
+}
+
+/// The reasons that are no echo of an own write, where there are any.
+fn without_echoes(text: &str) -> String {
+    match text.find(" · operator's own write") {
+        Some(at) => text[..at].to_owned(),
+        None => text.to_owned(),
+    }
+}
+
+fn without_retry(text: &str) -> String {
+    text.strip_prefix("retry: ").unwrap_or(text).to_owned()
+}
+
+/// A text with the last part of each path alone: `size 2→3` for `.spec.size 2→3`.
+fn without_fronts(text: &str) -> String {
+    let word = |word: &str| match word.strip_prefix('.') {
+        Some(path) if !path.contains('[') => path.rsplit('.').next().unwrap_or(path).to_owned(),
+        Some(_) | None => word.to_owned(),
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The causes; of a failed pass the error, too.
+fn why(pass: &Reconcile) -> String {
+    let causes = match only_retries(pass) && pass.failure.is_some() {
+        // The error of the pass before stands behind it already.
+        true => "retry".to_owned(),
+        false => words::causes_of_pass(pass),
+    };
+    let error = pass.failure.as_ref().and_then(|failure| {
+        let place = failure.diagnostic.as_ref().map(|problem| {
+            let place = problem.place.as_ref().map(|place| words::file_name(&place.to_string()).to_owned());
+            format!("{} {}", place.unwrap_or_default(), words::one_line(&problem.message)).trim().to_owned()
+        });
+        place.or_else(|| failure.chain.last().map(|text| words::one_line(text)))
+    });
+    if let (Outcome::Waiting, Some(words)) = (pass.outcome, &pass.waiting) {
+        return format!("{causes}: {}", words::one_line(words));
+    }
+    match error {
+        Some(error) if pass.outcome == Outcome::Failed => format!("{causes}: {error}"),
+        _ => causes,
+    }
+}
+
+/// Of which kinds something was written.
+fn wrote(pass: &Reconcile) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for change in &pass.objects {
+        let kind = change.object.gvk.kind.as_str();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let status = (!pass.status.is_empty()).then_some("status");
+    match (kinds.as_slice(), status) {
+        ([], None) => String::new(),
+        ([], Some(status)) => status.to_owned(),
+        ([one], None) => (*one).to_owned(),
+        ([one], Some(status)) => format!("{one}, {status}"),
+        ([first, rest @ ..], status) => {
+            format!("{first}, +{}", rest.len() + usize::from(status.is_some()))
+        }
+    }
+}
+
+/// The sign of a reconcile, the worst of what came of it and what was found in it.
+fn sign(pass: &Reconcile) -> (&'static str, Role) {
+    let found = pass.process.as_ref().is_some_and(|process| !process.findings.is_empty());
+    match pass.outcome {
+        Outcome::Failed => ("✗", Role::Bad),
+        _ if found => ("⚠", Role::Busy),
+        Outcome::Installed | Outcome::Upgraded | Outcome::Applied | Outcome::Repaired => ("●", Role::Good),
+        Outcome::Uninstalled => ("✓", Role::Good),
+        Outcome::Waiting => ("◐", Role::Busy),
+        Outcome::Unchanged | Outcome::Gone => ("·", Role::Dim),
+    }
+}

@@ -1,0 +1,272 @@
+//! What can be chosen from a list, and which of it matches what is typed. Knows no view; `picker` gathers and opens.
+
+use crate::event::{Destination, FaultRule, PodFailure};
+use crate::state::{Changes, State};
+use crate::tui::panes::fuzzy::{Nearness, Query};
+use crate::tui::panes::keys::action::Do;
+use crate::tui::panes::theme::Theme;
+use opdev_object::meta::ObjectKey;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// More than these are counted, but cannot be scrolled to: another letter finds them sooner.
+const MOST: usize = 1_000;
+
+/// Which list it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Every action, and what they take.
+    Palette,
+    /// Every object, kind, file, reconcile and action.
+    Jump,
+    /// Namespaces.
+    Namespace,
+    /// Contexts of the kubeconfig.
+    Context,
+    /// Themes.
+    Theme,
+    /// Ways for a pod to fail.
+    Failure,
+    /// Faults in the calls of the operator's program.
+    Disturbance,
+    /// Commands of the user's own.
+    Commands,
+    /// Ports of the selected object.
+    Ports,
+}
+
+/// Something to choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    Action(Do),
+    Object(Arc<ObjectKey>),
+    Kind {
+        group: String,
+        kind: String,
+    },
+    /// A sample to apply, by its path.
+    Sample(String),
+    /// A file of the project to open in the editor.
+    File(String),
+    /// A chart or reconciler, and the kind it feeds.
+    Source {
+        group: String,
+        kind: String,
+    },
+    Reconcile {
+        id: u64,
+        object: ObjectKey,
+    },
+    /// All of them, where it is none.
+    Namespace(Option<String>),
+    Context(Destination),
+    Theme(&'static str),
+    /// A command of the user's own, by its place among them.
+    Own(usize),
+    /// A port to forward, as `local:remote`.
+    Port(String),
+    /// The table of a kind, by its full name.
+    Table(String),
+    /// It recovers where it is none.
+    Failure(Option<PodFailure>),
+    /// A rule that is added, or taken away; all are taken away where it is none.
+    Disturb(Option<FaultRule>),
+}
+
+/// What can be chosen, with the texts to search.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    pub(crate) items: Vec<Item>,
+    /// The texts one after the other: what is shown, and then other names.
+    pub(crate) text: String,
+    /// Where each text begins, and where its other names do.
+    pub(crate) at: Vec<(u32, u32)>,
+    /// The same in lower case.
+    pub(crate) lower: Vec<u8>,
+    /// Names that mean exactly one thing.
+    pub(crate) exact: HashMap<String, u32>,
+}
+
+/// What the jump searched last, good for as long as nothing has changed.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    pub(crate) index: Arc<Index>,
+    pub(crate) changes: Changes,
+    pub(crate) passes: u64,
+    pub(crate) sources: Option<u64>,
+    pub(crate) files: Option<Arc<[String]>>,
+}
+
+impl Remembered {
+    pub(crate) fn of(index: &Arc<Index>, state: &State) -> Self {
+        let sources = state.reload.live.as_ref().map(|live| live.sources);
+        let changes = state.objects.changes().clone();
+        let files = state.files.clone();
+        Remembered { index: Arc::clone(index), changes, passes: state.history.total, sources, files }
+    }
+
+    pub(crate) fn fits(&self, state: &State) -> bool {
+        state.objects.changes().same(&self.changes)
+            && state.history.total == self.passes
+            && state.reload.live.as_ref().map(|live| live.sources) == self.sources
+            && state.files == self.files
+    }
+}
+
+/// A list to choose from.
+#[derive(Clone, Debug)]
+pub(crate) struct Picker {
+    pub(crate) what: What,
+    pub(crate) typed: String,
+    /// Whether what is typed comes from the last time: typing replaces it.
+    pub(crate) resumed: bool,
+    pub(crate) index: usize,
+    /// Which of the commands typed before is shown, counted from the newest.
+    pub(crate) recalled: Option<usize>,
+    /// Whether the kinds of the API server are among what can be chosen.
+    pub(crate) has_kinds: bool,
+    /// The files that are.
+    pub(crate) files: Option<Arc<[String]>>,
+    /// The theme to go back to, while another one is tried.
+    pub(crate) before: Option<Theme>,
+    pub(crate) of: Arc<Index>,
+    /// All that match, in no order; what is searched where more is typed.
+    pub(crate) matched: Arc<Vec<u32>>,
+    /// The best of them, best first.
+    pub(crate) best: Arc<Vec<u32>>,
+}
+
+impl Index {
+    pub(crate) fn push(&mut self, item: Item, shown: &str, other: &str) {
+        let start = small(self.text.len());
+        self.text.push_str(shown);
+        let middle = small(self.text.len());
+        if !other.is_empty() {
+            self.text.push(' ');
+            self.text.push_str(other);
+        }
+        self.at.push((start, middle));
+        self.items.push(item);
+    }
+
+    pub(crate) fn named(&mut self, name: &str) {
+        self.exact.insert(name.to_lowercase(), small(self.items.len()) - 1);
+    }
+
+    pub(crate) fn done(mut self) -> Self {
+        self.lower = self.text.to_ascii_lowercase().into_bytes();
+        self
+    }
+
+    /// A name that means one thing, unless it means another one already.
+    pub(crate) fn also_named(&mut self, name: &str) {
+        let last = small(self.items.len()) - 1;
+        self.exact.entry(name.to_lowercase()).or_insert(last);
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(crate) fn item(&self, at: u32) -> &Item {
+        &self.items[at as usize]
+    }
+
+    pub(crate) fn range(&self, at: u32) -> std::ops::Range<usize> {
+        let end = self.at.get(at as usize + 1).map_or(self.text.len(), |next| next.0 as usize);
+        self.at[at as usize].0 as usize..end
+    }
+
+    /// The text of one, as it is shown.
+    pub(crate) fn shown(&self, at: u32) -> &str {
+        let (start, end) = self.at[at as usize];
+        &self.text[start as usize..end as usize]
+    }
+
+    /// The bytes of the shown text that match.
+    pub(crate) fn matches(&self, at: u32, query: &Query) -> Vec<usize> {
+        let most = self.shown(at).len();
+        let mut found = query.positions(&self.lower[self.range(at)]);
+        found.retain(|byte| *byte < most);
+        found
+    }
+
+    pub(crate) fn search(&self, typed: &str, query: &Query, among: Option<&[u32]>) -> (Vec<u32>, Vec<u32>) {
+        let all: Vec<u32>;
+        let among = match among {
+            Some(among) => among,
+            None => {
+                all = (0..small(self.len())).collect();
+                &all
+            }
+        };
+        if query.is_empty() {
+            return (among.to_vec(), among.iter().copied().take(MOST).collect());
+        }
+        let exact = self.exact.get(&typed.trim().to_lowercase()).copied();
+        let mut scored: Vec<(Nearness, i32, u32)> = among
+            .iter()
+            .filter_map(|at| {
+                let range = self.range(*at);
+                let named = range.start + self.named_len(*at);
+                let (near, score) = query.rank(&self.lower[range.start..named], &self.lower[range])?;
+                Some(if Some(*at) == exact { (Nearness::Name, i32::MIN, *at) } else { (near, score, *at) })
+            })
+            .collect();
+        let matched = scored.iter().map(|(.., at)| *at).collect();
+        if scored.len() > MOST {
+            scored.select_nth_unstable(MOST);
+            scored.truncate(MOST);
+        }
+        scored.sort_unstable();
+        (matched, scored.into_iter().map(|(.., at)| at).collect())
+    }
+
+    /// How long the name is that a text begins with; what is said of it follows two blanks.
+    pub(crate) fn named_len(&self, at: u32) -> usize {
+        let (start, end) = self.at[at as usize];
+        let shown = &self.text.as_bytes()[start as usize..end as usize];
+        shown.windows(2).position(|pair| pair == b"  ").unwrap_or(shown.len())
+    }
+}
+
+pub(crate) fn small(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+impl Picker {
+    /// What is typed, as it is searched for.
+    pub(crate) fn query(&self) -> Query {
+        if self.what == What::Palette { Query::close(&self.typed) } else { Query::new(&self.typed) }
+    }
+
+    /// How many match.
+    pub(crate) fn matching(&self) -> usize {
+        self.matched.len()
+    }
+
+    /// Takes another list in, and keeps what is typed.
+    pub(crate) fn fill(&mut self, other: Picker) {
+        let index = self.index;
+        (self.of, self.has_kinds, self.files) = (other.of, other.has_kinds, other.files);
+        self.search(false);
+        self.index = index.min(self.best.len().saturating_sub(1));
+    }
+
+    pub(crate) fn search(&mut self, narrower: bool) {
+        let query = self.query();
+        let among = narrower.then(|| Arc::clone(&self.matched)).filter(|_| self.what == What::Jump);
+        let (matched, best) = self.of.search(&self.typed, &query, among.as_deref().map(Vec::as_slice));
+        (self.matched, self.best, self.index) = (Arc::new(matched), Arc::new(best), 0);
+    }
+
+    pub(crate) fn push(&mut self, text: &str) {
+        let replaced = std::mem::take(&mut self.resumed);
+        if replaced {
+            self.typed.clear();
+        }
+        self.typed.push_str(text);
+        self.search(!replaced);
+    }
+}

@@ -1,0 +1,41 @@
+//! What can be clicked, as last drawn: tabs, headings of columns, keys of the footer. Each stands in one row.
+
+use super::keys::action::Do;
+use super::keys::chord::Key;
+use super::lists::table::Column;
+use super::pane::{Pane, Tab};
+use ratatui::layout::Rect;
+
+/// Something in a row of the screen: its first column, and the one behind its last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spot<T> {
+    pub(crate) y: u16,
+    pub(crate) from: u16,
+    pub(crate) to: u16,
+    pub(crate) what: T,
+}
+
+/// A tab of the detail pane, or a pane in the bar of a small screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Tab(Tab),
+    Pane(Pane),
+}
+
+/// Everything that can be clicked beside rows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spots {
+    pub(crate) tabs: Vec<Spot<Shown>>,
+    pub(crate) headings: Vec<Spot<Column>>,
+    pub(crate) keys: Vec<Spot<Do>>,
+    /// Keys that a dialog names, and where the topmost one stands.
+    pub(crate) answers: Vec<Spot<Key>>,
+    pub(crate) dialog: Option<Dialog>,
+}
+
+/// Where a dialog stands, and the row of what is chosen in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dialog {
+    pub(crate) area: Rect,
+    pub(crate) chosen: Option<u16>,
+}

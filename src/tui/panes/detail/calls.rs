@@ -1,0 +1,53 @@
+//! The API calls of a reconcile on a scale of time.
+
+use super::page::{DetailTab, Page, Stamp};
+use super::reconcile::{NO_PASS, headline, timeline};
+use crate::tui::panes::detail::parts::nothing;
+use crate::tui::panes::keys::action::{Action, Do, Section, action};
+use crate::tui::panes::pane::Tab;
+use crate::tui::panes::text::Row;
+use crate::tui::panes::theme::Role;
+
+impl Tab {
+    pub(in crate::tui) const CALLS: Tab = Tab("calls");
+}
+
+/// The tab.
+pub(super) struct Calls;
+
+impl DetailTab for Calls {
+    fn tab(&self) -> Tab {
+        Tab::CALLS
+    }
+
+    fn title(&self) -> &'static str {
+        "Calls"
+    }
+
+    fn action(&self) -> Action {
+        action(Tab::CALLS.0, Do::Show(Tab::CALLS), &[], Section::Look)
+            .about("calls", "Show the API calls of the selected reconcile.")
+    }
+
+    fn place(&self) -> u8 {
+        8
+    }
+
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        page.pass_name()
+    }
+
+    fn stamp(&self, _page: &Page<'_>) -> Stamp {
+        Stamp::number(0)
+    }
+
+    fn rows(&self, page: &Page<'_>) -> Vec<Row> {
+        let Some(pass) = page.pass else { return nothing(NO_PASS, page.cells) };
+        if pass.calls.is_empty() {
+            return vec![headline(pass), Row::new(Role::Dim, "   This reconcile made no API calls.")];
+        }
+        let mut rows = vec![headline(pass)];
+        rows.extend(timeline(pass, page));
+        rows
+    }
+}

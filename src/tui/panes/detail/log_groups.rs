@@ -1,0 +1,142 @@
+//! The log by reconcile: a heading for each pass with what came of it, its lines below, in the order of time. Lines that
+//! belong to no pass stand between. Folded, only the selected pass shows its lines.
+
+use super::super::text::Row;
+use super::super::theme::Role;
+use super::super::waterfall::outcome_role;
+use super::log;
+use super::page::Page;
+use crate::event::{Level, LogLine, Reconcile, words};
+use crate::state::State;
+use crate::tui::panes::detail::made_of::MadeOf;
+use crate::tui::panes::detail::parts::clock;
+use crate::tui::panes::folds::Grouping;
+use crate::tui::panes::lists::filter::Filter;
+use jiff::Timestamp;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The rows, and the one where the selected pass begins.
+pub(super) fn rows(page: &Page<'_>, made_of: &MadeOf) -> (Vec<Row>, Option<usize>) {
+    let state = page.state;
+    let known: HashMap<u64, &Arc<Reconcile>> =
+        state.history.all().iter().map(|pass| (pass.id, pass)).collect();
+    let running: HashSet<u64> = state.running.values().map(|pass| pass.id).collect();
+    let mine: Option<HashSet<u64>> = (!page.all).then(|| {
+        let root = page.root.map(|seen| seen.key.as_ref());
+        let ended = root.and_then(|root| state.history.of(root)).into_iter().flatten().map(|pass| pass.id);
+        let begun = root.and_then(|root| state.running.get(root)).map(|pass| pass.id);
+        ended.chain(begun).collect()
+    });
+    let filter = Filter::new(&made_of.filter);
+    let groups = groups(state, mine.as_ref());
+    let folded = page.how.grouping(page.all) == Grouping::Folded;
+    let mut rows = Vec::new();
+    let mut anchor = None;
+    let dropped = state.log.dropped;
+    if dropped > 0 {
+        rows.push(Row::new(Role::Bad, format!("⚠ {dropped} lines came too fast and are not here")));
+    }
+    for Group { id, lines, .. } in groups {
+        let selected = id.is_some() && id == made_of.pass;
+        let open = !folded || id.is_none() || selected;
+        let shown: Vec<Row> = lines
+            .iter()
+            .filter(|line| line.level <= made_of.level)
+            .map(|line| log::row(line, page.zone, false))
+            .filter(|row| filter.is_empty() || filter.text(&row.text()))
+            .collect();
+        if shown.is_empty() && (!filter.is_empty() || made_of.level != Level::Trace) {
+            continue;
+        }
+        if let Some(id) = id {
+            if selected {
+                anchor = Some(rows.len());
+            }
+            let pass = known.get(&id).map(AsRef::as_ref);
+            rows.push(heading(page, id, pass, running.contains(&id), (open, selected), lines.len()));
+        }
+        if open {
+            let indented = shown.into_iter().map(|mut row| {
+                if id.is_some() {
+                    row.0.insert(0, (Role::Dim, "  ".to_owned()));
+                }
+                row
+            });
+            if made_of.wrap {
+                rows.extend(indented.flat_map(|row| row.wrapped(made_of.width)));
+            } else {
+                rows.extend(indented);
+            }
+        }
+    }
+    if rows.is_empty() {
+        let text = " Nothing logged yet. Lines of opdev and of the operator show here, by reconcile.";
+        rows.push(Row::new(Role::Dim, text));
+    }
+    (rows, anchor)
+}
+
+/// A pass with its lines, or a line that belongs to none.
+struct Group<'a> {
+    at: Timestamp,
+    id: Option<u64>,
+    lines: Vec<&'a LogLine>,
+}
+
+/// Passes and lines in the order of time. Passes of one object are there even where they logged nothing, so that each
+/// has its place.
+fn groups<'a>(state: &'a State, mine: Option<&HashSet<u64>>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut place: HashMap<u64, usize> = HashMap::new();
+    let known = state.history.all().iter().filter(|pass| mine.is_some_and(|mine| mine.contains(&pass.id)));
+    for pass in known {
+        place.insert(pass.id, groups.len());
+        groups.push(Group { at: pass.at, id: Some(pass.id), lines: Vec::new() });
+    }
+    for line in state.log.lines() {
+        let Some(id) = line.reconcile else {
+            groups.push(Group { at: line.at, id: None, lines: vec![line] });
+            continue;
+        };
+        if mine.is_some_and(|mine| !mine.contains(&id)) {
+            continue;
+        }
+        let at = *place.entry(id).or_insert(groups.len());
+        if at == groups.len() {
+            groups.push(Group { at: line.at, id: Some(id), lines: Vec::new() });
+        }
+        groups[at].lines.push(line);
+    }
+    groups.sort_by_key(|group| group.at);
+    groups
+}
+
+fn heading(
+    page: &Page<'_>,
+    id: u64,
+    pass: Option<&Reconcile>,
+    running: bool,
+    (open, selected): (bool, bool),
+    lines: usize,
+) -> Row {
+    let fold = if open { "▾" } else { "▸" };
+    let row = Row::new(if selected { Role::Focus } else { Role::Title }, format!("{fold} #{id} "));
+    let many = match lines {
+        0 => "no lines".to_owned(),
+        1 => "1 line".to_owned(),
+        n => format!("{n} lines"),
+    };
+    match pass {
+        Some(pass) => {
+            let what = if page.all { format!("{} ", words::short_ref(&pass.object)) } else { String::new() };
+            row.and(Role::Dim, format!("{} ", clock(pass.at, page.zone)))
+                .and(Role::Text, what)
+                .and(outcome_role(pass.outcome), words::outcome(pass.outcome))
+                .and(Role::Dim, format!(" {} · {many} · ", words::took(pass.took)))
+                .and(Role::Text, words::causes_of(&pass.object, &pass.causes))
+        }
+        None if running => row.and(Role::Busy, "⟳ running").and(Role::Dim, format!(" · {many}")),
+        None => row.and(Role::Dim, format!("{many}, its reconcile is no longer kept")),
+    }
+}

@@ -1,0 +1,247 @@
+//! One reconcile in the order in which one asks: why it ran, what is wrong, what it changed, what it did.
+
+use super::page::{DetailTab, Page, Stamp};
+use super::reconcile;
+use super::reconcile::{NO_PASS, headline, timeline};
+use super::{changes, log};
+use crate::event::{Reconcile, words};
+use crate::state::{State, health, managers};
+use crate::tui::draw::findings::{role as colour, sign};
+use crate::tui::panes::detail::parts::nothing;
+use crate::tui::panes::keys::action::{Action, Do, Section, action};
+use crate::tui::panes::pane::Tab;
+use crate::tui::panes::text::{Row, clean, wrap};
+use crate::tui::panes::theme::Role;
+use crate::tui::panes::waterfall;
+use crate::tui::panes::waterfall::Line;
+use serde_json::Value;
+
+impl Tab {
+    pub(in crate::tui) const STATUS: Tab = Tab("status");
+}
+
+/// The tab.
+pub(super) struct Status;
+
+impl DetailTab for Status {
+    fn tab(&self) -> Tab {
+        Tab::STATUS
+    }
+
+    fn title(&self) -> &'static str {
+        "Reconcile"
+    }
+
+    fn action(&self) -> Action {
+        action(Tab::STATUS.0, Do::Show(Tab::STATUS), &["v"], Section::Look).about(
+            "reconcile page",
+            "Show why the selected reconcile ran, and what it read, wrote and changed.",
+        )
+    }
+
+    fn place(&self) -> u8 {
+        0
+    }
+
+    fn about(&self, page: &Page<'_>) -> Option<String> {
+        page.pass_name()
+    }
+
+    fn stamp(&self, page: &Page<'_>) -> Stamp {
+        let state = page.state;
+        Stamp::of_subject(page, if page.pass.is_none() { state.version } else { state.log.total })
+    }
+
+    fn rows(&self, page: &Page<'_>) -> Vec<Row> {
+        let (state, width) = (page.state, page.cells);
+        let Some(pass) = page.pass else {
+            let under_way = page.root.and_then(|seen| state.running.get(seen.key.as_ref()));
+            let mut rows = match under_way {
+                Some(pass) => {
+                    let text = format!(
+                        " #{} is under way: {}",
+                        pass.id,
+                        words::causes_of(&pass.object, &pass.causes)
+                    );
+                    vec![Row::new(Role::Busy, text)]
+                }
+                None => match page.root.and_then(|seen| state.only_shown(&seen.key.group, &seen.key.kind)) {
+                    Some(why) => {
+                        let other = page.root.and_then(|seen| managers::operator_of(state, seen));
+                        let text = match other {
+                            Some((name, how)) => format!(
+                                "Nothing of this project reconciles this kind: {why}. But {name} seems to: it {how}."
+                            ),
+                            None => format!("Nothing reconciles this kind: {why}."),
+                        };
+                        nothing(&text, width)
+                    }
+                    None => nothing(&own_program(page).unwrap_or_else(|| NO_PASS.to_owned()), width),
+                },
+            };
+            if let Some(seen) = page.root {
+                rows.extend(conditions(&seen.object));
+            }
+            return rows;
+        };
+        let mut rows = vec![headline(pass)];
+        rows.extend(failure(pass, width));
+        rows.extend(shown_by(state, pass, width));
+        rows.extend(findings(pass, width));
+        let title = if pass.is_guessed() { " Why it probably ran" } else { " Why it ran" };
+        rows.push(Row::new(Role::Title, title));
+        if pass.is_guessed() {
+            let lines = wrap(GUESSED, width.saturating_sub(4).max(20));
+            rows.extend(lines.into_iter().map(|line| Row::new(Role::Dim, format!("   {line}"))));
+        }
+        for line in waterfall::lines(pass, waterfall::MANY) {
+            if matches!(line, Line::Cause(_) | Line::Field(..) | Line::MoreFields(..)) {
+                rows.extend(waterfall::row(line, pass, page.zone, width).wrapped(width.max(20)));
+            }
+        }
+        if !pass.releases.is_empty() {
+            rows.push(Row::new(Role::Title, if pass.releases.len() == 1 { " Release" } else { " Releases" }));
+            for release in &pass.releases {
+                let lines = wrap(&words::release(release), width.saturating_sub(4).max(20));
+                rows.extend(lines.into_iter().map(|line| Row::new(Role::Text, format!("   {line}"))));
+            }
+        }
+        rows.extend(reads(pass));
+        rows.push(Row::new(Role::Title, " What changed in the status"));
+        if pass.status.is_empty() {
+            rows.push(Row::new(Role::Dim, "   This reconcile left the status as it was."));
+        }
+        rows.extend(changes::rows(&pass.status, 0));
+        if !pass.steps.is_empty() || !pass.calls.is_empty() {
+            rows.push(Row::new(Role::Title, " What it read and wrote"));
+            rows.extend(timeline(pass, page));
+        }
+        let logged: Vec<Row> = state
+            .log
+            .lines()
+            .iter()
+            .filter(|line| line.reconcile == Some(pass.id))
+            .map(|line| log::row(line, page.zone, false))
+            .collect();
+        if !logged.is_empty() {
+            rows.push(Row::new(Role::Title, " What it logged"));
+            rows.extend(logged.into_iter().map(|mut row| {
+                row.0.insert(0, (Role::Dim, "   ".to_owned()));
+                row
+            }));
+        }
+        rows
+    }
+}
+
+/// What the user has to know of a pass that nobody told of.
+const GUESSED: &str = "The program tells nothing of its reconciles: where this one begins and ends is guessed from its calls, and \
+                       what led to it from the events that it was sent before.";
+
+/// About an object that the operator's own program reconciles, of which no pass was seen.
+fn own_program(page: &Page<'_>) -> Option<String> {
+    let (key, state) = (&page.root?.key, page.state);
+    let program = state.program_of(&key.group, &key.kind)?;
+    let idle = match state.programs.run_of(program) {
+        Some(run) => words::not_running(&run.state),
+        None => Some("it is not started".to_owned()),
+    };
+    Some(match idle {
+        Some(why) => format!("{program} reconciles this kind, but {why}."),
+        None => format!("{program} runs and reconciles this kind. No reconcile of this object was seen yet."),
+    })
+}
+
+/// The whole chain, the place and the excerpt.
+fn failure(of: &Reconcile, width: usize) -> Vec<Row> {
+    let Some(failure) = &of.failure else { return Vec::new() };
+    let attempt = match failure.attempt {
+        0 | 1 => String::new(),
+        n => format!(" ({n} times in a row)"),
+    };
+    let mut rows = vec![Row::new(Role::Bad, format!(" ✗ Failure{attempt}"))];
+    for (depth, text) in failure.chain.iter().enumerate() {
+        let indent = 3 + depth.min(6) * 2;
+        for (i, line) in wrap(text, width.saturating_sub(indent + 2).max(10)).into_iter().enumerate() {
+            let sign = if depth > 0 && i == 0 { "└ " } else { "  " };
+            rows.push(Row::new(Role::Bad, format!("{:indent$}{sign}{line}", "", indent = indent - 2)));
+        }
+    }
+    if let Some(diagnostic) = &failure.diagnostic {
+        rows.extend(reconcile::diagnostic(
+            diagnostic,
+            width,
+            !failure.chain.iter().any(|t| t.contains(&diagnostic.message)),
+        ));
+    }
+    rows
+}
+
+/// What is wrong with the operator and shows in this reconcile.
+fn shown_by(state: &State, pass: &Reconcile, width: usize) -> Vec<Row> {
+    let Some(finding) = state.findings.shown_by(pass) else { return Vec::new() };
+    let cells = width.saturating_sub(5).max(10);
+    let (sign, role) = (sign(finding), colour(finding));
+    let times = if finding.times > 1 { format!(" ×{}", finding.times) } else { String::new() };
+    let mut rows = vec![Row::new(role, format!(" {sign} {}{times}", clean(&finding.short())))];
+    let mut say = |role, text: &str| {
+        rows.extend(wrap(&clean(text), cells).into_iter().map(|line| Row::new(role, format!("   {line}"))));
+    };
+    say(Role::Text, &finding.why);
+    if let Some(place) = &finding.place {
+        say(Role::Changed, &place.to_string());
+    }
+    say(Role::Text, &format!("Fix: {}", finding.fix));
+    rows
+}
+
+/// What is wrong with a pass of a process, each with what to do.
+fn findings(pass: &Reconcile, width: usize) -> Vec<Row> {
+    let findings = pass.process.iter().flat_map(|process| &process.findings);
+    let rows = findings.flat_map(|finding| {
+        let cells = width.saturating_sub(5).max(10);
+        let message = wrap(&clean(&finding.message), cells).into_iter().enumerate();
+        let message = message.map(|(at, line)| {
+            Row::new(Role::Changed, format!(" {} {line}", if at == 0 { "⚠" } else { " " }))
+        });
+        let hint =
+            wrap(&finding.hint, cells).into_iter().map(|line| Row::new(Role::Dim, format!("   {line}")));
+        message.chain(hint).collect::<Vec<_>>()
+    });
+    rows.collect()
+}
+
+/// What a process's cache answered to a pass.
+fn reads(pass: &Reconcile) -> Vec<Row> {
+    let Some(process) = pass.process.as_ref().filter(|process| !process.reads.is_empty()) else {
+        return Vec::new();
+    };
+    let mut rows = vec![Row::new(Role::Title, " What it read from its cache")];
+    rows.extend(process.reads.iter().map(|read| {
+        let what = match read.count {
+            Some(count) if read.selector.is_empty() => format!("{}: {count}", read.object.gvk.kind),
+            Some(count) => format!("{} {}: {count}", read.object.gvk.kind, read.selector),
+            None => format!("{} at resourceVersion {}", read.object, read.resource_version),
+        };
+        let row = Row::new(Role::Dim, format!("   {:<5}", read.verb));
+        if read.problem.is_empty() {
+            row.and(Role::Text, clean(&what))
+        } else {
+            row.and(Role::Text, format!("{} ", read.object)).and(Role::Bad, clean(&read.problem))
+        }
+    }));
+    rows
+}
+
+fn conditions(object: &Value) -> Vec<Row> {
+    let list = object.pointer("/status/conditions").and_then(Value::as_array);
+    let names = list.into_iter().flatten().filter_map(|c| c.get("type")?.as_str());
+    let rows = names.filter_map(|name| {
+        let (status, reason, message) = health::condition(object, name)?;
+        Some(
+            Row::new(Role::Text, format!("   {name}={status}"))
+                .and(Role::Dim, format!("  {reason}  {message}")),
+        )
+    });
+    rows.collect()
+}

@@ -1,0 +1,192 @@
+//! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
+
+use super::waterfall::{self, Line};
+use crate::event::{Cause, CauseKind, Outcome, Reconcile};
+use crate::state::Findings;
+use opdev_object::meta::ObjectKey;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// How the log is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grouping {
+    /// By reconcile, all lines.
+    Open,
+    /// By reconcile, lines of the selected one only.
+    Folded,
+    /// As the lines came.
+    Flat,
+}
+
+/// What goes into the lines of the detail pane beside what is selected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct How {
+    /// The grouping of the log, for one object and for all.
+    pub(crate) grouping: [Grouping; 2],
+    /// Whether `managedFields` and other bookkeeping are shown.
+    pub(crate) managed: bool,
+    /// Whether each line of YAML says who owns it.
+    pub(crate) owners: bool,
+    /// The version looked at; the newest where it is none, or that of another object.
+    pub(crate) version: Option<(ObjectKey, u64)>,
+    /// Whether logs of pods are those of the runs before the last restarts.
+    pub(crate) previous: bool,
+}
+
+impl Default for How {
+    fn default() -> Self {
+        How {
+            grouping: [Grouping::Open, Grouping::Flat],
+            managed: false,
+            owners: false,
+            version: None,
+            previous: false,
+        }
+    }
+}
+
+impl How {
+    /// The grouping of the log in this scope.
+    pub(crate) fn grouping(&self, all: bool) -> Grouping {
+        self.grouping[usize::from(all)]
+    }
+
+    /// The number of the version of an object that is looked at.
+    pub(crate) fn version_of(&self, key: &ObjectKey) -> Option<u64> {
+        self.version.as_ref().filter(|(known, _)| known == key).map(|(_, number)| *number)
+    }
+}
+
+/// A row of the reconciles: a pass by its place in the list, or a line below it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassRow {
+    pub(crate) pass: usize,
+    pub(crate) line: Option<Line>,
+    /// Counts the lines below the pass; the pass itself is 0.
+    pub(crate) number: usize,
+    /// How many passes it stands for: retries of one failure are one row, and so are resyncs that did nothing.
+    pub(crate) times: usize,
+    /// The oldest of them: what a selection holds on to while newer retries come.
+    pub(crate) oldest: u64,
+}
+
+/// The rows of the reconciles.
+pub(crate) fn pass_rows(
+    passes: &[Arc<Reconcile>],
+    open: &BTreeSet<u64>,
+    findings: &Findings,
+) -> Vec<PassRow> {
+    let mut rows = Vec::with_capacity(passes.len());
+    let shown = fold(passes, open, findings).into_iter().enumerate();
+    for (pass, (times, oldest)) in shown.filter(|(_, (times, _))| *times > 0) {
+        let of = &passes[pass];
+        rows.push(PassRow { pass, line: None, number: 0, times, oldest });
+        if open.contains(&of.id) {
+            let lines = waterfall::lines(of, waterfall::FEW).into_iter().enumerate();
+            rows.extend(lines.map(|(i, line)| PassRow {
+                pass,
+                line: Some(line),
+                number: i + 1,
+                times,
+                oldest,
+            }));
+        }
+    }
+    rows
+}
+
+/// For each pass, newest first: how many passes its row stands for, and the oldest of them. 0 where it stands behind
+/// a newer one that only retried it and failed alike, that ran by the clock again and had nothing to do either, or that is
+/// a part of one storm with it.
+fn fold(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) -> Vec<(usize, u64)> {
+    let storm = |pass: &Reconcile| findings.storm_of(pass).map(|finding| finding.id);
+    let mut rows: Vec<(usize, u64)> = passes.iter().map(|pass| (1, pass.id)).collect();
+    let mut front: Vec<usize> = (0..passes.len()).collect();
+    let mut last: HashMap<(&str, &str, Option<&str>), usize> = HashMap::new();
+    for (at, pass) in passes.iter().enumerate() {
+        let object = &pass.object;
+        let key = (object.gvk.kind.as_str(), object.name.as_str(), object.namespace.as_deref());
+        if let Some(newer) = last.insert(key, at)
+            && (only_retries(&passes[newer]) && failed_alike(&passes[newer], pass)
+                || quiet_alike(&passes[newer], pass)
+                || storm(pass).is_some() && storm(pass) == storm(&passes[newer]))
+        {
+            front[at] = front[newer];
+            rows[front[at]].0 += 1;
+            rows[front[at]].1 = pass.id;
+            rows[at].0 = 0;
+        }
+    }
+    // Who opens one of them wants to see each.
+    let unfolded: BTreeSet<usize> =
+        (0..passes.len()).filter(|at| open.contains(&passes[*at].id)).map(|at| front[at]).collect();
+    for at in (0..passes.len()).filter(|at| unfolded.contains(&front[*at])) {
+        rows[at] = (1, passes[at].id);
+    }
+    rows
+}
+
+/// Whether a pass ran for no other reason than that the one before failed.
+pub(crate) fn only_retries(pass: &Reconcile) -> bool {
+    !pass.causes.is_empty() && pass.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Retry { .. }))
+}
+
+/// Whether two passes ran by the clock for one reason, and wrote nothing.
+fn quiet_alike(a: &Reconcile, b: &Reconcile) -> bool {
+    let quiet = |pass: &Reconcile| {
+        matches!(pass.outcome, Outcome::Unchanged | Outcome::Waiting)
+            && pass.objects.is_empty()
+            && pass.status.is_empty()
+            && !pass.causes.is_empty()
+    };
+    let by_clock = |cause: &Cause| matches!(cause.kind, CauseKind::Period | CauseKind::Wait { .. });
+    let same = |(a, b): (&Cause, &Cause)| by_clock(a) && a.kind == b.kind;
+    quiet(a)
+        && quiet(b)
+        && (a.outcome, a.causes.len(), &a.waiting) == (b.outcome, b.causes.len(), &b.waiting)
+        && a.causes.iter().zip(&b.causes).all(same)
+}
+
+fn failed_alike(a: &Reconcile, b: &Reconcile) -> bool {
+    match (&a.failure, &b.failure) {
+        (Some(a), Some(b)) => a.chain == b.chain && a.diagnostic == b.diagnostic,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Failure;
+    use crate::tui::tests::fixture;
+
+    fn failed(id: u64, name: &str, retry: bool, text: &str) -> Arc<Reconcile> {
+        let kind = match retry {
+            true => CauseKind::Retry { attempt: 1, error: text.to_owned() },
+            false => CauseKind::Period,
+        };
+        let causes = vec![Cause { at: fixture::now(), kind }];
+        let mut pass = fixture::pass(id, name, "17:00:00", causes, Outcome::Failed, 1);
+        pass.failure = Some(Failure { chain: vec![text.to_owned()], diagnostic: None, attempt: 1 });
+        Arc::new(pass)
+    }
+
+    #[test]
+    fn retries_of_one_failure_are_one_row_until_one_of_them_is_opened() {
+        let passes = [
+            failed(8, "a", true, "no"),
+            failed(7, "b", true, "no"),
+            failed(6, "a", true, "no"),
+            failed(5, "a", true, "other"),
+            failed(4, "a", false, "other"),
+            failed(3, "a", true, "other"),
+        ];
+        let rows = |open: &[u64]| {
+            let rows = pass_rows(&passes, &open.iter().copied().collect(), &Findings::default());
+            let heads = rows.iter().filter(|row| row.line.is_none());
+            heads.map(|row| (passes[row.pass].id, row.times, row.oldest)).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&[]), [(8, 2, 6), (7, 1, 7), (5, 2, 4), (3, 1, 3)]);
+        assert_eq!(rows(&[6]), [(8, 1, 8), (7, 1, 7), (6, 1, 6), (5, 2, 4), (3, 1, 3)]);
+    }
+}

@@ -1,0 +1,114 @@
+//! The table of one kind while it is open: its rows, their order, what is selected, and what was asked for so that it is there.
+//! `browse` opens, moves and refreshes it.
+
+use super::pane_rows::PanePart;
+use super::selection::Selection;
+use crate::event::{KindTable, TableRow};
+use crate::state::{Seen, State};
+use crate::tui::panes::pane::Tab;
+use opdev_object::meta::ObjectKey;
+use std::sync::Arc;
+
+/// A column to sort by, and whether the largest comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableSort {
+    /// Its heading.
+    pub(crate) column: String,
+    pub(crate) down: bool,
+}
+
+/// An open table.
+#[derive(Clone, Debug)]
+pub(crate) struct Browse {
+    /// The kind, in the user's word.
+    pub(crate) word: String,
+    pub(crate) selection: Selection<(Option<String>, String)>,
+    /// The row to go to, until it is there: it may be on a page that is still to come.
+    pub(crate) awaited: Option<(Option<String>, String)>,
+    /// The rows that are shown, as places in the table.
+    pub(crate) shown: Vec<u32>,
+    pub(crate) sort: Option<TableSort>,
+    pub(crate) made_of: Option<(Arc<KindTable>, String, Option<TableSort>)>,
+    /// What the selected row tells, before its object is read.
+    pub(crate) row: Option<(Arc<TableRow>, Arc<Seen>)>,
+    pub(crate) filter: String,
+    /// Which tab was open before.
+    pub(crate) before: Tab,
+}
+
+/// The row of an object. Rows stand in the API server's order, by namespace and name.
+pub(crate) fn row_of<'a>(table: &'a KindTable, key: &ObjectKey) -> Option<&'a Arc<TableRow>> {
+    let kind = table.kind.as_ref()?;
+    if kind.gvk.kind != key.kind || kind.gvk.group != key.group {
+        return None;
+    }
+    let found = table.rows.binary_search_by(|row| {
+        let of = &row.object_ref;
+        (&of.namespace, &of.name).cmp(&(&key.namespace, &key.name))
+    });
+    found.ok().map(|at| &table.rows[at])
+}
+
+impl Browse {
+    /// The table, where what is known of it is what is asked for; `namespace` is the one that is looked at.
+    pub(crate) fn table<'a>(&self, namespace: Option<&str>, state: &'a State) -> Option<&'a Arc<KindTable>> {
+        let is_asked = |table: &&Arc<KindTable>| {
+            table.query.kind == self.word && table.query.namespace.as_deref() == namespace
+        };
+        state.table.as_ref().filter(is_asked)
+    }
+
+    /// The row that stands at a place of the list.
+    pub(crate) fn row_at<'a>(&self, table: &'a KindTable, place: usize) -> Option<&'a Arc<TableRow>> {
+        table.rows.get(*self.shown.get(place)? as usize)
+    }
+
+    /// The object of the selected row: as whole as it is known.
+    pub(crate) fn selected<'a>(&'a self, state: &'a State) -> Option<&'a Arc<Seen>> {
+        let (_, seen) = self.row.as_ref()?;
+        let known = state.objects.get(&seen.key);
+        let read = state.row.as_ref().filter(|row| row.key == seen.key);
+        known.filter(|known| !known.metadata_only).or(read).or(known).or(Some(seen))
+    }
+
+    /// What is shown where the table was not read again since.
+    pub(crate) fn made_of_rows(&self) -> Option<&Arc<KindTable>> {
+        self.made_of.as_ref().map(|(table, ..)| table)
+    }
+}
+
+/// What tells a row from the others.
+pub(crate) fn key_of(row: &TableRow) -> (Option<String>, String) {
+    (row.object_ref.namespace.clone(), row.object_ref.name.clone())
+}
+
+impl PanePart for Browse {
+    fn count(&self) -> usize {
+        self.shown.len()
+    }
+
+    fn at(&self) -> usize {
+        self.selection.index
+    }
+
+    fn offset(&self) -> usize {
+        self.selection.offset
+    }
+
+    fn go(&mut self, row: usize, _height: usize) {
+        let Some((table, ..)) = &self.made_of else { return };
+        self.selection.go(row, self.shown.len(), |at| key_of(&table.rows[self.shown[at] as usize]));
+    }
+
+    fn filter(&self) -> &str {
+        &self.filter
+    }
+
+    fn filter_mut(&mut self) -> &mut String {
+        &mut self.filter
+    }
+
+    fn object(&self, row: usize) -> Option<ObjectKey> {
+        self.row_at(self.made_of_rows()?, row).map(|row| row.object_ref.key())
+    }
+}

@@ -1,0 +1,170 @@
+//! The list of the reconciles: those of the selected object or of all, which of them are open, and which row is selected.
+
+use super::filter::{Filter, Subject};
+use super::pane_rows::PanePart;
+use super::selection::Selection;
+use crate::event::{Reconcile, words};
+use crate::state::{Findings, History, State};
+use crate::tui::panes::folds::{PassRow, pass_rows};
+use crate::tui::panes::waterfall::Line;
+use opdev_object::meta::ObjectKey;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The list.
+#[derive(Default)]
+pub(crate) struct PassList {
+    /// A pass and the line below it, 0 for the pass itself. No key means: the newest.
+    pub(crate) selection: Selection<(u64, usize)>,
+    pub(crate) filter: String,
+    pub(crate) list: Vec<Arc<Reconcile>>,
+    /// The rows: the passes, and below open ones what is in them.
+    pub(crate) rows: Vec<PassRow>,
+    /// Reconciles that are open.
+    pub(crate) open: BTreeSet<u64>,
+    made_of: Option<MadeOf>,
+}
+
+/// What the rows were made of.
+struct MadeOf {
+    history: History,
+    /// The object whose reconciles they are; those of all where it is none.
+    object: Option<ObjectKey>,
+    filter: String,
+    open: BTreeSet<u64>,
+    findings: Findings,
+}
+
+impl PassList {
+    /// Brings the rows up to a state: the reconciles of one object, or of all.
+    pub(crate) fn refresh(&mut self, state: &State, object: Option<&ObjectKey>) {
+        let before = self.made_of.as_ref();
+        let same = before.is_some_and(|before| {
+            before.history.same(&state.history)
+                && before.object.as_ref() == object
+                && before.filter == self.filter
+        });
+        let same_rows = same
+            && before.is_some_and(|before| before.open == self.open && before.findings.same(&state.findings));
+        if !same {
+            self.list = listed(state, object, &Filter::new(&self.filter));
+        }
+        if !same_rows {
+            self.rows = pass_rows(&self.list, &self.open, &state.findings);
+            self.made_of = Some(MadeOf {
+                history: state.history.clone(),
+                object: object.cloned(),
+                filter: self.filter.clone(),
+                open: self.open.clone(),
+                findings: state.findings.clone(),
+            });
+        }
+        if self.selection.key.is_none() {
+            (self.selection.index, self.selection.offset) = (0, 0);
+        } else {
+            let before = self.selection.index;
+            self.selection.settle(self.rows.len(), |i| key_at(&self.rows, i));
+            // What one reads stays on its line while newer ones come in above it.
+            self.selection.offset += self.selection.index.saturating_sub(before);
+        }
+    }
+
+    /// The selected reconcile; the newest where none is.
+    pub(crate) fn selected(&self) -> Option<&Arc<Reconcile>> {
+        self.list.get(self.rows.get(self.selection.index)?.pass)
+    }
+
+    /// The selected reconcile, and the line below it that is selected.
+    pub(crate) fn selected_line(&self) -> Option<(&Arc<Reconcile>, Option<Line>)> {
+        let row = self.rows.get(self.selection.index)?;
+        Some((self.list.get(row.pass)?, row.line))
+    }
+
+    /// Whether the selected row is that of several reconciles, which enter unfolds, or one of theirs.
+    pub(crate) fn stands_for_many(&self) -> bool {
+        self.rows.get(self.selection.index).is_some_and(|row| row.times > 1)
+    }
+
+    /// How many rows are newer than the selected one, where that one is held.
+    pub(crate) fn newer(&self) -> usize {
+        let held = self.selection.key.is_some();
+        let newer = self.rows.iter().take(self.selection.index).filter(|row| row.line.is_none());
+        if held { newer.count() } else { 0 }
+    }
+
+    /// Opens a reconcile in place.
+    pub(crate) fn unfold(&mut self, id: u64) {
+        self.open.insert(id);
+        self.selection.key = Some((id, 0));
+    }
+
+    /// Closes it again.
+    pub(crate) fn fold(&mut self, id: u64) {
+        self.open.remove(&id);
+        self.selection.key = Some((id, 0));
+        // Closed, it may stand behind a newer retry again.
+        if let Some(row) = self.rows.iter().position(|row| self.list[row.pass].id == id) {
+            self.selection.index = row;
+        }
+    }
+
+    /// Closes the selected reconcile; false where it is not open.
+    pub(crate) fn fold_selected(&mut self) -> bool {
+        let open = self.selected_line().map(|(pass, _)| pass.id).filter(|id| self.open.contains(id));
+        open.is_some_and(|id| {
+            self.fold(id);
+            true
+        })
+    }
+}
+
+/// The reconciles that pass, the newest first.
+fn listed(state: &State, object: Option<&ObjectKey>, filter: &Filter) -> Vec<Arc<Reconcile>> {
+    let shown = |pass: &&Arc<Reconcile>| {
+        let (causes, outcome) = (words::causes(&pass.causes), words::outcome(pass.outcome));
+        let text = format!("{} {causes} {outcome}", pass.object).to_lowercase();
+        let object = state.present_or_gone(&pass.object.key()).map(AsRef::as_ref);
+        filter.is_empty()
+            || filter.passes(Subject { text: &text, object, about: Some(&pass.object), labels: None })
+    };
+    match object {
+        Some(object) => state.history.of(object).into_iter().flatten().rev().filter(shown).cloned().collect(),
+        None => state.history.all().iter().rev().filter(shown).cloned().collect(),
+    }
+}
+
+/// What the selection of a row holds on to.
+fn key_at(rows: &[PassRow], row: usize) -> (u64, usize) {
+    (rows[row].oldest, rows[row].number)
+}
+
+impl PanePart for PassList {
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn at(&self) -> usize {
+        self.selection.index
+    }
+
+    fn offset(&self) -> usize {
+        self.selection.offset
+    }
+
+    /// On the newest one, the selection goes on to whatever is newest.
+    fn go(&mut self, row: usize, _height: usize) {
+        self.selection.go(row, self.rows.len(), |i| key_at(&self.rows, i));
+        let newest = self.list.first().map(|pass| pass.id);
+        if self.selection.index == 0 && newest.is_none_or(|id| !self.open.contains(&id)) {
+            self.selection.key = None;
+        }
+    }
+
+    fn filter(&self) -> &str {
+        &self.filter
+    }
+
+    fn filter_mut(&mut self) -> &mut String {
+        &mut self.filter
+    }
+}

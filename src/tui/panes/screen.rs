@@ -1,0 +1,54 @@
+//! The screen as it was last drawn: where what stands, what can be clicked, when it changes by itself; and where the user
+//! has put the borders.
+
+use super::click_targets::Spots;
+use super::layout::{Edge, Shape};
+use super::pane::Pane;
+use crate::event::Borders;
+use ratatui::layout::Rect;
+use std::time::Duration;
+
+/// The screen.
+pub(crate) struct Screen {
+    /// Where each pane was last drawn; empty where it was not.
+    pub(crate) places: [Rect; Pane::COUNT],
+    /// Visible rows of each pane as last drawn.
+    pub(crate) heights: [usize; Pane::COUNT],
+    /// How the panes stand, and where all of them are.
+    pub(crate) shape: Shape,
+    pub(crate) body: Rect,
+    /// Where the user has moved the borders, and the one that the mouse holds.
+    pub(crate) borders: Borders,
+    pub(crate) dragged: Option<Edge>,
+    /// What can be clicked.
+    pub(crate) spots: Spots,
+    /// When something on it changes by itself.
+    pub(crate) wake: Option<Duration>,
+}
+
+impl Default for Screen {
+    fn default() -> Self {
+        Screen {
+            places: [Rect::default(); Pane::COUNT],
+            heights: [1; Pane::COUNT],
+            shape: Shape::default(),
+            body: Rect::default(),
+            borders: Borders::default(),
+            dragged: None,
+            spots: Spots::default(),
+            wake: None,
+        }
+    }
+}
+
+impl Screen {
+    /// Whether a pane is in sight, as last drawn.
+    pub(crate) fn shows(&self, pane: Pane) -> bool {
+        self.places[pane.index()].area() > 0
+    }
+
+    /// The same screen on another cluster.
+    pub(crate) fn elsewhere(self) -> Self {
+        Screen { dragged: None, spots: Spots::default(), wake: None, ..self }
+    }
+}

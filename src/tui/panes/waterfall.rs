@@ -1,0 +1,378 @@
+//! One reconcile opened up in place: why it ran, how long it waited, its steps and calls as bars on the scale of the
+//! pass, what it wrote, when it runs again. Pure: which lines there are does not depend on the width, how they look does.
+
+use super::detail::parts::clock_millis;
+use super::pane::Tab;
+use super::text::{Row, cut, cut_front, left, right, width};
+use super::theme::Role;
+use crate::event::{Action, Call, Cause, CauseKind, Outcome, Reconcile, WatchEvent, words};
+use jiff::tz::TimeZone;
+use std::time::Duration;
+
+/// Changed fields that are named for one cause in place; the bars below should stay in sight.
+pub(crate) const FEW: usize = 3;
+/// Changed fields that are named for one cause where there is room.
+pub(crate) const MANY: usize = 40;
+
+/// One line below a pass; numbers are places in its lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    Cause(usize),
+    Field(usize, usize),
+    MoreFields(usize),
+    Scale,
+    Queue,
+    Step(usize),
+    Call(usize),
+    Object(usize),
+    Status,
+    Failure,
+    Waiting,
+    Requeue,
+}
+
+/// The lines of a pass from the first cause to the requeue, with at most `most` changed fields for each cause.
+pub(crate) fn lines(pass: &Reconcile, most: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for i in words::in_order(&pass.causes) {
+        let cause = &pass.causes[i];
+        lines.push(Line::Cause(i));
+        let fields = changed(cause).len();
+        lines.extend((0..fields.min(most)).map(|field| Line::Field(i, field)));
+        if fields > most {
+            lines.push(Line::MoreFields(fields - most));
+        }
+    }
+    lines.extend([Line::Scale, Line::Queue]);
+    let mut steps: Vec<usize> = (0..pass.steps.len()).collect();
+    steps.sort_by_key(|i| pass.steps[*i].start);
+    let mut calls: Vec<usize> = (0..pass.calls.len()).collect();
+    calls.sort_by_key(|i| pass.calls[*i].start);
+    let mut calls = calls.into_iter().peekable();
+    for step in steps {
+        let begun = pass.steps[step].start;
+        while let Some(call) = calls.next_if(|call| pass.calls[*call].start < begun) {
+            lines.push(Line::Call(call));
+        }
+        lines.push(Line::Step(step));
+    }
+    lines.extend(calls.map(Line::Call));
+    lines.extend((0..pass.objects.len()).map(Line::Object));
+    lines.extend((!pass.status.is_empty()).then_some(Line::Status));
+    lines.extend(pass.failure.is_some().then_some(Line::Failure));
+    lines.extend(pass.waiting.is_some().then_some(Line::Waiting));
+    lines.extend(pass.requeue.is_some().then_some(Line::Requeue));
+    lines
+}
+
+fn changed(cause: &Cause) -> &[crate::event::FieldChange] {
+    match &cause.kind {
+        CauseKind::Watch { fields, .. } => fields,
+        CauseKind::Start
+        | CauseKind::Reload { .. }
+        | CauseKind::Period
+        | CauseKind::Retry { .. }
+        | CauseKind::Wait { .. }
+        | CauseKind::User => &[],
+    }
+}
+
+/// The tab that says more about a line.
+pub(crate) fn tab(line: Line) -> Tab {
+    match line {
+        Line::Cause(_)
+        | Line::Field(..)
+        | Line::MoreFields(..)
+        | Line::Status
+        | Line::Failure
+        | Line::Waiting => Tab::STATUS,
+        Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_) | Line::Requeue => Tab::CALLS,
+        Line::Object(_) => Tab::OBJECTS,
+    }
+}
+
+/// The scale of a pass: where it begins and how long it is.
+struct Scale {
+    /// How much of the queue wait is drawn in front of the pass: all of it, or nothing where it would dwarf the rest.
+    queued: Duration,
+    total: Duration,
+}
+
+impl Scale {
+    fn of(pass: &Reconcile) -> Self {
+        let steps = pass.steps.iter().map(|step| step.start + step.took);
+        let calls = pass.calls.iter().map(|call| call.start + call.took);
+        let end = steps.chain(calls).max().unwrap_or_default().max(pass.took);
+        let queued = if pass.queued <= end { pass.queued } else { Duration::ZERO };
+        Scale { queued, total: (queued + end).max(Duration::from_micros(1)) }
+    }
+
+    /// Where on `cells` cells a time is that is counted from the start of the pass.
+    fn cell(&self, at: Duration, cells: usize) -> usize {
+        let part = (self.queued + at).as_nanos() * cells as u128 / self.total.as_nanos();
+        usize::try_from(part).unwrap_or(cells).min(cells)
+    }
+
+    /// A bar; what is too short to be seen still gets one cell.
+    fn bar(&self, (start, took): (Duration, Duration), sign: char, cells: usize) -> String {
+        let from = self.cell(start, cells).min(cells.saturating_sub(1));
+        let to = self.cell(start + took, cells).max(from + 1);
+        let mut bar = " ".repeat(from);
+        bar.extend(std::iter::repeat_n(sign, to - from));
+        left(&bar, cells)
+    }
+}
+
+/// How wide label and bar are; no bar where there is no room for one.
+fn columns(cells: usize) -> (usize, usize) {
+    let tail = if cells >= 64 { 24 } else { 13 };
+    let label = (cells * 2 / 5).clamp(12, 44).min(cells.saturating_sub(tail + 2));
+    let bar = cells.saturating_sub(label + tail + 2);
+    if bar < 6 { (label + bar, 0) } else { (label, bar) }
+}
+
+/// How a line looks on this many cells.
+pub(crate) fn row(line: Line, pass: &Reconcile, zone: &TimeZone, cells: usize) -> Row {
+    match line {
+        Line::Cause(i) => pass.causes.get(i).map(|cause| self::cause(cause, zone, cells)).unwrap_or_default(),
+        Line::Field(i, field) => {
+            let change = pass.causes.get(i).and_then(|cause| changed(cause).get(field));
+            change
+                .map(|change| Row::new(Role::Text, format!("       {}", words::field(change))))
+                .unwrap_or_default()
+        }
+        Line::MoreFields(1) => Row::new(Role::Dim, "       and 1 more field"),
+        Line::MoreFields(more) => Row::new(Role::Dim, format!("       and {more} more fields")),
+        Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_) => timed(line, pass, cells),
+        Line::Object(i) => pass
+            .objects
+            .get(i)
+            .map(|change| {
+                let (sign, role) = match change.action {
+                    Action::Created => ("+", Role::Added),
+                    Action::Updated => ("~", Role::Changed),
+                    Action::Deleted => ("-", Role::Removed),
+                };
+                let fields = match change.changes.len() {
+                    0 => String::new(),
+                    1 => ", 1 field".to_owned(),
+                    n => format!(", {n} fields"),
+                };
+                Row::new(role, format!("   {sign} {}", words::short_ref(&change.object)))
+                    .and(Role::Dim, format!("  {}{fields}", words::action(change.action)))
+            })
+            .unwrap_or_default(),
+        Line::Status => {
+            let places: Vec<String> = pass.status.iter().map(|change| change.path.to_string()).collect();
+            Row::new(Role::Changed, "   ~ status").and(Role::Dim, format!("  {}", places.join(", ")))
+        }
+        Line::Failure => {
+            let failure = pass.failure.as_ref();
+            let place = failure.and_then(|failure| failure.diagnostic.as_ref()).map(words::diagnostic);
+            let last = place.or_else(|| failure.and_then(|failure| failure.chain.last().cloned()));
+            Row::new(Role::Bad, format!("   ✗ {}", words::one_line(&last.unwrap_or_default())))
+        }
+        Line::Waiting => {
+            let why = words::one_line(pass.waiting.as_deref().unwrap_or_default());
+            Row::new(Role::Busy, format!("   … waits: {why}"))
+        }
+        Line::Requeue => pass
+            .requeue
+            .as_ref()
+            .map(|requeue| {
+                let after = words::took(requeue.after);
+                Row::new(Role::Dim, format!("   ↻ again in {after}: {}", words::one_line(&requeue.why)))
+            })
+            .unwrap_or_default(),
+    }
+}
+
+/// One cause: when, which object, what happened to it, who did it.
+fn cause(cause: &Cause, zone: &TimeZone, cells: usize) -> Row {
+    let role = if words::is_echo(cause) { Role::Dim } else { Role::Text };
+    let text = match &cause.kind {
+        CauseKind::Watch { object, event, by, own_write, .. } => {
+            let event = match event {
+                WatchEvent::Added => "added",
+                WatchEvent::Modified => "modified",
+                WatchEvent::Deleted => "deleted",
+            };
+            let by = match by.as_deref() {
+                _ if *own_write => " by this operator".to_owned(),
+                Some(by) if !by.is_empty() => format!(" by {by}"),
+                Some(_) | None => String::new(),
+            };
+            format!("{object} {event}{by}")
+        }
+        CauseKind::Reload { files, .. } if !files.is_empty() => format!("edit {}", files.join(", ")),
+        CauseKind::Start
+        | CauseKind::Reload { .. }
+        | CauseKind::Period
+        | CauseKind::Retry { .. }
+        | CauseKind::Wait { .. }
+        | CauseKind::User => words::cause_with(cause, usize::MAX),
+    };
+    let time = if cells >= 60 { format!("{} ", clock_millis(cause.at, zone)) } else { String::new() };
+    Row::new(Role::Key, "   ⚑ ").and(Role::Dim, time).and(role, text)
+}
+
+/// A line with a bar.
+fn timed(line: Line, pass: &Reconcile, cells: usize) -> Row {
+    let scale = Scale::of(pass);
+    let (label, bar) = columns(cells);
+    let drawn = |what: (Duration, Duration), sign: char| match bar {
+        0 => String::new(),
+        bar => format!(" {}", scale.bar(what, sign, bar)),
+    };
+    match line {
+        Line::Scale if bar == 0 => Row::new(Role::Dim, format!("   {} in all", words::took(pass.took))),
+        Line::Scale => {
+            let ruler = format!("├{}┤", "─".repeat(bar.saturating_sub(2)));
+            Row::new(
+                Role::Dim,
+                format!("{} {ruler} {}", left("   pass", label), right(&took(scale.total), 7)),
+            )
+        }
+        Line::Queue => {
+            let whole = scale.queued == pass.queued;
+            let bar = match (whole, bar) {
+                (_, 0) => String::new(),
+                (true, bar) => {
+                    let cells = scale.cell(Duration::ZERO, bar).max(1);
+                    format!(" {}", left(&"░".repeat(cells), bar))
+                }
+                (false, bar) => format!(" {}", left("« before the pass, not to scale", bar)),
+            };
+            Row::new(
+                Role::Dim,
+                format!("{}{bar} {}", left("   in the queue", label), right(&took(pass.queued), 7)),
+            )
+        }
+        Line::Step(i) => pass
+            .steps
+            .get(i)
+            .map(|step| {
+                Row::new(Role::Key, left(&format!("   {}", step.name), label))
+                    .and(Role::Dim, drawn((step.start, step.took), '━'))
+                    .and(Role::Text, format!(" {}", right(&took(step.took), 7)))
+            })
+            .unwrap_or_default(),
+        Line::Call(i) => pass
+            .calls
+            .get(i)
+            .map(|call| {
+                let row = call_row(call, label, &drawn((call.start, call.took), '█'));
+                mark(row, pass, i)
+            })
+            .unwrap_or_default(),
+        Line::Cause(_)
+        | Line::Field(..)
+        | Line::MoreFields(..)
+        | Line::Object(_)
+        | Line::Status
+        | Line::Failure
+        | Line::Waiting
+        | Line::Requeue => Row::default(),
+    }
+}
+
+fn took(duration: Duration) -> String {
+    words::took(duration).replace(' ', "")
+}
+
+/// Whether an answer is a refusal; a miss is an answer, not a fault.
+pub(crate) fn refused(call: &Call) -> bool {
+    (call.status == 0 || call.status >= 400) && call.status != 404
+}
+
+/// What came back: the status and the reason of a refusal.
+pub(crate) fn answer(call: &Call) -> String {
+    let text = match (call.status, &call.reason) {
+        (0, reason) => reason.clone().unwrap_or_else(|| "no answer".to_owned()),
+        (status, Some(reason)) => format!("{status} {reason}"),
+        (status, None) => status.to_string(),
+    };
+    words::one_line(&text)
+}
+
+fn call_row(call: &Call, label: usize, bar: &str) -> Row {
+    let role = if refused(call) { Role::Bad } else { Role::Text };
+    let sign = if refused(call) { "✗" } else { " " };
+    let verb = left(&call.verb, 6);
+    let room = label.saturating_sub(width(&verb) + 6);
+    let cached = if call.path.starts_with("cache:") { " cache" } else { "" };
+    Row::new(role, format!("   {sign} "))
+        .and(Role::Key, verb)
+        .and(Role::Text, format!(" {}", left(&cut_front(&call.target, room), room)))
+        .and(role, bar)
+        .and(Role::Dim, format!(" {}", right(&took(call.took), 7)))
+        .and(role, format!(" {}", cut(&answer(call), 15)))
+        .and(Role::Dim, cached)
+}
+
+/// What else is known of a call of a process: that it was disturbed on request, or is only guessed to be the pass's own.
+fn mark(row: Row, pass: &Reconcile, at: usize) -> Row {
+    let Some(process) = &pass.process else { return row };
+    let among = |places: &[u32]| u32::try_from(at).is_ok_and(|at| places.contains(&at));
+    if among(&process.disturbed_calls) {
+        return row.and(Role::Changed, " on request");
+    }
+    if among(&process.guessed_calls) {
+        // What is guessed is drawn dim.
+        let pieces = row.0.into_iter().map(|(_, text)| (Role::Dim, text));
+        return Row(pieces.collect()).and(Role::Dim, " guessed");
+    }
+    row
+}
+
+/// How an outcome looks.
+pub(crate) fn outcome_role(outcome: Outcome) -> Role {
+    match outcome {
+        Outcome::Failed => Role::Bad,
+        Outcome::Installed | Outcome::Upgraded | Outcome::Applied | Outcome::Repaired => Role::Good,
+        Outcome::Waiting => Role::Busy,
+        Outcome::Unchanged | Outcome::Uninstalled | Outcome::Gone => Role::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Step;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn bars_stand_where_the_time_was() {
+        let mut pass = crate::tui::tests::fixture::pass(1, "a", "17:00:00", vec![], Outcome::Applied, 10);
+        pass.queued = Duration::ZERO;
+        pass.steps = vec![Step { name: "plan".to_owned(), start: ms(5), took: ms(5) }];
+        let scale = Scale::of(&pass);
+        assert_eq!(scale.bar((ms(0), ms(5)), '#', 10), "#####     ");
+        assert_eq!(scale.bar((ms(5), ms(5)), '#', 10), "     #####");
+        assert_eq!(scale.bar((ms(10), ms(0)), '#', 10), "         #", "never outside, never nothing");
+        assert_eq!(scale.bar((ms(2), Duration::ZERO), '#', 10), "  #       ");
+        // The queue takes its part of the scale, unless it would dwarf the pass.
+        pass.queued = ms(10);
+        assert_eq!(Scale::of(&pass).bar((ms(0), ms(10)), '#', 10), "     #####");
+        pass.queued = ms(11);
+        assert_eq!(Scale::of(&pass).bar((ms(0), ms(10)), '#', 10), "##########");
+    }
+
+    #[test]
+    fn lines_fit_and_their_number_does_not_depend_on_the_width() {
+        let state = crate::tui::tests::fixture::busy();
+        for pass in state.history.all() {
+            for line in lines(pass, FEW) {
+                for cells in [0, 1, 12, 36, 50, 80, 200] {
+                    let row = row(line, pass, &TimeZone::UTC, cells);
+                    let timed = matches!(line, Line::Scale | Line::Queue | Line::Step(_));
+                    let size = width(&row.text());
+                    assert!(!timed || cells < 36 || size <= cells, "{size} on {cells}: {}", row.text());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Keys: which does what, which start commands of the user's own, and which were typed that begin something longer.
+
+use super::panes::keys::chord::Key;
+use super::panes::keys::keymap::Keymap;
+use super::panes::keys::user_command::OwnCommand;
+use jiff::Timestamp;
+
+/// Keys.
+#[derive(Default)]
+pub(super) struct Typing {
+    /// Which key does what.
+    pub(super) map: Keymap,
+    /// The commands of the user's own settings.
+    pub(super) own: Vec<OwnCommand>,
+    /// Keys typed that begin something longer.
+    pub(super) typed: Vec<Key>,
+    /// When they were first drawn.
+    pub(super) typed_at: Option<Timestamp>,
+}
+
+impl Typing {
+    /// The same keys on another cluster.
+    pub(super) fn elsewhere(self) -> Self {
+        Typing { map: self.map, own: self.own, ..Typing::default() }
+    }
+}

@@ -1,0 +1,38 @@
+//! Which settings were taken in, and what is wrong with them.
+
+use crate::event::{Diagnostic, Preferences, words};
+use crate::tui::panes::theme::Theme;
+use std::sync::Arc;
+
+/// What came of the settings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Following {
+    /// The settings that were looked at last.
+    pub(crate) seen: Option<Arc<Preferences>>,
+    /// What the terminal itself asks for.
+    pub(crate) terminal: Theme,
+    pub(crate) problems: Vec<Diagnostic>,
+}
+
+impl Following {
+    /// Nothing yet, on a terminal that asks for these colours.
+    pub(crate) fn on(terminal: Theme) -> Self {
+        Following { terminal, ..Following::default() }
+    }
+
+    /// Forgets what was told; false where there was nothing.
+    pub(crate) fn dismiss(&mut self) -> bool {
+        !std::mem::take(&mut self.problems).is_empty()
+    }
+
+    /// What is wrong with the settings, in words.
+    pub(crate) fn told(&self) -> Option<Vec<String>> {
+        let first = self.problems.first()?;
+        let mut lines = vec![format!("✗ {}", words::diagnostic(first))];
+        lines.extend(first.hint.as_deref().map(words::one_line));
+        let more = self.problems.len() - 1;
+        let more = if more > 0 { format!("{more} more of them. ") } else { String::new() };
+        lines.push(format!("{more}Keys and colours stay as they were."));
+        Some(lines)
+    }
+}
