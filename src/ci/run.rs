@@ -13,7 +13,6 @@ use crate::scenario::sample;
 use crate::scenario::sample::SampleFile;
 use crate::scenario::shared_cluster::{Namespaces, Shared};
 use crate::scenario::world::{Setup, World};
-use crate::ship::deploy::plan;
 use crate::sources::Sources;
 use anyhow::{Result, anyhow, bail};
 use futures::stream::{self, StreamExt};
@@ -177,7 +176,7 @@ impl std::error::Error for NoScenario {}
 /// # Errors
 /// Where the project or a test folder cannot be read, or there is no such sample.
 pub fn scenarios(input: &CiInput) -> Result<(Vec<Scenario>, Vec<String>)> {
-    let (sources, problems) = plan::read(&input.project, &input.trust)?;
+    let (sources, problems) = crate::project::load::read_once(&input.project, &input.trust)?;
     if !problems.is_empty() {
         bail!("{}", problems.iter().map(words::diagnostic).collect::<Vec<_>>().join("\n"));
     }

@@ -191,7 +191,7 @@ fn complain(error: &anyhow::Error) {
     let _ = writeln!(
         visible::err(),
         "error: {}",
-        crate::event::words::visible(&crate::inner_loop::requests::told(error))
+        crate::event::words::visible(&crate::client::error_words::told(error))
     );
 }
 

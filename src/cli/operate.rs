@@ -7,7 +7,7 @@ use crate::cluster::{Choice, in_pod};
 use crate::event::words::Expected;
 use crate::event::{Permission, TrustAnswer};
 use crate::operator::release::script::outside::end_programs;
-use crate::operator::release::settings::{HelmCompat, OnSave, Settings};
+use crate::operator::release::settings::{HelmCompat, Settings};
 use crate::os::user_config;
 use crate::project::Project;
 use crate::project::trust;
@@ -16,6 +16,7 @@ use crate::ship::operate;
 use crate::ship::operate::{
     ElectionInput, LogLevel, LogStyle, LogWriter, MetricsTls, OperateInput, ServerSettings, TimeEncoding,
 };
+use crate::sources::on_save::OnSave;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

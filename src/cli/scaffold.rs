@@ -319,7 +319,7 @@ fn chart_source(kind: &KindArgs, chart: &str, here: &Path) -> Result<ChartSource
 
 /// Takes back what an earlier command has written that was killed in the middle.
 fn take_back(root: &Path, disk: &OnDisk, args: &CommonArgs) -> Result<()> {
-    if args.dry_run && unfinished::is_there(root) {
+    if args.dry_run && crate::project::unfinished::is_there(root) {
         bail!(
             "an `opdev init` or `opdev create api` was ended here in the middle of its writes; the next one without --dry-run \
              takes back what it wrote"

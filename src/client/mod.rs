@@ -6,6 +6,7 @@ pub(crate) mod backoff;
 mod call;
 mod discovery;
 mod error;
+pub(crate) mod error_words;
 pub(crate) mod forbidden;
 mod objects;
 mod own_writes;

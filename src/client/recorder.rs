@@ -2,38 +2,17 @@
 //! Never decides anything and never changes a request. `sink` is the way of all events to the bus.
 
 use crate::event::Call;
-use crate::event::sink::EventSink;
 use bytes::Bytes;
-use http::{Method, Request, StatusCode};
+use http::{Request, StatusCode};
 use http_body_util::BodyExt;
+use opdev_object::api_path::ApiPath;
 use serde::Deserialize;
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 tokio::task_local! {
     static RECORDER: Arc<Recorder>;
-}
-
-/// Where passes are told of, and who numbers them.
-#[derive(Clone, Debug)]
-pub struct PassSink {
-    /// Where they are told of.
-    pub events: EventSink,
-    /// Who numbers them.
-    pub numbers: PassNumbers,
-}
-
-/// Numbers of passes from 1 on, shared by all whose passes stand on one screen. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub struct PassNumbers(Arc<AtomicU64>);
-
-impl PassNumbers {
-    /// The number of the pass that begins now.
-    pub fn next(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed) + 1
-    }
 }
 
 /// Collects the calls of one pass.
@@ -159,9 +138,9 @@ impl Tap {
             Err(error) => Err(error),
         };
         if let (Some(recorder), Some((method, uri, start))) = (recorder, line) {
-            let target = Target::of(uri.path());
+            let target = ApiPath::of(uri.path());
             recorder.lock().calls.push(Call {
-                verb: target.verb(&method, uri.query()).to_owned(),
+                verb: target.verb(method.as_str(), uri.query()).to_owned(),
                 path: uri.path_and_query().map_or_else(String::new, ToString::to_string),
                 target: target.text,
                 start,
@@ -190,116 +169,17 @@ fn reason(answer: &Result<Answer, kube::Error>) -> Option<String> {
     }
 }
 
-/// What a path of the Kubernetes API leads to. A path that leads to no resource, such as one of discovery, has none.
-pub(crate) struct Target<'a> {
-    /// Such as `deployments/web/status`.
-    pub(crate) text: String,
-    named: bool,
-    pub(crate) resource: &'a str,
-    pub(crate) subresource: &'a str,
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-}
-
-impl<'a> Target<'a> {
-    pub(crate) fn of(path: &'a str) -> Self {
-        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
-        let nothing = |text: String| Target {
-            text,
-            named: true,
-            resource: "",
-            subresource: "",
-            namespace: "",
-            name: "",
-        };
-        let rest = match parts.as_slice() {
-            ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-            other => return nothing(other.join("/")),
-        };
-        let (namespace, rest) = match rest {
-            // A namespace's own subresources.
-            ["namespaces", _, "status" | "finalize"] => ("", rest),
-            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
-            rest => ("", rest),
-        };
-        let [resource, tail @ ..] = rest else { return nothing("discovery".to_owned()) };
-        let part = |at: usize| tail.get(at).copied().unwrap_or_default();
-        let text = join(resource, tail);
-        Target { text, named: !tail.is_empty(), resource, subresource: part(1), namespace, name: part(0) }
-    }
-
-    /// The Kubernetes verb.
-    pub(crate) fn verb(&self, method: &Method, query: Option<&str>) -> &'static str {
-        match (method.as_str(), self.named) {
-            ("GET", _) if query.is_some_and(asks_to_watch) => "watch",
-            ("GET", true) => "get",
-            ("GET", false) => "list",
-            ("POST", _) => "create",
-            ("PUT", _) => "update",
-            ("PATCH", _) => "patch",
-            ("DELETE", true) => "delete",
-            ("DELETE", false) => "deletecollection",
-            _ => "other",
-        }
-    }
-}
-
-/// Whether a query asks for events, as the API server reads it: any value of `watch` but `0` and `false` does.
-fn asks_to_watch(query: &str) -> bool {
-    let parameters = query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
-    let mut values = parameters.filter(|(name, _)| *name == "watch").map(|(_, value)| value);
-    values.next().is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
-}
-
-fn join(resource: &str, tail: &[&str]) -> String {
-    let mut text = resource.to_owned();
-    for part in tail {
-        text.push('/');
-        text.push_str(part);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use http::Response;
     use std::convert::Infallible;
 
-    fn line(method: &Method, path: &str, query: Option<&str>) -> String {
-        let target = Target::of(path);
-        format!("{} {}", target.verb(method, query), target.text)
-    }
-
     #[test]
     fn warnings_are_unquoted() {
         let warning = |text| warning_text(&http::HeaderValue::from_static(text));
         assert_eq!(warning(r#"299 - "unknown field \"spec.foo\"""#).unwrap(), "unknown field \"spec.foo\"");
         assert_eq!(warning("nonsense"), None);
-    }
-
-    #[test]
-    fn paths_become_verbs_and_targets() {
-        let cases = [
-            (Method::GET, "/api/v1/namespaces/default/secrets", None, "list secrets"),
-            (
-                Method::PATCH,
-                "/apis/apps/v1/namespaces/d/deployments/web/scale",
-                None,
-                "patch deployments/web/scale",
-            ),
-            (Method::GET, "/api/v1/namespaces/default", None, "get namespaces/default"),
-            (Method::PUT, "/api/v1/namespaces/x/finalize", None, "update namespaces/x/finalize"),
-            (Method::GET, "/apis/a.b/v1/things", Some("limit=1&watch=true"), "watch things"),
-            (Method::GET, "/apis/a.b/v1/things", Some("watch=True"), "watch things"),
-            (Method::GET, "/apis/a.b/v1/things", Some("watch=false"), "list things"),
-            (Method::DELETE, "/api/v1/namespaces/d/pods", None, "deletecollection pods"),
-            (Method::GET, "/version", None, "get version"),
-            (Method::GET, "/apis/apps/v1", None, "get discovery"),
-        ];
-        for (method, path, query, expected) in cases {
-            assert_eq!(line(&method, path, query), expected);
-        }
     }
 
     fn refusing() -> kube::Client {

@@ -3,10 +3,10 @@
 
 use super::owner::Owner;
 use crate::os::lock::Lock;
-use crate::os::private_folder::PrivateFolder;
+use crate::os::private_folder::{PrivateFolder, STATE};
 use anyhow::{Context as _, Result, bail};
 use opdev_controlplane::storage::{discard, forget_keys};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The folder's name in a project's state folder.
 pub const NAME: &str = "data";
@@ -58,6 +58,17 @@ impl DataFolder {
         }
         Ok(DataFolder { path, renewed, _lock: lock })
     }
+}
+
+/// The kubeconfig of the embedded control plane of an opdev that runs in this project; none where that one works on
+/// another cluster. A file that an earlier opdev or an `opdev serve` has left there is not its own.
+pub(crate) fn running(root: &Path) -> Result<Option<PathBuf>> {
+    let Some(state) = PrivateFolder::open(&root.join(STATE))? else { return Ok(None) };
+    let Some(holder) = Lock::holder(&state, "lock")? else { return Ok(None) };
+    let name = "kubeconfig";
+    let shared = Lock::holder_of(&state, name)?.filter(|writer| writer.pid == holder.pid);
+    let names = [Some(format!("{name}-{}", holder.pid)), shared.map(|_| name.to_owned())];
+    Ok(names.into_iter().flatten().map(|name| state.path().join(name)).find(|path| path.is_file()))
 }
 
 #[cfg(test)]

@@ -28,14 +28,12 @@ mod webhook_certificates;
 
 use crate::client::ApiError;
 use crate::client::read_only::ReadOnly;
-use crate::client::recorder::PassSink;
 use crate::cluster::data_folder::DataFolder;
 use crate::cluster::identity::Identity;
 use crate::cluster::owner::Owner;
 use crate::event::{Cluster, Protection};
 use crate::os::lock::Lock;
 use crate::os::private_folder::PrivateFolder;
-use crate::program::tracing::Tracing;
 use anyhow::{Context as _, Result, bail};
 pub use call_rules::CallRules;
 pub use in_cluster::in_pod;
@@ -43,11 +41,13 @@ use kube::Client;
 use kubeconfig::{Merged, Target};
 use link::Link;
 pub(crate) use monitor::ConnectionMonitor;
-use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, Listening, Reach, User, Webhooks};
+use opdev_controlplane::{
+    Config, ControlPlane, Controllers, Listen, Listening, Reach, Upstream, User, Webhooks,
+};
 pub use program_proxy::upstream;
 use rules_service::Supervised;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use unreachable::OR_EMBEDDED;
@@ -360,40 +360,19 @@ impl Connection {
         Ok(Some(plane.authority()))
     }
 
-    /// Traces a program of this machine; with it the kubeconfigs of a program without and with added files. The embedded
-    /// control plane takes the program for its admin, or for the ServiceAccount that it acts as. To a cluster its calls go
-    /// with the credentials of the kubeconfig, which impersonate that account, through a socket on loopback with a token of
-    /// its own. `None` where the control plane does not listen.
-    ///
-    /// # Errors
-    /// Where a socket cannot be made.
-    pub(crate) async fn trace(
-        &self,
-        socket: &Path,
-        acting: Option<&Identity>,
-        sink: PassSink,
-    ) -> Result<Option<(Tracing, [String; 2])>> {
-        let (tracing, listening) = match &self.plane {
-            Some((_, None)) => return Ok(None),
-            Some((plane, Some(listening))) => {
-                let tracing = match acting {
-                    Some(identity) => Tracing::start_as(socket, plane, identity, sink),
-                    None => Tracing::start(socket, plane, User::admin(), sink),
-                };
-                (tracing?, Some(listening))
-            }
-            None => {
-                let upstream = match (acting, &self.link) {
-                    (Some(identity), _) => program_proxy::upstream(identity.client.clone()),
-                    (None, Some(link)) => program_proxy::straight(link.clone()),
-                    (None, None) => program_proxy::upstream(self.client.clone()),
-                };
-                (Tracing::relayed(socket, upstream, sink).await?, None)
-            }
-        };
-        let kubeconfig = |added| tracing.kubeconfig(listening, &self.namespace, added);
-        let (Some(plain), Some(added)) = (kubeconfig(false), kubeconfig(true)) else { return Ok(None) };
-        Ok(Some((tracing, [plain, added])))
+    /// The embedded control plane, and where it listens.
+    pub(crate) fn plane(&self) -> Option<(&ControlPlane, Option<&Listening>)> {
+        self.plane.as_ref().map(|(plane, listening)| (plane, listening.as_ref()))
+    }
+
+    /// The way of a program's calls to a cluster: with the credentials of the kubeconfig, which impersonate the ServiceAccount
+    /// that the program acts as.
+    pub(crate) fn way_of(&self, acting: Option<&Identity>) -> Upstream {
+        match (acting, &self.link) {
+            (Some(identity), _) => program_proxy::upstream(identity.client.clone()),
+            (None, Some(link)) => program_proxy::straight(link.clone()),
+            (None, None) => program_proxy::upstream(self.client.clone()),
+        }
     }
 
     /// A client that asks `rules` before each write and tells them of each call.

@@ -6,10 +6,9 @@ use super::kubeconfig::Target;
 use super::link::Link;
 use crate::event::sink::EventSink;
 use crate::event::{ConnectionChanged, Event, Level, Notice, Trouble, TroubleKind, words};
-use crate::operator::manager::ManagerRequest;
 use jiff::Timestamp;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -28,7 +27,7 @@ impl ConnectionMonitor {
     pub(crate) async fn run(
         self,
         events: EventSink,
-        operator: mpsc::Sender<ManagerRequest>,
+        lost_now: watch::Sender<bool>,
         awake: watch::Sender<u64>,
     ) {
         let mut trouble = self.link.trouble();
@@ -48,12 +47,12 @@ impl ConnectionMonitor {
             }
             let waits = now.kind.still_answers();
             if !waits {
-                let _ = operator.send(ManagerRequest::Connection { lost: true }).await;
+                let _ = lost_now.send_replace(true);
             }
             self.tell(&events, &now).await;
             let lost = self.until_well(&events, &mut trouble, now).await;
             if lost || !waits {
-                let _ = operator.send(ManagerRequest::Connection { lost: false }).await;
+                let _ = lost_now.send_replace(false);
                 awake.send_modify(|times| *times += 1);
             }
             let took = Timestamp::now().duration_since(since).unsigned_abs();

@@ -110,6 +110,26 @@ impl EventSink {
     }
 }
 
+/// Where passes are told of, and who numbers them.
+#[derive(Clone, Debug)]
+pub struct PassSink {
+    /// Where they are told of.
+    pub events: EventSink,
+    /// Who numbers them.
+    pub numbers: PassNumbers,
+}
+
+/// Numbers of passes from 1 on, shared by all whose passes stand on one screen. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct PassNumbers(Arc<AtomicU64>);
+
+impl PassNumbers {
+    /// The number of the pass that begins now.
+    pub fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,10 +6,8 @@
 pub mod facts;
 pub(crate) mod hot_loop;
 mod life;
-pub(crate) mod reads;
 mod rule;
 mod rules;
-pub(crate) mod surplus_left;
 
 #[cfg(test)]
 mod tests;

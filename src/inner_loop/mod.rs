@@ -18,13 +18,13 @@ mod switch;
 
 use super::cluster::Choice;
 use super::project::Project;
-use crate::client::recorder::PassNumbers;
 use crate::cluster::contexts;
 use crate::cluster::identity::Identity;
 use crate::cluster::observe::Observer;
 use crate::cluster::observe::kind_table::KindTables;
 use crate::cluster::observe::pod_logs::PodLogs;
 use crate::event::sink::EventSink;
+use crate::event::sink::PassNumbers;
 use crate::event::{
     Asker, Event, FaultRule, ObjectTask, OnExit, Permission, Protection, Request, RequestId, RequestOutcome,
     SessionRequest, SourcesTask, Started, Task, ViewRequest, words,
@@ -40,11 +40,11 @@ use crate::operator::manager::{ManagerInput, ManagerRequest};
 use crate::operator::release::settings::Settings;
 use crate::os::private_folder::PrivateFolder;
 use crate::program::start;
-use crate::program::start::Programs;
 use crate::project::files;
 use crate::project::load;
 use crate::project::preferences;
 use crate::project::preferences::Files;
+use crate::project::program::Programs;
 use crate::project::trust;
 use crate::project::trust::Trust;
 use crate::sources::Sources;
@@ -314,8 +314,11 @@ impl Running {
         }
         let (awake, woken) = watch::channel(0);
         if let Some(monitor) = monitor {
-            let monitoring = monitor.run(events.clone(), to_manager.clone(), awake.clone());
+            let (lost, lost_now) = watch::channel(false);
+            let monitoring = monitor.run(events.clone(), lost, awake.clone());
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(monitoring));
+            let following = crate::operator::manager::follow_connection(lost_now, to_manager.clone());
+            tasks.spawn(shutdown.clone().run_until_cancelled_owned(following));
         }
         let returned = Returned::of(connection, events, &to_reloader, &woken);
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(returned.run()));
@@ -330,7 +333,11 @@ impl Running {
         let handler = Requests { rules, ..handler(input, opened, to_manager, to_reloader, sources.clone()) };
         look_for_copies(&handler, &tasks, shutdown);
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
-        let programs = programs.start(place(input, opened, (&sources, &numbers), identity.as_ref())).await;
+        let programs = crate::program::start::start(
+            programs,
+            place(input, opened, (&sources, &numbers), identity.as_ref()),
+        )
+        .await;
         Running {
             handler,
             sources,

@@ -44,6 +44,7 @@
 
 #![warn(missing_docs)]
 
+pub mod api_path;
 pub mod apply;
 pub mod cel;
 pub mod definition;

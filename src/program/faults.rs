@@ -2,9 +2,9 @@
 //! are held, cut or expired. Only there: a cluster that others use is never disturbed. The same seed disturbs the same
 //! calls in the same order.
 
-use crate::client::recorder::Target;
 use crate::event::{Fault, FaultRule};
 use opdev_controlplane::{Asked, Passage, Refusal, Reset, Treatment};
+use opdev_object::api_path::ApiPath;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -105,8 +105,8 @@ impl Faults {
 
     /// What happens to a call.
     pub fn treatment(&self, asked: &Asked) -> Treatment {
-        let called = Target::of(&asked.path);
-        let verb = called.verb(&asked.method, Some(asked.query.as_str()));
+        let called = ApiPath::of(&asked.path);
+        let verb = called.verb(asked.method.as_str(), Some(asked.query.as_str()));
         let mut inner = self.lock();
         if verb == "watch" {
             let gate = inner.gate(called.resource).subscribe();
@@ -191,7 +191,7 @@ impl Inner {
     }
 
     /// The fault of the first rule that hits, and whether a rule is over with it.
-    fn fault(&mut self, called: &Target<'_>, verb: &str) -> (Option<Fault>, bool) {
+    fn fault(&mut self, called: &ApiPath<'_>, verb: &str) -> (Option<Fault>, bool) {
         let Inner { rules, random, .. } = self;
         let mut over = false;
         for live in rules.iter_mut().filter(|live| !live.is_over() && matches(&live.rule, called, verb)) {
@@ -222,7 +222,7 @@ fn next(state: &mut u64) -> u64 {
 }
 
 /// Whether a rule concerns a call. What asks which kinds there are concerns no resource.
-fn matches(rule: &FaultRule, called: &Target<'_>, verb: &str) -> bool {
+fn matches(rule: &FaultRule, called: &ApiPath<'_>, verb: &str) -> bool {
     let is_verb = match rule.verb.as_str() {
         "" => true,
         "write" => !matches!(verb, "get" | "list" | "other"),
@@ -237,7 +237,7 @@ fn matches(rule: &FaultRule, called: &Target<'_>, verb: &str) -> bool {
         && (rule.name.is_empty() || rule.name == called.name)
 }
 
-fn treated(fault: Fault, called: &Target<'_>) -> Treatment {
+fn treated(fault: Fault, called: &ApiPath<'_>) -> Treatment {
     let refusal = |code, reason, message: &str, retry_after| {
         let message = message.to_owned();
         Treatment { refusal: Some(Refusal { code, reason, message, retry_after }), ..Treatment::default() }

@@ -2,10 +2,10 @@
 //! saved files concern it. `process` builds and runs them.
 
 use super::tracing::Tracing;
-use crate::client::recorder::{PassNumbers, PassSink};
 use crate::cluster::identity::Identity;
 use crate::cluster::{Choice, Connection};
 use crate::event::sink::EventSink;
+use crate::event::sink::{PassNumbers, PassSink};
 use crate::event::{Event, FaultRule, Level, Permission, ProcessChanged, ProcessState, mask};
 use crate::os::private_folder::PrivateFolder;
 use crate::os::read;
@@ -16,14 +16,15 @@ use crate::program::trace::inject::{ManagerOptions, python};
 use crate::program::webhooks::{Serving, certified, free_lease, host_name, make_namespace, watched};
 use crate::program::{Ask, Awaited, BeforeStart, Environment, Limits, Start, Supervisor};
 use crate::project::Project;
+use crate::project::program::Programs;
 use crate::project::program::kustomization::Kustomized;
 use crate::project::program::manager_manifest;
 use crate::project::program::manager_manifest::{Deployed, Pod};
+use crate::project::program::permission;
 use crate::project::program::settings::{Build, Plan};
 use crate::project::program::webhooks;
 use crate::project::trust::Trust;
 use crate::sources::Sources;
-use crate::sources::load::OwnProgram;
 use anyhow::{Context as _, Result};
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -36,91 +37,40 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The programs of a project, or why there is none where there should be one.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Programs {
-    plans: Vec<Plan>,
-    problem: Option<String>,
-}
-
-impl Programs {
-    /// Looks for the programs that `opdev.yaml` names, or for the one that the project's own files make.
-    pub(crate) fn of(project: &Project) -> Programs {
-        let watches = project.watches.as_ref().is_some_and(|path| project.root.join(path).is_file());
-        match crate::project::program::detect_all::detect_all(
-            &project.root,
-            project.settings.operator.as_ref(),
-            watches,
-        ) {
-            Ok(plans) => Programs { plans, problem: None },
-            Err(error) => Programs { plans: Vec::new(), problem: Some(format!("{error:#}")) },
-        }
+/// Builds and starts them once the user has said that they may run, and looks after them.
+pub(crate) async fn start(programs: &Programs, place: Place<'_>) -> Handles {
+    if let Some(problem) = programs.problem() {
+        let hint = Some("correct opdev.yaml and start opdev again".to_owned());
+        tell(place.events, Level::Error, problem.to_owned(), hint).await;
     }
-
-    /// The first Go program runs under a debugger that waits at this address, where there is one.
-    pub(crate) fn debugged(mut self, debug: Option<String>) -> Programs {
-        let go = self.plans.iter().position(|plan| plan.main_package().is_some());
-        if let Some(plan) = self.plans.get_mut(go.unwrap_or_default()) {
-            plan.debug = debug;
-        }
-        self
+    if programs.plans().is_empty() && !place.disturb.0.is_empty() {
+        let message = "no call is disturbed: the project has no program of its own".to_owned();
+        tell(place.events, Level::Warn, message, None).await;
     }
-
-    /// What they reconcile.
-    pub(crate) fn reconcile(&self) -> Vec<OwnProgram> {
-        let of = |plan: &Plan| {
-            let kinds = plan.kinds.clone();
-            OwnProgram { words: plan.words.clone(), charts: plan.charts, kinds }
+    let mut handles = Handles::default();
+    for (at, plan) in programs.plans().iter().enumerate() {
+        if plan.debug.is_some() && plan.main_package().is_none() {
+            let message = format!(
+                "--debug is for Go programs that opdev builds; {} runs without a debugger",
+                plan.words
+            );
+            let hint = Some("put its own debugger into operator.command of opdev.yaml".to_owned());
+            tell(place.events, Level::Warn, message, hint).await;
+        }
+        let begun = match own_folder(&place, at) {
+            // What is said of the manager's Deployment, and of webhooks, is about the first one.
+            Ok(folder) => begin(plan.clone(), &place, (&folder, at == 0)).await,
+            Err(error) => Err(error),
         };
-        self.plans.iter().map(of).collect()
-    }
-
-    /// What the user is asked before anything of them is built or started.
-    pub(crate) fn permissions(&self) -> Vec<Permission> {
-        self.plans.iter().map(permission).collect()
-    }
-
-    /// Builds and starts them once the user has said that they may run, and looks after them.
-    pub(crate) async fn start(&self, place: Place<'_>) -> Handles {
-        if let Some(problem) = &self.problem {
-            let hint = Some("correct opdev.yaml and start opdev again".to_owned());
-            tell(place.events, Level::Error, problem.clone(), hint).await;
-        }
-        if self.plans.is_empty() && !place.disturb.0.is_empty() {
-            let message = "no call is disturbed: the project has no program of its own".to_owned();
-            tell(place.events, Level::Warn, message, None).await;
-        }
-        let mut handles = Handles::default();
-        for (at, plan) in self.plans.iter().enumerate() {
-            if plan.debug.is_some() && plan.main_package().is_none() {
-                let message = format!(
-                    "--debug is for Go programs that opdev builds; {} runs without a debugger",
-                    plan.words
-                );
-                let hint = Some("put its own debugger into operator.command of opdev.yaml".to_owned());
-                tell(place.events, Level::Warn, message, hint).await;
-            }
-            let begun = match own_folder(&place, at) {
-                // What is said of the manager's Deployment, and of webhooks, is about the first one.
-                Ok(folder) => begin(plan.clone(), &place, (&folder, at == 0)).await,
-                Err(error) => Err(error),
-            };
-            match begun {
-                Ok(handle) => handles.0.push(handle),
-                Err(error) => {
-                    let message = format!("{} is not started: {error:#}", plan.words);
-                    tell(place.events, Level::Error, message, None).await;
-                }
+        match begun {
+            Ok(handle) => handles.0.push(handle),
+            Err(error) => {
+                let message = format!("{} is not started: {error:#}", plan.words);
+                tell(place.events, Level::Error, message, None).await;
             }
         }
-        handles
     }
-}
-
-/// What the user is asked before anything of a program is built or started.
-fn permission(plan: &Plan) -> Permission {
-    let (program, build) = plan.commands();
-    Permission::StartOperator { program, build, folder: plan.dir.display().to_string() }
+    handles
 }
 
 /// Where the binary, the kubeconfigs and the socket of one of several programs lie: `.opdev` for the first one, a folder
@@ -328,7 +278,7 @@ async fn trace(
 ) -> Option<Arc<Tracing>> {
     let socket = program::trace::inject::socket_path(folder.path());
     let sink = PassSink { events: place.events.clone(), numbers: place.numbers.clone() };
-    let traced = place.connection.trace(&socket, place.acting, sink).await;
+    let traced = super::tracing::start(place.connection, &socket, place.acting, sink).await;
     let traced = traced.and_then(|traced| {
         let Some((tracing, [plain, added])) = traced else { return Ok(None) };
         let ways = [

@@ -2,8 +2,8 @@
 //! its calls, and the task that makes passes of them. Never decides what belongs to what: `tap::attribute` does.
 
 use crate::client::forbidden::MissingRight;
-use crate::client::recorder::PassSink;
 use crate::event::sink::EventSink;
+use crate::event::sink::PassSink;
 use crate::event::{Event, FaultRule, Level, Notice, Reconcile};
 use crate::findings::facts::observed::{ObservedCall, ObservedEvent, Seen};
 use crate::findings::facts::record::{ReconcileNow, Traced};
@@ -28,6 +28,7 @@ use tokio::time::Instant;
 
 use super::faults::Faults;
 use super::observation_queue::ObservationQueue;
+use crate::cluster::Connection;
 use crate::cluster::identity::Identity;
 
 /// HTTP status of a refusal.
@@ -64,6 +65,35 @@ enum Way {
 
 /// The files whose edit leads to a start, and the number of the sources that serve then.
 type Start = (Vec<String>, u64);
+
+/// Traces a program of this machine; with it the kubeconfigs of a program without and with added files. The embedded
+/// control plane takes the program for its admin, or for the ServiceAccount that it acts as. To a cluster its calls go
+/// with the credentials of the kubeconfig, which impersonate that account, through a socket on loopback with a token of
+/// its own. `None` where the control plane does not listen.
+///
+/// # Errors
+/// Where a socket cannot be made.
+pub(crate) async fn start(
+    connection: &Connection,
+    socket: &Path,
+    acting: Option<&Identity>,
+    sink: PassSink,
+) -> Result<Option<(Tracing, [String; 2])>> {
+    let (tracing, listening) = match connection.plane() {
+        Some((_, None)) => return Ok(None),
+        Some((plane, Some(listening))) => {
+            let tracing = match acting {
+                Some(identity) => Tracing::start_as(socket, plane, identity, sink),
+                None => Tracing::start(socket, plane, User::admin(), sink),
+            };
+            (tracing?, Some(listening))
+        }
+        None => (Tracing::relayed(socket, connection.way_of(acting), sink).await?, None),
+    };
+    let kubeconfig = |added| tracing.kubeconfig(listening, &connection.namespace, added);
+    let (Some(plain), Some(added)) = (kubeconfig(false), kubeconfig(true)) else { return Ok(None) };
+    Ok(Some((tracing, [plain, added])))
+}
 
 impl Tracing {
     /// Listens on `socket` and lets whoever has the token of this into the embedded control plane as `user`.

@@ -4,9 +4,12 @@
 use super::Project;
 use super::files::{self, Unasked};
 use super::trust::Trust;
-use crate::event::Permission;
+use crate::event::{Diagnostic, Permission, Severity, words};
+use crate::project::program::Programs;
+use crate::sources::Sources;
 use crate::sources::deadline;
 use crate::sources::load::{Loaded, Options};
+use anyhow::{Context as _, Result, bail};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -65,4 +68,43 @@ pub(crate) fn load(
         memory.loader.load(&files, changed, saved_at, forced)
     };
     catch_unwind(AssertUnwindSafe(loading)).unwrap_or_default()
+}
+
+/// Reads the project once. What is broken in it comes beside.
+///
+/// # Errors
+/// Where reading it tripped over a bug in opdev.
+pub(crate) fn read_once(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagnostic>)> {
+    let options = files::options(project, &[], Programs::of(project).reconcile());
+    let allowed = (&options, trust);
+    let (_, loaded) = load_first(project, allowed);
+    let loaded = loaded.context("reading the project tripped over a bug in opdev")?;
+    let of_settings = project.diagnostics.iter().filter(|one| one.severity == Severity::Error).cloned();
+    let problems = of_settings.chain(loaded.errors).collect();
+    Ok((Sources::clone(&loaded.sources), problems))
+}
+
+/// Reads the project of an operator that opdev runs in a cluster. What is broken in it comes beside.
+///
+/// # Errors
+/// A project whose operator is a program of its own, with what to do `instead`; a project without anything to reconcile.
+pub(crate) fn read_operated(
+    project: &Project,
+    trust: &Trust,
+    instead: &str,
+) -> Result<(Sources, Vec<Diagnostic>)> {
+    let (sources, problems) = read_once(project, trust)?;
+    let program = sources.shown.iter().find_map(|shown| Some((shown, shown.program.clone()?)));
+    if let Some((shown, program)) = program {
+        bail!(
+            "{program} reconciles {}: it is a program of its own, and runs in an image of its own\n  to do: {instead}",
+            shown.gvk.kind
+        );
+    }
+    if sources.watches.is_empty() {
+        let told: Vec<String> = problems.iter().map(words::diagnostic).collect();
+        let told = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
+        bail!("there is no kind to reconcile in {}{told}", project.root.display());
+    }
+    Ok((sources, problems))
 }

@@ -11,13 +11,13 @@ pub(crate) mod preferences;
 pub mod program;
 pub mod settings;
 pub mod trust;
+pub(crate) mod unfinished;
 
 use crate::event::Diagnostic;
 use crate::os::private_folder::{PrivateFolder, STATE};
 use crate::os::read;
-use crate::program::start::Programs;
+use crate::project::program::Programs;
 use crate::project::settings::Settings;
-use crate::scaffold::unfinished;
 use anyhow::{Context as _, Result, bail};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ impl Project {
 
     /// The project whose root is exactly `root`, if there is one. Half a project is none.
     fn at(root: &Path) -> Result<Option<Project>> {
-        if unfinished::is_there(root) {
+        if crate::project::unfinished::is_there(root) {
             bail!(
                 "{} is half written: `opdev init` or `opdev create api` was ended in the middle\n  to do: run that command once \
                  more; it takes back what was written and begins anew",

@@ -2,8 +2,8 @@
 
 use crate::event::{Diagnostic, OnExit, Place, Severity};
 use crate::findings::{self, Ignored};
-use crate::operator::release::settings::OnSave;
 use crate::os::read;
+use crate::sources::on_save::OnSave;
 
 use anyhow::{Context as _, Result, anyhow};
 use opdev_object::spelling::nearest;

@@ -5,6 +5,7 @@
 use crate::os::private_folder::{STATE, write_in_project};
 use crate::os::read;
 use crate::os::sha256;
+use crate::project::unfinished::NOTE;
 use crate::scaffold::{PlannedFile, PresentFile, ProjectFiles};
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
@@ -13,8 +14,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-/// The note, in the project's folder.
-const NOTE: &str = ".opdev-unfinished.json";
 /// Larger notes are not opdev's.
 const MOST: u64 = 256 * 1024 * 1024;
 
@@ -46,11 +45,6 @@ pub struct TakenBack {
     pub files: usize,
     /// Files that were written and then changed by somebody else: they stay.
     pub kept: Vec<String>,
-}
-
-/// Whether a command was ended in the middle of its writes here.
-pub fn is_there(root: &Path) -> bool {
-    root.join(NOTE).symlink_metadata().is_ok()
 }
 
 /// Notes what is about to be written.

@@ -7,7 +7,6 @@ use crate::event::Protection;
 use crate::inner_loop::requests::deployed_copies::running_copies;
 use crate::project::Project;
 use crate::project::trust::Trust;
-use crate::ship::deploy::plan;
 use crate::sources::Sources;
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::Client;
@@ -65,7 +64,7 @@ impl Shared {
         if choice.embedded {
             return Ok(None);
         }
-        let (sources, _) = plan::read(project, trust)?;
+        let (sources, _) = crate::project::load::read_once(project, trust)?;
         let connection = tokio::select! {
             opened = Connection::to_cluster(choice) => opened?,
             () = shutdown.cancelled() => bail!("broken off"),

@@ -9,11 +9,11 @@ mod weigh;
 pub(crate) use plan::foresee;
 
 use crate::client::backoff::{AGAIN, may_pass};
+use crate::client::error_words::told;
 use crate::client::{ApiError, OWN_MANAGER, is_forbidden, is_not_found, send};
 use crate::event::{
     Diagnostic, Event, Held, HeldChange, Place, Released, Severity, TypeChanged, Verdict, Weight,
 };
-use crate::inner_loop::requests::told;
 use crate::sources::definitions::Definition;
 use anyhow::{Context as _, Result};
 use http::Method;

@@ -2,10 +2,10 @@
 
 use super::weigh::{self, Decision};
 use super::{PATH, get, list};
+use crate::client::error_words::told;
 use crate::client::send;
 use crate::client::{OWN_MANAGER, is_forbidden};
 use crate::event::{TypeAhead, Weight};
-use crate::inner_loop::requests::told;
 use crate::sources::definitions::Definition;
 use anyhow::Result;
 use http::Method;

@@ -7,10 +7,10 @@ mod answer;
 mod tests;
 
 use super::served_kinds;
+use crate::client::error_words::told;
 use crate::client::{ApiError, escape, is_forbidden, is_not_found, object_path, plural_path};
 use crate::event::sink::EventSink;
 use crate::event::{Body, Event, KindTable, ObjectSeen, ServedKind, TableQuery, TableRow, mask};
-use crate::inner_loop::requests::told;
 use answer::{Answer, Line};
 use anyhow::{Context as _, Result};
 use futures::{AsyncBufReadExt as _, pin_mut};

@@ -2,9 +2,9 @@
 //! Plain data; `attribute` decides to which pass a call belongs.
 
 use super::record::{PrintedLine, Traced};
-use crate::client::recorder::Target;
 use crate::event::LogLine;
 use jiff::Timestamp;
+use opdev_object::api_path::ApiPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -87,13 +87,13 @@ impl ObservedCall {
 
     /// The Kubernetes verb, such as `list`.
     pub fn verb(&self) -> &'static str {
-        let method = self.method.parse().unwrap_or_default();
-        Target::of(&self.path).verb(&method, Some(self.query.as_str()).filter(|query| !query.is_empty()))
+        ApiPath::of(&self.path)
+            .verb(&self.method, Some(self.query.as_str()).filter(|query| !query.is_empty()))
     }
 
     /// What it was about, such as `pods/web/status`.
     pub fn target(&self) -> String {
-        Target::of(&self.path).text
+        ApiPath::of(&self.path).text
     }
 
     /// Whether it writes.

@@ -6,8 +6,8 @@ use super::drafts::draft::{Draft, Work};
 use super::drafts::file_change::FileChange;
 use super::outcome::Done;
 use crate::event::{DraftStage, Review};
-use crate::inner_loop::service_account::Addition;
 use crate::project::generate::rbac;
+use crate::project::generate::rbac::addition::Addition;
 use anyhow::{Context as _, Result, anyhow};
 use opdev_object::lines;
 

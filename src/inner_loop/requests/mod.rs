@@ -20,11 +20,10 @@ mod tasks;
 mod user_command;
 
 pub(crate) use drafts::draft::Drafts;
-pub(crate) use error_hints::told;
+
 pub(crate) use objects::undo_list::UndoList;
 pub(super) use tasks::Tasks;
 
-use super::service_account::Rules;
 use crate::event::sink::EventSink;
 use crate::event::{
     ClusterTask, DraftTask, Event, ObjectTask, ProjectTask, RequestFinished, RequestId, RequestOutcome,
@@ -35,6 +34,7 @@ use crate::inner_loop::requests::guard::Guard;
 use crate::inner_loop::requests::reload_request::Ask;
 use crate::operator::manager::ManagerRequest;
 use crate::project::Project;
+use crate::project::generate::rbac::addition::Rules;
 use crate::project::trust::Trust;
 use crate::sources::Sources;
 use anyhow::{Context as _, Result, anyhow};
@@ -130,7 +130,7 @@ impl Requests {
                 RequestOutcome::Failed { message, hint: Some(hint.to_owned()) }
             }
             Err(error) => RequestOutcome::Failed {
-                message: error_hints::told(&error),
+                message: crate::client::error_words::told(&error),
                 hint: error_hints::hint(task, &error),
             },
         }
@@ -237,7 +237,11 @@ impl Requests {
                     done.failed.extend(one.failed);
                     done.undo.extend(one.undo);
                 }
-                Err(error) => done.failed.push(format!("{}: {}", task.words(), error_hints::told(&error))),
+                Err(error) => done.failed.push(format!(
+                    "{}: {}",
+                    task.words(),
+                    crate::client::error_words::told(&error)
+                )),
             }
         }
         done.summary = format!("{} of {} ({})", well, tasks.len(), Task::words_of_each(tasks));

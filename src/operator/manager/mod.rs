@@ -4,6 +4,7 @@
 
 mod caught_up;
 mod changed_while_running;
+mod connection;
 mod kinds;
 mod loops;
 mod mapped_objects;
@@ -13,15 +14,18 @@ mod reload;
 mod wakes;
 mod worker_end;
 
+pub use connection::follow_connection;
+
 use super::cache::stream::Streams;
 use super::queue::{Ended, Kind, Origin, Queue, Trace, Urgency, kind_of};
 use super::reconcile;
 pub use super::reconcile::dry_run_report::Shadowed;
-pub use super::release::settings::{HelmCompat, OnSave, Settings};
+pub use super::release::settings::{HelmCompat, Settings};
 pub use super::release::unfit::UnfitWrite;
 use crate::client::Api;
-use crate::client::recorder::{PassNumbers, PassSink, Recorder};
+use crate::client::recorder::Recorder;
 use crate::event::sink::EventSink;
+use crate::event::sink::{PassNumbers, PassSink};
 use crate::event::{
     Cause, CauseKind, Event, Level, Notice, PauseScope, Paused, QueueChanged, ReconcileStarted, Relation,
     mask, words,
@@ -513,7 +517,7 @@ impl Manager {
             };
             self.events.emit(Event::ReconcileStarted(started)).await;
             let cancel = self.cancel.child_token();
-            let job = crate::operator::release::memory::Job {
+            let job = crate::operator::reconcile::job::Job {
                 object: object.clone(),
                 watch,
                 api: self.api.clone(),

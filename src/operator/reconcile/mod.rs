@@ -8,6 +8,8 @@ mod custom_resource;
 pub(super) mod dry_run;
 pub mod dry_run_report;
 mod hybrid;
+pub(crate) mod job;
+pub(crate) mod plan;
 pub mod plan_all;
 pub(crate) mod program;
 
@@ -17,8 +19,8 @@ pub(crate) use chart::FINALIZER;
 
 use crate::client::{ApiError, At};
 use crate::event::{ObjectChange, Outcome, mask};
+use crate::operator::reconcile::job::{Job, ReadObject};
 use crate::operator::release::engine::{Clock, Deployed, Engine};
-use crate::operator::release::memory::{Job, ReadObject};
 use crate::operator::release::objects::apply::Effects;
 use crate::operator::release::objects::inject::Owner;
 use crate::operator::release::options::ReleaseOptions;

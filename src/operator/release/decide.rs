@@ -6,7 +6,7 @@ use super::history::Stored;
 use super::render::Rendered;
 use super::render::explain;
 use crate::event::ReleaseStep;
-use crate::operator::release::settings::OnSave;
+use crate::sources::on_save::OnSave;
 use opdev_helm::engine::ReleaseRead;
 use opdev_helm::manifest::Hook;
 use opdev_helm::release::StoredHook;

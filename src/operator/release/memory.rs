@@ -2,40 +2,8 @@
 
 use super::history::records::Kept;
 use super::recorder::Emitted;
-use super::render::cache::Renders;
-use crate::client::{Api, Resource};
-use crate::operator::cache::caches::Hub;
-use crate::operator::reconcile::program::memory as of_program;
-use crate::operator::release::settings::Settings;
-use crate::sources::Watch;
-use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::Value;
 use std::collections::HashSet;
-use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
-
-/// A custom resource as it was read.
-pub(crate) struct ReadObject {
-    pub(crate) resource: Arc<Resource>,
-    pub(crate) object: Value,
-}
-
-/// What a worker needs for one pass.
-pub(in crate::operator) struct Job {
-    pub(in crate::operator) object: ObjectRef,
-    pub(in crate::operator) watch: Arc<Watch>,
-    pub(in crate::operator) api: Api,
-    pub(in crate::operator) settings: Arc<Settings>,
-    pub(in crate::operator) cancel: CancellationToken,
-    pub(in crate::operator) renders: Arc<Renders>,
-    pub(in crate::operator) memory: Memory,
-    /// The caches, of which programs read.
-    pub(in crate::operator) hub: Arc<Hub>,
-    /// The kinds of a program's children that are watched.
-    pub(in crate::operator) kinds: Vec<Gvk>,
-    /// All that asked for the pass were own writes.
-    pub(in crate::operator) own_only: bool,
-}
 
 /// What is kept of an object from pass to pass. Everything in it can be lost without harm.
 #[derive(Debug, Default)]
@@ -58,8 +26,17 @@ pub(crate) struct Memory {
     pub(crate) said: HashSet<String>,
     /// What the pass before knew to be secret.
     pub(crate) secrets: Vec<String>,
-    /// What a program's passes keep.
-    pub(crate) program: Option<Box<of_program::Memory>>,
+    /// What the reconciler of a script keeps beside its releases.
+    pub(crate) program: Option<Box<dyn ProgramMemory>>,
+}
+
+/// What the reconciler of a script keeps of an object. The release engine carries it and does not look into it.
+pub(crate) trait ProgramMemory: std::fmt::Debug + Send + Sync {
+    /// Whether own writes lead to no reconcile for now.
+    fn is_paused(&self) -> bool;
+
+    /// Gives it back to the reconciler that made it.
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any>;
 }
 
 impl Memory {

@@ -19,6 +19,7 @@ pub(crate) mod script;
 pub mod settings;
 pub(crate) mod status;
 pub(crate) mod unfit;
+pub(crate) mod uninstall;
 pub(crate) mod upgrade;
 pub(crate) mod verdict;
 pub(crate) mod wait;

@@ -2,6 +2,7 @@
 
 use super::unfit::UnfitWrite;
 use crate::client::read_only::ReadOnly;
+use crate::sources::on_save::OnSave;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -61,19 +62,6 @@ impl From<HelmCompat> for opdev_helm::engine::Compat {
             HelmCompat::V4 => Self::V4,
         }
     }
-}
-
-/// What a saved chart does to the revision that is deployed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnSave {
-    /// A new revision where a hook differs or the chart reads which revision it is; else the deployed one takes the
-    /// new rendering in.
-    #[default]
-    ByHooks,
-    /// The deployed revision takes the new rendering in; no hook runs.
-    Rewrite,
-    /// Always a new revision, with its hooks, as in production.
-    Upgrade,
 }
 
 impl Settings {

@@ -2,7 +2,6 @@
 //! refusal with the field that the server named. Pure.
 
 use super::reconcile::{Open, Write};
-use crate::client::recorder::Target;
 use crate::event::evidence::{
     EventFact, Evidence, FieldFact, OwnerFact, ReadFact, RefusalFact, StaleFact, WriteFact, WriteVerb,
 };
@@ -12,6 +11,7 @@ use crate::findings::facts::observed::ObservedCall;
 use crate::findings::facts::record::{Begin, End};
 use crate::findings::facts::record_fields::{reference, time};
 use jiff::Timestamp;
+use opdev_object::api_path::ApiPath;
 use opdev_object::diff::{Change, diff, reorderings};
 use opdev_object::meta::{self, ObjectKey, ObjectRef, finalizers, owner_references, resource_version};
 use opdev_object::path::{Path, Segment};
@@ -198,7 +198,7 @@ fn read_fact(read: &crate::findings::facts::record::CacheRead) -> ReadFact {
 
 /// The subresource that a path names.
 fn subresource(path: &str) -> String {
-    let target = Target::of(path).text;
+    let target = ApiPath::of(path).text;
     target.split('/').nth(2).unwrap_or_default().to_owned()
 }
 

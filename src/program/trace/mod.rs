@@ -7,26 +7,28 @@ mod evidence;
 pub mod inject;
 pub(crate) mod listener;
 mod printed;
+pub(crate) mod reads;
 pub(crate) mod reconcile;
 mod recorded;
+pub(crate) mod surplus_left;
 mod wire;
 
 #[cfg(test)]
 mod tests;
 
-use crate::client::recorder::PassNumbers;
 use crate::event::evidence::{Handover, WriteFact};
+use crate::event::sink::PassNumbers;
 use crate::event::{Event, Level, LogLine, Notice, Reconcile, mask};
 use crate::findings::facts::observed::{ObservedCall, ObservedEvent, Seen};
 use crate::findings::facts::record::{Begin, ControllerAdded, End, LineName, LogRecord, Record, Traced};
 use crate::findings::facts::record_fields::time;
 use crate::findings::facts::versions::Versions;
-use crate::findings::reads::{Known, Memory};
+use crate::program::trace::reads::{Known, Memory};
 use evidence::Beside;
 use jiff::{SignedDuration, Timestamp};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, resource_version};
 use printed::Printed;
-pub(crate) use reconcile::plural as plural_of;
+
 use reconcile::{Open, Write};
 use recorded::Recorders;
 use serde_json::Value;
@@ -265,7 +267,7 @@ impl Attribution {
         let mut reconcile = open.ended(end, attempt, &self.kinds);
         self.learn_kind_of_controller(&open.controller, &reconcile.object.gvk);
         let known = Known { versions: &self.versions, written: &self.written };
-        let findings = crate::findings::reads::findings(&open, &reconcile, &known, &mut self.memory);
+        let findings = crate::program::trace::reads::findings(&open, &reconcile, &known, &mut self.memory);
         let primary = self.versions.newest(&open.object.key());
         let mut evidence =
             evidence::evidence(&open, (open.more_causes, end), &findings, primary.as_deref(), &self.secrets);
@@ -527,7 +529,7 @@ impl Attribution {
     }
 
     fn learn_kind_of_cache(&mut self, object: &crate::findings::facts::record::TraceObject) {
-        let plural = reconcile::plural(&object.kind);
+        let plural = opdev_object::api_path::plural(&object.kind);
         let gvk = Gvk::new(&object.group, &object.version, &object.kind);
         self.kinds.entry((object.group.clone(), plural)).or_insert(gvk);
     }

@@ -381,15 +381,3 @@ pub(super) fn panic_place(stack: &str) -> Option<(Place, String)> {
     let called = called.rsplit('/').next().unwrap_or_default();
     Some((Place { file: file.to_owned(), line: line.parse().ok()?, column: 0 }, called.to_owned()))
 }
-
-/// The plural of a kind as the API server mostly makes it.
-pub(crate) fn plural(kind: &str) -> String {
-    let lower = kind.to_lowercase();
-    if lower.ends_with('s') || lower.ends_with('x') || lower.ends_with("ch") {
-        format!("{lower}es")
-    } else if lower.ends_with('y') && !lower.ends_with("ay") && !lower.ends_with("ey") {
-        format!("{}ies", &lower[..lower.len() - 1])
-    } else {
-        format!("{lower}s")
-    }
-}

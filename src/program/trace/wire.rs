@@ -3,13 +3,13 @@
 //! writes is made twice. What was seen of the object since its pass before is taken for the cause.
 
 use super::Attribution;
-use crate::client::recorder::Target;
 use crate::event::{Cause, CauseKind, Event, TraceLevel};
 use crate::findings::facts::observed::{ObjectLine, ObservedCall, ObservedEvent};
 use crate::findings::facts::record::{Begin, End, TraceCause, TraceObject, Why};
 use crate::findings::facts::record_fields::nanoseconds;
 use crate::program::trace::reconcile::{Open, Write};
 use jiff::{SignedDuration, Timestamp};
+use opdev_object::api_path::ApiPath;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, controller, owner_references, resource_version};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -133,7 +133,7 @@ impl Attribution {
     pub(super) fn guess_cause(&mut self, event: &ObservedEvent) {
         let Some(started) = self.wire.started else { return };
         let Some(object) = ObjectRef::of(&event.object) else { return };
-        let plural = super::reconcile::plural(&object.gvk.kind);
+        let plural = opdev_object::api_path::plural(&object.gvk.kind);
         self.kinds.entry((object.gvk.group.clone(), plural)).or_insert_with(|| object.gvk.clone());
         let Some(root) = self.root_of(&event.object) else { return };
         // To the second, as Kubernetes writes it.
@@ -341,7 +341,7 @@ impl Attribution {
 
     /// The newest version of the object that a path names.
     fn named(&self, path: &str) -> Option<Arc<Value>> {
-        let target = Target::of(path);
+        let target = ApiPath::of(path);
         let gvk = self.kinds.get(&place_of(path))?;
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let key = ObjectKey {
@@ -408,7 +408,7 @@ fn is_called(key: &ObjectKey, text: &str) -> bool {
 /// Group and plural that a path names.
 pub(super) fn place_of(path: &str) -> (String, String) {
     let group = path.strip_prefix("/apis/").and_then(|rest| rest.split('/').next()).unwrap_or_default();
-    (group.to_owned(), Target::of(path).resource.to_owned())
+    (group.to_owned(), ApiPath::of(path).resource.to_owned())
 }
 
 /// The object that an Event is about.

@@ -2,8 +2,8 @@
 //! and nowhere else. Reads `watches.yaml` and looks for the operator's own program; the rest is in the project's settings already.
 
 use crate::event::Permission;
-use crate::program::start::Programs;
 use crate::project::Project;
+use crate::project::program::Programs;
 use crate::sources::load::environment_variables;
 use std::io;
 

@@ -3,8 +3,8 @@
 
 use super::input::shown;
 use super::kinds::Place;
+use crate::client::error_words::told;
 use crate::client::{ApiError, OWN_MANAGER, is_conflict, is_not_found, object_path, send, without_secrets};
-use crate::inner_loop::requests::told;
 use anyhow::{Result, anyhow};
 use http::Method;
 use kube::Client;

@@ -2,24 +2,23 @@
 //! the cluster nor into the project. Starts no operator: `operator::foresee` tries each object.
 
 use crate::cluster::crds;
+use crate::cluster::data_folder::running;
 use crate::cluster::owner::Owner;
 use crate::cluster::{Choice, Connection};
 use crate::event::words;
-use crate::event::{Diagnostic, Plan, Protection, Severity, Skipped};
+use crate::event::{Diagnostic, Plan, Protection, Skipped};
 use crate::operator::reconcile::plan_all::foresee;
 use crate::operator::release::settings::Settings;
 use crate::os::lock::Lock;
 use crate::os::private_folder::{PrivateFolder, STATE};
-use crate::program::start::Programs;
 use crate::project::Project;
-use crate::project::files;
-use crate::project::load;
+use crate::project::load::read_once;
 use crate::project::trust::Trust;
 use crate::sources::Sources;
 use anyhow::{Context as _, Result, bail};
 use opdev_controlplane::Controllers;
 use opdev_object::meta::{Gvk, ObjectRef};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
 /// What to plan.
@@ -101,7 +100,7 @@ impl Selector {
 /// # Errors
 /// Where the project cannot be read, no API server can be reached, or an object that is named is not there.
 pub async fn plan(input: PlanInput, copies: &Path) -> Result<Plan> {
-    let (sources, problems) = read(&input.project, &input.trust)?;
+    let (sources, problems) = read_once(&input.project, &input.trust)?;
     kinds_known(&input.objects, &sources)?;
     let place = Place::of(&input.cluster, &input.project.root, copies)?;
     let connection = Connection::open(&place.choice, &place.folder).await?;
@@ -109,41 +108,6 @@ pub async fn plan(input: PlanInput, copies: &Path) -> Result<Plan> {
     let planned = look(&input, &connection, all, &sources, problems).await;
     connection.close().await;
     planned
-}
-
-/// Reads the project once. What is broken in it comes beside.
-///
-/// # Errors
-/// Where reading it tripped over a bug in opdev.
-pub fn read(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagnostic>)> {
-    let options = files::options(project, &[], Programs::of(project).reconcile());
-    let allowed = (&options, trust);
-    let (_, loaded) = load::load_first(project, allowed);
-    let loaded = loaded.context("reading the project tripped over a bug in opdev")?;
-    let of_settings = project.diagnostics.iter().filter(|one| one.severity == Severity::Error).cloned();
-    let problems = of_settings.chain(loaded.errors).collect();
-    Ok((Sources::clone(&loaded.sources), problems))
-}
-
-/// Reads the project of an operator that opdev runs in a cluster. What is broken in it comes beside.
-///
-/// # Errors
-/// A project whose operator is a program of its own, with what to do `instead`; a project without anything to reconcile.
-pub fn read_operated(project: &Project, trust: &Trust, instead: &str) -> Result<(Sources, Vec<Diagnostic>)> {
-    let (sources, problems) = read(project, trust)?;
-    let program = sources.shown.iter().find_map(|shown| Some((shown, shown.program.clone()?)));
-    if let Some((shown, program)) = program {
-        bail!(
-            "{program} reconciles {}: it is a program of its own, and runs in an image of its own\n  to do: {instead}",
-            shown.gvk.kind
-        );
-    }
-    if sources.watches.is_empty() {
-        let told: Vec<String> = problems.iter().map(words::diagnostic).collect();
-        let told = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
-        bail!("there is no kind to reconcile in {}{told}", project.root.display());
-    }
-    Ok((sources, problems))
 }
 
 fn kinds_known(objects: &[Selector], sources: &Sources) -> Result<()> {
@@ -244,17 +208,6 @@ impl Place {
         };
         Ok(Place { choice, embedded, folder })
     }
-}
-
-/// The kubeconfig of the embedded control plane of an opdev that runs in this project; none where that one works on
-/// another cluster. A file that an earlier opdev or an `opdev serve` has left there is not its own.
-pub(crate) fn running(root: &Path) -> Result<Option<PathBuf>> {
-    let Some(state) = PrivateFolder::open(&root.join(STATE))? else { return Ok(None) };
-    let Some(holder) = Lock::holder(&state, "lock")? else { return Ok(None) };
-    let name = "kubeconfig";
-    let shared = Lock::holder_of(&state, name)?.filter(|writer| writer.pid == holder.pid);
-    let names = [Some(format!("{name}-{}", holder.pid)), shared.map(|_| name.to_owned())];
-    Ok(names.into_iter().flatten().map(|name| state.path().join(name)).find(|path| path.is_file()))
 }
 
 /// Copies what a control plane keeps; nothing where it keeps nothing. One that writes meanwhile would tear the copy.

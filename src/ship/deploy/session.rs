@@ -1,10 +1,10 @@
 //! The cluster that a command works on.
 
 use super::input::{DeployInput, Say};
+use crate::cluster::data_folder::running;
 use crate::cluster::{Choice, Connection};
 use crate::event::words;
 use crate::os::lock::Lock;
-use crate::ship::deploy::plan::running;
 use anyhow::{Result, bail};
 
 /// A connection for one command.

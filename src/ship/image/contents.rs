@@ -9,7 +9,6 @@ use crate::project::files;
 use crate::project::go::files as go_files;
 use crate::project::trust;
 use crate::project::trust::{Store, Trust};
-use crate::ship::deploy::plan;
 use crate::ship::image::{Entries, HOME, IgnoreFile, secret_in};
 use crate::sources::Sources;
 use anyhow::{Context as _, Result, bail};
@@ -71,7 +70,7 @@ fn sources(project: &Project) -> Result<Sources> {
     let trust = Trust::of(&project.root, Store::none());
     trust.decide(TrustAnswer::Once, &trust::wanted(project));
     let instead = "build that image with its Dockerfile (`make docker-build`); opdev image packs charts, scripts and templates";
-    let (sources, problems) = plan::read_operated(project, &trust, instead)?;
+    let (sources, problems) = crate::project::load::read_operated(project, &trust, instead)?;
     let broken: Vec<String> =
         problems.iter().filter(|one| one.severity == Severity::Error).map(words::diagnostic).collect();
     if !broken.is_empty() {

@@ -21,7 +21,6 @@ use crate::event::{Diagnostic, Permission, words};
 use crate::operator::release::settings::Settings;
 use crate::project::Project;
 use crate::project::trust::Trust;
-use crate::ship::deploy::plan;
 use crate::sources::Sources;
 use anyhow::{Result, bail};
 use election::{Election, Lead};
@@ -83,7 +82,7 @@ pub struct ElectionInput {
 pub async fn run(input: OperateInput) -> Result<()> {
     let version = Line::new(LogLevel::Info, "cmd", "Version");
     input.log.write(version.with("opdev", env!("CARGO_PKG_VERSION")));
-    let (sources, problems) = plan::read_operated(&input.project, &input.trust, INSTEAD)?;
+    let (sources, problems) = crate::project::load::read_operated(&input.project, &input.trust, INSTEAD)?;
     let shutdown = input.shutdown.clone();
     let mut connection = tokio::select! {
         connection = Connection::to_cluster(&input.cluster) => connection?,

@@ -5,10 +5,10 @@ use super::election::{Election, Lead};
 use super::health::Health;
 use super::logs::{self, Line, LogLevel, LogWriter};
 use super::metrics::Metrics;
-use crate::client::recorder::PassNumbers;
 use crate::cluster::{CallRules, Connection};
 use crate::event::Event;
 use crate::event::sink::EventSink;
+use crate::event::sink::PassNumbers;
 use crate::operator::manager;
 use crate::operator::manager::{ManagerInput, ManagerRequest};
 use crate::operator::release::settings::Settings;
@@ -116,8 +116,10 @@ impl Work {
         let mut beside = Vec::new();
         if let Some(monitor) = connection.monitor() {
             let (awake, _) = watch::channel(0);
-            let work = monitor.run(events.clone(), to_manager.clone(), awake);
-            beside.push(AbortOnDropHandle::new(tokio::spawn(work)));
+            let (lost, lost_now) = watch::channel(false);
+            beside.push(AbortOnDropHandle::new(tokio::spawn(monitor.run(events.clone(), lost, awake))));
+            let following = manager::follow_connection(lost_now, to_manager.clone());
+            beside.push(AbortOnDropHandle::new(tokio::spawn(following)));
         }
         let (health, asked, log) = (Arc::clone(&self.health), to_manager.clone(), self.log.clone());
         beside.push(AbortOnDropHandle::new(tokio::spawn(async move { health.follow(asked, log).await })));

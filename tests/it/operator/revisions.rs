@@ -3,7 +3,8 @@
 
 use super::world::{World, chart, condition, settings, sources, web};
 use opdev::event::{Action, Event, LoopFound, LoopKind, Outcome, Reconcile, ReleaseStep};
-use opdev::operator::release::settings::{OnSave, Settings};
+use opdev::operator::release::settings::Settings;
+use opdev::sources::on_save::OnSave;
 use opdev_helm::chart::Chart;
 use serde_json::json;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
-use opdev::client::recorder::PassNumbers;
 use opdev::event::sink::EventSink;
+use opdev::event::sink::PassNumbers;
 use opdev::event::{CauseKind, Event, Outcome, Reconcile, ReloadSettled};
 use opdev::operator::manager;
 use opdev::operator::manager::{ManagerInput, ManagerRequest};

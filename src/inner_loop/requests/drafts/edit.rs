@@ -5,9 +5,9 @@ use super::draft::{Draft, Work};
 use super::error_places::{Refusal, refusals};
 use crate::client::{ApiError, is_not_found, without_secrets};
 use crate::event::{DraftId, DraftStage, Review, mask};
+use crate::inner_loop::requests::Requests;
 use crate::inner_loop::requests::objects::write::{How, Write, shown};
 use crate::inner_loop::requests::outcome::Done;
-use crate::inner_loop::requests::{Requests, error_hints};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::diff::diff;
 use opdev_object::meta::{self, Gvk, ObjectRef};
@@ -195,7 +195,7 @@ impl Requests {
                 Ok(write) => write,
                 Err(error) => {
                     let (line, column) = (document.line, document.column);
-                    wrong.push(Refusal { line, column, message: error_hints::told(&error) });
+                    wrong.push(Refusal { line, column, message: crate::client::error_words::told(&error) });
                     continue;
                 }
             };

@@ -10,8 +10,8 @@ pub(crate) mod new;
 pub(crate) mod save_text;
 pub(crate) mod skeleton;
 
+use super::Requests;
 use super::outcome::Done;
-use super::{Requests, error_hints};
 use crate::client::ApiError;
 use crate::event::{self, DraftId, DraftStage, Event, Review};
 use crate::inner_loop::requests::drafts::draft::{Draft, Work};
@@ -116,7 +116,7 @@ impl Requests {
     /// Shows why a draft cannot go on; its text stays.
     pub(super) async fn stuck(&self, id: DraftId, draft: &Draft, error: &anyhow::Error) {
         let review = Review {
-            problem: Some(error_hints::told(error)),
+            problem: Some(crate::client::error_words::told(error)),
             editable: draft.file.is_some(),
             ..Review::default()
         };

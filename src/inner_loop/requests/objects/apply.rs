@@ -6,9 +6,9 @@ use super::write::shown;
 use crate::client::backoff::{AGAIN, until_refused};
 use crate::client::{ApiError, OWN_MANAGER, is_not_found, object_path, without_secrets};
 use crate::event::{Event, Level, Notice};
+use crate::inner_loop::requests::Requests;
 use crate::inner_loop::requests::drafts::error_places::refusals;
 use crate::inner_loop::requests::outcome::Done;
-use crate::inner_loop::requests::{Requests, error_hints};
 use crate::os::read;
 use crate::os::yaml_files::yaml_files;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -39,7 +39,7 @@ impl Requests {
                 match self.apply_document(&name, document, &mut done).await {
                     Ok(Some(words)) => said.push(words),
                     Ok(None) => {}
-                    Err(error) => done.failed.push(error_hints::told(&error)),
+                    Err(error) => done.failed.push(crate::client::error_words::told(&error)),
                 }
             }
         }
@@ -60,7 +60,8 @@ impl Requests {
         let applied = match self.at_start {
             true => {
                 let tell = |error: &anyhow::Error| {
-                    let message = format!("{place} is not applied yet: {}", error_hints::told(error));
+                    let message =
+                        format!("{place} is not applied yet: {}", crate::client::error_words::told(error));
                     let hint = Some(AGAIN.to_owned());
                     let notice =
                         Notice { at: Timestamp::now(), level: Level::Warn, message, hint, object: None };

@@ -9,8 +9,8 @@ use super::status::{merged, same};
 use crate::event::{Action, ObjectChange, ShadowObject, mask};
 use crate::operator::reconcile::custom_resource::Parent;
 use crate::operator::reconcile::dry_run::Tried;
+use crate::operator::reconcile::job::{Job, ReadObject};
 use crate::operator::release::engine::Clock;
-use crate::operator::release::memory::{Job, ReadObject};
 use crate::operator::release::objects::apply::{Force, Mode};
 use crate::operator::release::objects::dry_run::{
     Answer, Ask, Foretold, Intent, foretell, foretell_status, removal,

@@ -1,7 +1,7 @@
 //! What is kept of an object from pass to pass of its program.
 
 use super::guard::Guard;
-use crate::operator::release::memory::Memory as ReleaseMemory;
+use crate::operator::release::memory::{Memory as ReleaseMemory, ProgramMemory};
 use opdev_object::meta::{Gvk, ObjectKey};
 use opdev_types::contract::Read;
 use serde_json::Value;
@@ -30,8 +30,19 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Whether own writes lead to no pass for now.
-    pub(in crate::operator) fn is_paused(&self) -> bool {
+    /// Takes what an earlier reconcile of the script has left; the default where there is none.
+    pub(super) fn take(memory: &mut ReleaseMemory) -> Memory {
+        let carried = memory.program.take().and_then(|carried| carried.into_any().downcast::<Memory>().ok());
+        carried.map(|own| *own).unwrap_or_default()
+    }
+}
+
+impl ProgramMemory for Memory {
+    fn is_paused(&self) -> bool {
         self.guard.is_paused()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self
     }
 }

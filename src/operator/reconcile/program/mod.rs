@@ -18,8 +18,8 @@ mod status;
 use super::custom_resource::Parent;
 use crate::client::{ApiError, At};
 use crate::event::{Outcome, Requeue, mask};
+use crate::operator::reconcile::job::Job;
 use crate::operator::release::engine::{Clock, MOST_SAID};
-use crate::operator::release::memory::Job;
 use crate::operator::release::objects::inject::Owner;
 use crate::operator::release::objects::writes::manager_of;
 use crate::operator::release::recorder;
@@ -64,7 +64,7 @@ pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {
         uid: meta::uid(&object).unwrap_or_default().to_owned(),
         marks: true,
     };
-    let own = memory.program.take().map(|own| *own).unwrap_or_default();
+    let own = memory::Memory::take(&mut memory);
     let mut pass = Pass {
         manager: manager_of(&reference.gvk.kind),
         watch,

@@ -1,7 +1,7 @@
 //! Events that the goroutine of one pass sends for all of them.
 
 use super::*;
-use crate::client::recorder::PassNumbers;
+use crate::event::sink::PassNumbers;
 use crate::event::{Event, Outcome, Reconcile};
 use crate::findings::facts::observed::Seen;
 use crate::findings::facts::record::{Begin, ControllerAdded, End, LogRecord, Record, TraceObject, Traced};

@@ -1,7 +1,7 @@
 //! What was seen of an operator written with kopf, in short, and which passes it is taken for.
 
 use super::*;
-use crate::client::recorder::PassNumbers;
+use crate::event::sink::PassNumbers;
 use crate::event::{Level, LogLine, Outcome, Reconcile, Relation, WatchEvent};
 use crate::findings::facts::observed::Seen;
 use crate::findings::facts::record::{ControllerAdded, Record, Traced};

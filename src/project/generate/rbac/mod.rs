@@ -1,6 +1,7 @@
 //! What the operator of the newest run was seen to use, beside the roles that the project's markers make, and the markers
 //! that are missing as a change of the file where they belong. Reads the journal of that run; never asks a cluster.
 
+pub(crate) mod addition;
 mod markers;
 pub(crate) mod missing_rules;
 pub mod observed;
@@ -8,9 +9,9 @@ pub(crate) mod role_files;
 
 use super::manifests::{self, Asked, Made};
 use crate::event::{Event, ProcessState};
-use crate::inner_loop::service_account::Addition;
 use crate::os::read;
 use crate::os::small_file::small_text;
+use crate::project::generate::rbac::addition::Addition;
 use crate::project::generate::rbac::observed::{Difference, Rights};
 use crate::project::journal;
 use anyhow::{Context as _, Result, bail};

@@ -71,7 +71,7 @@ impl Rights {
         }
         for read in &process.reads {
             let gvk = &read.object.gvk;
-            let name = crate::program::trace::plural_of(&gvk.kind);
+            let name = opdev_object::api_path::plural(&gvk.kind);
             let resource = Resource { group: gvk.group.clone(), name };
             // A cache lists and watches whatever it is asked for.
             self.note(resource, &["get", "list", "watch"], &process.controller);
@@ -80,7 +80,7 @@ impl Rights {
         // cluster may check that.
         let creates = pass.objects.iter().any(|object| object.action == crate::event::Action::Created);
         if creates && !pass.object.gvk.kind.is_empty() {
-            let name = format!("{}/finalizers", crate::program::trace::plural_of(&pass.object.gvk.kind));
+            let name = format!("{}/finalizers", opdev_object::api_path::plural(&pass.object.gvk.kind));
             let resource = Resource { group: pass.object.gvk.group.clone(), name };
             self.note(resource, &["update"], &process.controller);
         }

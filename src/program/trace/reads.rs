@@ -1,14 +1,14 @@
 //! Checks that only one can make who sees both what a process's cache answered and what it wrote. Pure: a pass that
 //! has ended and what is known of earlier ones go in, findings come out.
 
-use super::facts::record_fields::{reference, time};
-use super::facts::versions::{Versions, older};
 use super::surplus_left;
 use super::surplus_left::surplus;
 use crate::event::reconcile::object_change::last_writer;
 use crate::event::{FindingKind, PassFinding, Reconcile};
 use crate::findings::facts::observed::ObservedCall;
 use crate::findings::facts::record::{CacheRead, End};
+use crate::findings::facts::record_fields::{reference, time};
+use crate::findings::facts::versions::{Versions, older};
 use crate::program::trace::reconcile::{Open, Write};
 use jiff::{SignedDuration, Timestamp};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef, controller, label, resource_version};

@@ -1,8 +1,8 @@
 //! Children of which a pass saw more than the spec asks for, and left them all. Pure.
 
-use super::facts::versions::Versions;
 use crate::event::{FindingKind, PassFinding, Reconcile};
 use crate::findings::facts::record::CacheRead;
+use crate::findings::facts::versions::Versions;
 use crate::program::trace::reconcile::Open;
 use opdev_object::meta::{ObjectKey, controller};
 use serde_json::Value;

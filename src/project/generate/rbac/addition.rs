@@ -1,0 +1,76 @@
+//! The rules that an operator was refused, and the role file with these rules added.
+
+use crate::event::MissingRule;
+use crate::os::read;
+use crate::project::generate::rbac::role_files::{Account, Home, RoleFiles};
+use anyhow::{Context as _, Result, bail};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The rules that are missing, for who adds them.
+#[derive(Clone)]
+pub(crate) struct Rules {
+    pub(crate) root: PathBuf,
+    pub(crate) account: Account,
+    /// Whether saved role files reach the API server by themselves.
+    pub(crate) applies: bool,
+    pub(crate) missing: Arc<Mutex<Vec<MissingRule>>>,
+}
+
+/// A role file as it is and as it would be.
+pub(crate) struct Addition {
+    pub(crate) path: PathBuf,
+    /// Relative to the project's root.
+    pub(crate) file: String,
+    /// `None` where there is no such file yet.
+    pub(crate) before: Option<String>,
+    pub(crate) after: String,
+    /// What to know before it is written.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Rules {
+    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, Vec<MissingRule>> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The role file with all missing rules in it.
+    ///
+    /// # Errors
+    /// Where nothing is missing, or the file cannot be read or added to.
+    pub(crate) fn addition(&self) -> Result<Addition> {
+        let missing = self.lock().clone();
+        if missing.is_empty() {
+            bail!("no rule is known to be missing");
+        }
+        let files = RoleFiles::read(&self.root);
+        let Home { file, kind, name } = files.home(&self.account);
+        let path = self.root.join(&file);
+        let before = match read::text(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error).with_context(|| format!("{file} cannot be read")),
+        };
+        // What no file says yet is written whole: the rules alone would take away what the charts need.
+        let base = before.clone().or(files.generated).unwrap_or_default();
+        let all: Vec<&MissingRule> = missing.iter().collect();
+        let after = crate::project::generate::rbac::missing_rules::with_rules(&base, &kind, &name, &all)
+            .with_context(|| format!("{file}: the rules cannot be added"))?;
+        if before.as_ref() == Some(&after) {
+            bail!(
+                "{file} has the rules that are missing; the API server takes them up as soon as the file is right"
+            );
+        }
+        let mut notes = Vec::new();
+        if self.root.join("go.mod").is_file() {
+            notes.push(
+                "Markers (+kubebuilder:rbac) write this file: add the rules there too, or they go with the next run."
+                    .to_owned(),
+            );
+        }
+        if !self.applies {
+            notes.push("The file is written, not applied: on this cluster that is yours to do.".to_owned());
+        }
+        Ok(Addition { path, file, before, after, notes })
+    }
+}
