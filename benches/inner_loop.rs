@@ -6,7 +6,7 @@
 mod inner_loop;
 
 use inner_loop::Opdev;
-use opdev::event::{Event, ObjectTask, Outcome};
+use opdev_event::{Event, ObjectTask, Outcome};
 use std::time::{Duration, Instant};
 
 #[path = "../tests/it/gadget.rs"]

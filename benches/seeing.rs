@@ -5,10 +5,10 @@
 use http::{Request, Response};
 use jiff::Timestamp;
 use kube::client::Body;
-use opdev::client::recorder::{Recorder, Tap};
-use opdev::event::{Event, KindHealth, KindStatus, ObjectSeen, SourcesChanged};
-use opdev::state::State;
+use opdev_client::recorder::{Recorder, Tap};
+use opdev_event::{Event, KindHealth, KindStatus, ObjectSeen, SourcesChanged};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_state::State;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ fn memory() {
             let object = deployment(number, version);
             let object_ref = ObjectRef::of(&object).unwrap();
             let at = Timestamp::from_second(i64::try_from(version).unwrap()).unwrap();
-            let object = opdev::event::Body::new(&object);
+            let object = opdev_event::Body::new(&object);
             state.reduce(Event::ObjectSeen(ObjectSeen { at, object_ref, metadata_only: false, object }));
         }
         if matches!(version, 1 | VERSIONS) {

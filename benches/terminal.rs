@@ -6,16 +6,17 @@
 mod pty;
 
 use jiff::Timestamp;
-use opdev::event::sink::EventSink;
-use opdev::event::{
+use opdev_event::sink::EventSink;
+use opdev_event::{
     Body, Call, Cause, CauseKind, Event, KindHealth, KindStatus, Level, LogLine, ObjectSeen, Outcome,
     Reconcile, SourcesChanged, Started,
 };
-use opdev::findings::Findings;
-use opdev::inner_loop::bus;
-use opdev::state::State;
-use opdev::tui::{Input, Key, ViewState, draw, update};
+use opdev_findings::Findings;
+use opdev_inner_loop::bus;
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_panes::keys::chord::Key;
+use opdev_state::State;
+use opdev_tui::{Input, ViewState, draw, update};
 use portable_pty::CommandBuilder;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

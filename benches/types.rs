@@ -3,12 +3,12 @@
 //! controller-gen beside it. Medians; the ratios are what can be compared between machines.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use opdev::project::go::files;
-use opdev::project::go::files::{Disk, Wanted};
-use opdev::scaffold;
-use opdev::scaffold::write::OnDisk;
-use opdev::scaffold::{ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconciler};
+use opdev_project::go::files;
+use opdev_project::go::files::{Disk, Wanted};
+
 use opdev_object::meta::Gvk;
+use opdev_scaffold::write::OnDisk;
+use opdev_scaffold::{ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconciler};
 use opdev_types::contract::{
     Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Limits, Observed, Read,
 };
@@ -156,11 +156,11 @@ fn begin() {
             let disk = OnDisk::new(folder.path());
             let mut draft = Draft::new(&disk, false);
             if step == 0 {
-                scaffold::init(&options, &mut draft).unwrap();
+                opdev_scaffold::init(&options, &mut draft).unwrap();
             } else {
-                scaffold::create_api(&api, &mut draft).unwrap();
+                opdev_scaffold::create_api(&api, &mut draft).unwrap();
             }
-            opdev::scaffold::write::write(folder.path(), &draft).unwrap();
+            opdev_scaffold::write::write(folder.path(), &draft).unwrap();
         }
         folder
     };

@@ -2,8 +2,8 @@
 //! files in which Helm and Docker remember repositories and logins. A server on loopback answers with the fuzzer's bytes, and
 //! the readers are called as the commands call them. Run it without a proxy in the environment.
 
-use opdev::pull::{Access, ChartRequest, Homes, ImageReference, download, download_image};
-use opdev::os::sha256;
+use opdev_pull::{Access, ChartRequest, Homes, ImageReference, download, download_image};
+use opdev_os::sha256;
 use serde_json::json;
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};

@@ -1,11 +1,11 @@
 //! Somebody else's tests: a control plane and the operator, and a program that finds them by `KUBECONFIG`.
 
 use super::run::CiInput;
-use crate::event::words;
-use crate::os::child::{GroupEnd, ProcessGroup};
-use crate::scenario::shared_cluster::Shared;
-use crate::scenario::world::World;
 use anyhow::{Context as _, Result};
+use opdev_event::words;
+use opdev_os::child::{GroupEnd, ProcessGroup};
+use opdev_scenario::shared_cluster::Shared;
+use opdev_scenario::world::World;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitStatus;

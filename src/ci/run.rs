@@ -1,22 +1,22 @@
 //! Finds the scenarios of a project and runs them, several at once, each in a world of its own.
 
-use crate::cluster::Choice;
-use crate::event::{Diagnostic, words};
-use crate::operator::release::settings::Settings;
-use crate::project::Project;
-use crate::project::trust::Trust;
-use crate::scenario::found::Gate;
-use crate::scenario::kuttl;
-use crate::scenario::kuttl::{How, KuttlTest};
-use crate::scenario::report::{Report, Suite};
-use crate::scenario::sample;
-use crate::scenario::sample::SampleFile;
-use crate::scenario::shared_cluster::{Namespaces, Shared};
-use crate::scenario::world::{Setup, World};
-use crate::sources::Sources;
 use anyhow::{Result, anyhow, bail};
 use futures::stream::{self, StreamExt};
+use opdev_cluster::Choice;
+use opdev_event::{Diagnostic, words};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_project::Project;
+use opdev_project::trust::Trust;
+use opdev_release::settings::Settings;
+use opdev_scenario::found::Gate;
+use opdev_scenario::kuttl;
+use opdev_scenario::kuttl::{How, KuttlTest};
+use opdev_scenario::report::{Report, Suite};
+use opdev_scenario::sample;
+use opdev_scenario::sample::SampleFile;
+use opdev_scenario::shared_cluster::{Namespaces, Shared};
+use opdev_scenario::world::{Setup, World};
+use opdev_sources::Sources;
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -176,7 +176,7 @@ impl std::error::Error for NoScenario {}
 /// # Errors
 /// Where the project or a test folder cannot be read, or there is no such sample.
 pub fn scenarios(input: &CiInput) -> Result<(Vec<Scenario>, Vec<String>)> {
-    let (sources, problems) = crate::project::load::read_once(&input.project, &input.trust)?;
+    let (sources, problems) = opdev_project::load::read_once(&input.project, &input.trust)?;
     if !problems.is_empty() {
         bail!("{}", problems.iter().map(words::diagnostic).collect::<Vec<_>>().join("\n"));
     }

@@ -1,8 +1,8 @@
 //! Arguments that several commands take, read from their text.
 
-use crate::event::words::Expected;
-use crate::operator::release::settings::HelmCompat;
+use opdev_event::words::Expected;
 use opdev_object::go::duration;
+use opdev_release::settings::HelmCompat;
 use std::collections::HashSet;
 use std::time::Duration;
 

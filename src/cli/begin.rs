@@ -1,11 +1,11 @@
 //! What `opdev run` offers in a folder without a project: the `opdev init` that makes one, at one key.
 
 use super::{Cli, Command, scaffold};
-use crate::event::words::visible;
-use crate::os::read;
-use crate::scaffold::camel_case;
 use anyhow::{Context as _, Result};
 use clap::Parser as _;
+use opdev_event::words::visible;
+use opdev_os::read;
+use opdev_scaffold::camel_case;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, Write as _};
 use std::path::Path;

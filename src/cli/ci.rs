@@ -2,25 +2,25 @@
 //! does not load, the operator does not serve, nothing to run), 130 broken off; with a program that program's own.
 
 use super::webhooks::WebhookArgs;
-use crate::ci;
-use crate::ci::{CiInput, KeptPlane, NoScenario, Pick, Shard};
-use crate::cluster::Choice;
-use crate::cluster::owner::Owner;
-use crate::event::shell;
-use crate::event::words::visible;
-use crate::operator::release::script::outside::end_programs;
-use crate::operator::release::settings::{HelmCompat, Settings};
-use crate::os::private_folder::{make_folders, write_named};
-use crate::os::user_config;
-use crate::project::Project;
-use crate::project::trust;
-use crate::project::trust::{Store, Trust};
-use crate::scenario::found::Gate;
-use crate::scenario::html::EMBEDDED;
-use crate::scenario::report::Report;
-use crate::scenario::shared_cluster::Namespaces;
+
 use anyhow::{Context as _, Result, anyhow, bail};
+use opdev_ci::{CiInput, KeptPlane, NoScenario, Pick, Shard};
+use opdev_cluster::Choice;
+use opdev_cluster::owner::Owner;
 use opdev_controlplane::Webhooks;
+use opdev_event::shell;
+use opdev_event::words::visible;
+use opdev_os::private_folder::{make_folders, write_named};
+use opdev_os::user_config;
+use opdev_project::Project;
+use opdev_project::trust;
+use opdev_project::trust::{Store, Trust};
+use opdev_release::script::outside::end_programs;
+use opdev_release::settings::{HelmCompat, Settings};
+use opdev_scenario::found::Gate;
+use opdev_scenario::html::EMBEDDED;
+use opdev_scenario::report::Report;
+use opdev_scenario::shared_cluster::Namespaces;
 use regex::Regex;
 use std::fmt;
 use std::io::Write as _;
@@ -257,14 +257,14 @@ async fn all_scenarios(
     empty: bool,
     properties: &[(&str, String)],
 ) -> Result<ExitCode> {
-    let (scenarios, notes) = ci::scenarios(input)?;
+    let (scenarios, notes) = opdev_ci::scenarios(input)?;
     for note in notes {
         tell(&mut super::visible::err(), &format!("note: {note}\n"))?;
     }
     if scenarios.is_empty() && !empty {
         return Err(NoScenario.into());
     }
-    let (report, kept) = ci::run(input, &scenarios).await?;
+    let (report, kept) = opdev_ci::run(input, &scenarios).await?;
     let told = reported(&report, files, properties);
     // Whoever looks at what is left wants the report first, and has it, whatever became of its files.
     if told.is_ok() && !kept.is_empty() {
@@ -283,7 +283,7 @@ async fn all_scenarios(
 }
 
 fn reported(report: &Report, files: &ReportFiles, properties: &[(&str, String)]) -> Result<()> {
-    tell(&mut super::visible::out(), &crate::scenario::report::text(report))?;
+    tell(&mut super::visible::out(), &opdev_scenario::report::text(report))?;
     if let Some((_, seed)) = properties.iter().find(|(name, _)| report.failed() && *name == "seed") {
         tell(
             &mut super::visible::out(),
@@ -291,13 +291,13 @@ fn reported(report: &Report, files: &ReportFiles, properties: &[(&str, String)])
         )?;
     }
     if std::env::var_os("GITHUB_ACTIONS").is_some() {
-        tell(&mut super::visible::out(), &crate::scenario::report::annotations(report))?;
+        tell(&mut super::visible::out(), &opdev_scenario::report::annotations(report))?;
     }
     if let Some(path) = &files.junit {
-        write_named(path, crate::scenario::junit(report, properties).as_bytes())?;
+        write_named(path, opdev_scenario::junit(report, properties).as_bytes())?;
     }
     if let Some(path) = &files.html {
-        write_named(path, crate::scenario::html(report, properties).as_bytes())?;
+        write_named(path, opdev_scenario::html(report, properties).as_bytes())?;
     }
     Ok(())
 }
@@ -323,7 +323,7 @@ fn code(report: &Report) -> u8 {
 }
 
 async fn one_program(input: &CiInput, here: &Path, program: &[String]) -> Result<ExitCode> {
-    let ended = ci::program(input, here, program).await?;
+    let ended = opdev_ci::program(input, here, program).await?;
     if ended.interrupted {
         return Ok(ExitCode::from(INTERRUPTED));
     }

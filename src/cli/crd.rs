@@ -1,16 +1,16 @@
 //! `opdev crd`, `opdev rbac`, `opdev webhook` and `opdev deepcopy`: what controller-gen would write, written, printed or compared. Starts no
 //! runtime, asks no cluster, runs no Go.
 
-use crate::event::words::visible;
-use crate::event::{Diagnostic, Severity};
-use crate::project::Project;
-use crate::project::generate::deepcopy;
-use crate::project::generate::manifests;
-use crate::project::generate::manifests::{Asked, Made};
-use crate::project::generate::rbac;
-use crate::project::go::files;
-use crate::ship::deploy::developer_role;
 use anyhow::{Context as _, Result};
+use opdev_deploy::developer_role;
+use opdev_event::words::visible;
+use opdev_event::{Diagnostic, Severity};
+use opdev_generate::deepcopy;
+use opdev_generate::manifests;
+use opdev_generate::manifests::{Asked, Made};
+use opdev_generate::rbac;
+use opdev_project::Project;
+use opdev_project::go::files;
 use opdev_types::pin::{self, CrdFlags, ObjectFlags, Output, RbacFlags, WebhookFlags};
 use std::fmt::Write as _;
 use std::io::Write as _;

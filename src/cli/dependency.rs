@@ -1,11 +1,11 @@
 //! `opdev dependency`: downloads the charts that a chart depends on, as `helm dependency` does.
 
 use super::far::AccessArgs;
-use crate::event::words::visible;
-use crate::inner_loop::requests::chart_dependencies;
-use crate::pull::{self, Dependencies, Homes};
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
+use opdev_event::words::visible;
+use opdev_pull::{Dependencies, Homes};
+use opdev_requests::chart_dependencies;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ pub(super) fn run(args: &DependencyArgs) -> Result<()> {
         Dependency::Update(args) => download(args, &|charts| charts.update()),
         Dependency::Build(args) => download(args, &|charts| charts.build()),
         Dependency::List(args) => {
-            let text = pull::list(&args.chart)?;
+            let text = opdev_pull::list(&args.chart)?;
             let shown: Vec<_> = text.split('\t').map(visible).collect();
             super::visible::out()
                 .write_all(shown.join("\t").as_bytes())
@@ -62,7 +62,7 @@ pub(super) fn run(args: &DependencyArgs) -> Result<()> {
     }
 }
 
-type Task<'t> = &'t dyn Fn(&mut Dependencies<'_>) -> Result<pull::Plan>;
+type Task<'t> = &'t dyn Fn(&mut Dependencies<'_>) -> Result<opdev_pull::Plan>;
 
 fn download(args: &DownloadArgs, task: Task<'_>) -> Result<()> {
     let (homes, access) = (Homes::from_environment(), args.access.access()?);

@@ -1,14 +1,14 @@
 //! `opdev install`, `uninstall`, `deploy` and `undeploy`.
 
-use crate::cluster::Choice;
-use crate::cluster::owner::Owner;
-use crate::event::words::visible;
-use crate::os::user_config;
-use crate::project::Project;
-use crate::project::trust::{Store, Trust};
-use crate::ship::deploy;
-use crate::ship::deploy::{ApplyOptions, DeployInput, RemoveOptions};
+use opdev_cluster::Choice;
+use opdev_cluster::owner::Owner;
+use opdev_event::words::visible;
+use opdev_os::user_config;
+use opdev_project::Project;
+use opdev_project::trust::{Store, Trust};
+
 use anyhow::{Context as _, Result, anyhow};
+use opdev_deploy::{ApplyOptions, DeployInput, RemoveOptions};
 use std::future::Future;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -154,15 +154,15 @@ pub(super) fn install(args: InstallArgs) -> Result<()> {
     let input = input(args.place, Duration::ZERO)?;
     let dry_run = args.dry_run.is_some();
     if let Some(Format::Yaml) = args.output {
-        return print(deploy::rendered_crds(&input)?.as_bytes());
+        return print(opdev_deploy::rendered_crds(&input)?.as_bytes());
     }
     let options = ApplyOptions { dry_run, ..args.apply.options() };
-    finish(deploy::install(&input, &options, &tell))
+    finish(opdev_deploy::install(&input, &options, &tell))
 }
 
 pub(super) fn uninstall(args: UninstallArgs) -> Result<()> {
     let input = input(args.place, args.remove.wait)?;
-    finish(deploy::uninstall(&input, &args.remove.options(), &tell))
+    finish(opdev_deploy::uninstall(&input, &args.remove.options(), &tell))
 }
 
 pub(super) fn deploy(args: DeployArgs) -> Result<()> {
@@ -177,8 +177,8 @@ pub(super) fn deploy(args: DeployArgs) -> Result<()> {
         ..args.apply.options()
     };
     match args.output {
-        Some(Format::Yaml) => print(deploy::rendered(&input, &options)?.as_bytes()),
-        None => finish(deploy::deploy(&input, &options, &tell)),
+        Some(Format::Yaml) => print(opdev_deploy::rendered(&input, &options)?.as_bytes()),
+        None => finish(opdev_deploy::deploy(&input, &options, &tell)),
     }
 }
 
@@ -189,7 +189,7 @@ pub(super) fn undeploy(args: UndeployArgs) -> Result<()> {
         with_unrelated: args.with_unrelated,
         ..args.remove.options()
     };
-    finish(deploy::undeploy(&input, &options, &tell))
+    finish(opdev_deploy::undeploy(&input, &options, &tell))
 }
 
 impl ApplyArgs {

@@ -1,7 +1,7 @@
 //! `opdev explain`: what a rule of the findings says.
 
-use crate::findings::{self, RULES};
 use anyhow::{Result, bail};
+use opdev_findings::RULES;
 use opdev_object::spelling::nearest;
 use std::fmt::Write as _;
 
@@ -24,10 +24,10 @@ pub(super) fn run(args: &ExplainArgs) -> Result<()> {
         }
         return super::about::print(all.as_bytes());
     };
-    let Some(rule) = findings::rule(wanted) else {
+    let Some(rule) = opdev_findings::rule(wanted) else {
         let near = nearest(wanted, RULES.iter().map(|rule| rule.id));
         let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         bail!("no rule is called `{wanted}`{near} `opdev explain` lists all of them");
     };
-    super::about::print(format!("{}: {}\n\n{}", rule.id, rule.name, findings::page(rule)).as_bytes())
+    super::about::print(format!("{}: {}\n\n{}", rule.id, rule.name, opdev_findings::page(rule)).as_bytes())
 }

@@ -1,8 +1,8 @@
 //! Flags of commands that take charts from repositories and registries.
 
-use crate::event::words::visible;
-use crate::pull::Access;
 use anyhow::{Context as _, Result, bail};
+use opdev_event::words::visible;
+use opdev_pull::Access;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,13 @@
 //! `opdev image`: the image of the operator, without a container tool.
 
 use super::far::AccessArgs;
-use crate::event::words::{escaped_json, visible};
-use crate::project::Project;
-use crate::pull::{Homes, ImageReference};
-use crate::ship::image::build;
-use crate::ship::image::build::{ImageInput, project_files};
-use crate::ship::image::{Entries, Layout};
 use anyhow::{Context as _, Result, bail};
+use opdev_event::words::{escaped_json, visible};
+use opdev_image::build;
+use opdev_image::build::{ImageInput, project_files};
+use opdev_image::{Entries, Layout};
+use opdev_project::Project;
+use opdev_pull::{Homes, ImageReference};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;

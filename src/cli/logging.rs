@@ -1,11 +1,11 @@
 //! Where `tracing` goes: a rolling file in `.opdev/`, and the log pane by way of the event channel.
 //! Nothing ever goes to standard output or standard error: a stray line would break the screen.
 
-use crate::event::sink::EventSink;
-use crate::event::{Event, Level, LogLine, Notice};
-use crate::os::private_folder::PrivateFolder;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
+use opdev_event::sink::EventSink;
+use opdev_event::{Event, Level, LogLine, Notice};
+use opdev_os::private_folder::PrivateFolder;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write;

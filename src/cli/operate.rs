@@ -2,22 +2,22 @@
 //! stop, 1 failed, the lead was lost, or told to stop twice, 2 wrong usage.
 
 use super::arguments::WrongUsage;
-use crate::cluster::owner::Owner;
-use crate::cluster::{Choice, in_pod};
-use crate::event::words::Expected;
-use crate::event::{Permission, TrustAnswer};
-use crate::operator::release::script::outside::end_programs;
-use crate::operator::release::settings::{HelmCompat, Settings};
-use crate::os::user_config;
-use crate::project::Project;
-use crate::project::trust;
-use crate::project::trust::{Store, Trust};
-use crate::ship::operate;
-use crate::ship::operate::{
+use opdev_cluster::owner::Owner;
+use opdev_cluster::{Choice, in_pod};
+use opdev_event::words::Expected;
+use opdev_event::{Permission, TrustAnswer};
+use opdev_os::user_config;
+use opdev_project::Project;
+use opdev_project::trust;
+use opdev_project::trust::{Store, Trust};
+use opdev_release::script::outside::end_programs;
+use opdev_release::settings::{HelmCompat, Settings};
+
+use anyhow::{Context as _, Result, bail};
+use opdev_operate::{
     ElectionInput, LogLevel, LogStyle, LogWriter, MetricsTls, OperateInput, ServerSettings, TimeEncoding,
 };
-use crate::sources::on_save::OnSave;
-use anyhow::{Context as _, Result, bail};
+use opdev_sources::on_save::OnSave;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -158,7 +158,7 @@ pub(super) fn run(args: &OperateArgs) -> Result<ExitCode> {
         shutdown.cancel();
     })?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("opdev").build()?;
-    let ended = runtime.block_on(operate::run(input));
+    let ended = runtime.block_on(opdev_operate::run(input));
     end_programs();
     if let Err(error) = &ended {
         log.write_end(error);

@@ -1,19 +1,19 @@
 //! `opdev plan`: what reconciles would do, before they do it. Exit codes: 0 nothing would change, 2 something would, 1 something
 //! would fail, or no plan can be made.
 
-use crate::cli::print;
-use crate::cluster::Choice;
-use crate::cluster::owner::Owner;
-use crate::event::words::escaped_json;
-use crate::operator::release::settings::{HelmCompat, Settings};
-use crate::os::user_config;
-use crate::project::Project;
-use crate::project::trust;
-use crate::project::trust::{Store, Trust};
-use crate::ship::deploy::plan;
-use crate::ship::deploy::plan::{PlanInput, Selector};
+use crate::print;
 use anyhow::{Context as _, Result, anyhow, bail};
+use opdev_cluster::Choice;
+use opdev_cluster::owner::Owner;
 use opdev_controlplane::Webhooks;
+use opdev_deploy::plan;
+use opdev_deploy::plan::{PlanInput, Selector};
+use opdev_event::words::escaped_json;
+use opdev_os::user_config;
+use opdev_project::Project;
+use opdev_project::trust;
+use opdev_project::trust::{Store, Trust};
+use opdev_release::settings::{HelmCompat, Settings};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -104,7 +104,7 @@ fn sentence(text: Option<&StyledStr>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::cli::Cli;
+    use crate::Cli;
     use clap::CommandFactory as _;
     use std::path::Path;
 

@@ -1,9 +1,8 @@
 //! `opdev render`: what `helm template` prints, byte for byte. Starts no runtime, asks no cluster.
 
 use super::far::AccessArgs;
-use crate::event::words::visible;
-use crate::pull::{self, ChartRequest, Homes};
 use anyhow::{Context as _, Result, bail};
+use opdev_event::words::visible;
 use opdev_helm::chart::{Chart, FileSet, Unread, read_dir_late, unpack};
 use opdev_helm::dependencies;
 use opdev_helm::engine::{
@@ -12,6 +11,7 @@ use opdev_helm::engine::{
 };
 use opdev_helm::explain::{self, Layer};
 use opdev_helm::{manifest, values};
+use opdev_pull::{ChartRequest, Homes};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -211,7 +211,7 @@ fn files(args: &RenderArgs, reference: &str) -> Result<(FileSet, Unread)> {
         if path.exists() {
             return Ok(read_dir_late(path)?);
         }
-        if !pull::is_far(reference) {
+        if !opdev_pull::is_far(reference) {
             bail!("path \"{}\" not found", path.display());
         }
     }
@@ -221,7 +221,7 @@ fn files(args: &RenderArgs, reference: &str) -> Result<(FileSet, Unread)> {
         version: args.version.clone().unwrap_or_default().trim().to_owned(),
         access: args.access.access()?,
     };
-    let found = pull::download(&request, &Homes::from_environment(), &mut super::far::warn)?;
+    let found = opdev_pull::download(&request, &Homes::from_environment(), &mut super::far::warn)?;
     for note in &found.notes {
         let _ = writeln!(super::visible::err(), "{}", visible(note));
     }

@@ -5,29 +5,29 @@ use super::begin;
 use super::logging;
 use super::signals;
 use super::webhooks::WebhookArgs;
-use crate::cli::print;
-use crate::cluster::Choice;
-use crate::cluster::owner::Owner;
-use crate::event::sink::EventSink;
-use crate::event::words::Expected;
-use crate::event::{Event, FaultRule, OnExit, ProjectTask, Request, RequestId};
-use crate::findings::Findings;
-use crate::inner_loop;
-use crate::inner_loop::bus;
-use crate::inner_loop::bus::Listener;
-use crate::inner_loop::requests::chart_dependencies;
-use crate::operator::release::script::outside::end_programs;
-use crate::operator::release::settings::{HelmCompat, Settings};
-use crate::os::lock::Lock;
-use crate::os::private_folder::PrivateFolder;
-use crate::os::user_config;
-use crate::project::journal::Journal;
-use crate::project::settings;
-use crate::project::trust;
-use crate::project::trust::{Store, Trust};
-use crate::project::{NoProject, Project};
-use crate::state::{Limits, State};
-use crate::tui;
+use crate::print;
+use opdev_cluster::Choice;
+use opdev_cluster::owner::Owner;
+use opdev_event::sink::EventSink;
+use opdev_event::words::Expected;
+use opdev_event::{Event, FaultRule, OnExit, ProjectTask, Request, RequestId};
+use opdev_findings::Findings;
+
+use opdev_inner_loop::bus;
+use opdev_inner_loop::bus::Listener;
+use opdev_os::lock::Lock;
+use opdev_os::private_folder::PrivateFolder;
+use opdev_os::user_config;
+use opdev_project::journal::Journal;
+use opdev_project::settings;
+use opdev_project::trust;
+use opdev_project::trust::{Store, Trust};
+use opdev_project::{NoProject, Project};
+use opdev_release::script::outside::end_programs;
+use opdev_release::settings::{HelmCompat, Settings};
+use opdev_requests::chart_dependencies;
+use opdev_state::{Limits, State};
+
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_controlplane::{Controllers, Webhooks};
 use std::io::Write as _;
@@ -149,7 +149,7 @@ impl RunArgs {
         match (self.json, self.plain) {
             (Some(form), _) => Output::Json(form),
             (_, true) => Output::Plain,
-            _ if !tui::usable() => Output::Plain,
+            _ if !opdev_tui::usable() => Output::Plain,
             _ => Output::Panes,
         }
     }
@@ -205,7 +205,7 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
         shutdown.clone(),
     );
     let screen = match output {
-        Output::Panes => Some(screen(tui::TuiInput {
+        Output::Panes => Some(screen(opdev_tui::TuiInput {
             snapshots: bus.snapshots.clone(),
             requests: ask.clone(),
             shutdown: shutdown.clone(),
@@ -224,7 +224,7 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     }
     let allowed = (trust, allow_contexts);
     let input = input(args, (project, allowed), events, requests, &shutdown, (&log, state_folder, began));
-    let result = hear(shutdown.clone()).and_then(|()| runtime.block_on(inner_loop::run(input)));
+    let result = hear(shutdown.clone()).and_then(|()| runtime.block_on(opdev_inner_loop::run(input)));
     shutdown.cancel();
     let screen_result = screen.map_or(Ok(()), |thread| {
         thread.join().unwrap_or_else(|_| bail!("the screen panicked; the log has the details"))
@@ -274,12 +274,12 @@ fn command_line() -> String {
 }
 
 /// The screen has a thread of its own, so that nothing on it holds the operator up, nor the other way round.
-fn screen(input: tui::TuiInput) -> Result<std::thread::JoinHandle<Result<()>>> {
+fn screen(input: opdev_tui::TuiInput) -> Result<std::thread::JoinHandle<Result<()>>> {
     let shutdown = input.shutdown.clone();
     let draw = move || {
         // Also where the screen panics: without it the user could not even quit.
         let _stop = shutdown.drop_guard();
-        tui::run(input)
+        opdev_tui::run(input)
     };
     std::thread::Builder::new().name("screen".to_owned()).spawn(draw).context("no thread for the screen")
 }
@@ -304,7 +304,7 @@ fn input(
     requests: mpsc::Receiver<(RequestId, Request)>,
     shutdown: &CancellationToken,
     (log, state_folder, began): (&logging::Log, PrivateFolder, Instant),
-) -> inner_loop::Input {
+) -> opdev_inner_loop::Input {
     let mut operator = Settings {
         reconcile_period: args.reconcile_period,
         helm_compat: args.helm_compat,
@@ -327,7 +327,7 @@ fn input(
     }
     let mut webhooks = Webhooks::default();
     args.webhooks.apply(&mut webhooks);
-    inner_loop::Input {
+    opdev_inner_loop::Input {
         cluster: Choice {
             never_embedded: false,
             reach: None,
@@ -435,20 +435,20 @@ fn hear(shutdown: CancellationToken) -> Result<()> {
     let mut asked_before = false;
     signals::hear(move |asked| {
         // `ctrl-c` in an editor is the editor's.
-        if asked.is_interrupt() && tui::panes::terminal::editor::interrupt_is_the_editors() {
+        if asked.is_interrupt() && opdev_panes::terminal::editor::interrupt_is_the_editors() {
             return;
         }
         if asked_before {
-            tui::panes::terminal::restore();
+            opdev_panes::terminal::restore();
             end_programs();
             std::process::exit(asked.code());
         }
         asked_before = true;
-        crate::os::read::end_walks();
+        opdev_os::read::end_walks();
         shutdown.cancel();
         if !asked.is_interrupt() {
             signals::end_anyway(asked, || {
-                tui::panes::terminal::restore();
+                opdev_panes::terminal::restore();
                 end_programs();
             });
         }

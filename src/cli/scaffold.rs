@@ -1,17 +1,15 @@
 //! `opdev init` and `opdev create api`: a new project, and a new kind in it. Asks no cluster, runs no other program.
 
 use super::far::AccessArgs;
-use crate::event::words::{escaped_json, visible};
-use crate::project::go::files;
-use crate::pull::{ChartRequest, Homes};
-use crate::scaffold::unfinished;
-use crate::scaffold::write as disk;
-use crate::scaffold::write::OnDisk;
-use crate::scaffold::{
-    self, Action, ApiOptions, ChartSource, CrdSchema, Draft, InitOptions, Layout, Reconciler,
-};
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use opdev_event::words::{escaped_json, visible};
+use opdev_project::go::files;
+use opdev_pull::{ChartRequest, Homes};
+use opdev_scaffold::unfinished;
+use opdev_scaffold::write as disk;
+use opdev_scaffold::write::OnDisk;
+use opdev_scaffold::{Action, ApiOptions, ChartSource, CrdSchema, Draft, InitOptions, Layout, Reconciler};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -170,7 +168,7 @@ pub(super) fn init(args: &InitArgs) -> Result<()> {
     let disk = OnDisk::new(&root);
     take_back(&root, &disk, &args.common)?;
     let mut draft = Draft::new(&disk, args.common.force);
-    scaffold::init(&options, &mut draft)?;
+    opdev_scaffold::init(&options, &mut draft)?;
     let kind = &args.kind;
     let with_api = kind.helm_chart.is_some()
         || [&kind.group, &kind.version, &kind.kind].iter().any(|one| !one.is_empty());
@@ -181,10 +179,10 @@ pub(super) fn init(args: &InitArgs) -> Result<()> {
             Layout::Typed => ReconcilerArg::Ts,
             Layout::Go => ReconcilerArg::Go,
         };
-        scaffold::create_api(&api_options(kind, reconciler, args.common.force, &here)?, &mut draft)?;
+        opdev_scaffold::create_api(&api_options(kind, reconciler, args.common.force, &here)?, &mut draft)?;
     }
     if let Some(named) = named_in(kind, (&here, &root)) {
-        scaffold::warn_of_others(&named, &mut draft);
+        opdev_scaffold::warn_of_others(&named, &mut draft);
     }
     let next = match layout {
         Layout::Go if with_api => NEXT_GO,
@@ -255,11 +253,11 @@ pub(super) fn create(args: &CreateArgs) -> Result<()> {
     let reconciler = match args.reconciler {
         Some(asked) => asked,
         None if args.kind.helm_chart.is_some() => ReconcilerArg::Chart,
-        None if scaffold::is_go_project(&disk) => ReconcilerArg::Go,
+        None if opdev_scaffold::is_go_project(&disk) => ReconcilerArg::Go,
         None if charts => ReconcilerArg::Chart,
         None => ReconcilerArg::Ts,
     };
-    scaffold::create_api(&api_options(&args.kind, reconciler, args.common.force, &here)?, &mut draft)?;
+    opdev_scaffold::create_api(&api_options(&args.kind, reconciler, args.common.force, &here)?, &mut draft)?;
     let next = if reconciler == ReconcilerArg::Go { NEXT_GO } else { NEXT_RUN };
     let copied = copied_from_here(&args.kind, (&here, &root), &draft);
     finish(&root, &args.common, &draft, &format!("{copied}{next}"))
@@ -319,7 +317,7 @@ fn chart_source(kind: &KindArgs, chart: &str, here: &Path) -> Result<ChartSource
 
 /// Takes back what an earlier command has written that was killed in the middle.
 fn take_back(root: &Path, disk: &OnDisk, args: &CommonArgs) -> Result<()> {
-    if args.dry_run && crate::project::unfinished::is_there(root) {
+    if args.dry_run && opdev_project::unfinished::is_there(root) {
         bail!(
             "an `opdev init` or `opdev create api` was ended here in the middle of its writes; the next one without --dry-run \
              takes back what it wrote"

@@ -1,16 +1,16 @@
 //! `opdev serve`: the embedded control plane alone, for kubectl, Helm and other people's tests.
 //! Writes the kubeconfig, says how to use it and what is simulated, and stops cleanly on a signal.
 
-use crate::cli::webhooks::WebhookArgs;
-use crate::cluster::data_folder::DataFolder;
-use crate::cluster::owner::Owner;
-use crate::cluster::{Certificates, RENEWED};
-use crate::event::shell;
-use crate::event::words::visible;
-use crate::os::lock::Lock;
-use crate::os::private_folder::PrivateFolder;
+use crate::webhooks::WebhookArgs;
 use anyhow::{Context, Result};
+use opdev_cluster::data_folder::DataFolder;
+use opdev_cluster::owner::Owner;
+use opdev_cluster::{Certificates, RENEWED};
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, gaps};
+use opdev_event::shell;
+use opdev_event::words::visible;
+use opdev_os::lock::Lock;
+use opdev_os::private_folder::PrivateFolder;
 use std::fs;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -80,7 +80,7 @@ const LAST_WAIT: Duration = Duration::from_millis(500);
 /// Serves until a signal comes.
 pub fn run(args: &ServeArgs) -> ExitCode {
     let result = match &args.envtest_assets {
-        Some(folder) => crate::cli::envtest::write(folder, |path| shell::word(&path.display().to_string())),
+        Some(folder) => crate::envtest::write(folder, |path| shell::word(&path.display().to_string())),
         None => serve(args),
     };
     match result {

@@ -74,7 +74,7 @@ pub fn stop_signal() -> Result<impl Future<Output = &'static str>> {
     hear(move |asked| {
         // One that repeats what was asked is no reason to leave things behind.
         if let Some(tell) = tell.take() {
-            crate::os::read::end_walks();
+            opdev_os::read::end_walks();
             let _ = tell.send(asked.name());
             end_anyway(asked, || ());
         }

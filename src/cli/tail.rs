@@ -2,13 +2,13 @@
 //! recording.
 
 use super::arguments::JsonForm;
-use crate::cli::print;
-use crate::event::{Event, words};
-use crate::os::lock::Lock;
-use crate::os::private_folder::PrivateFolder;
-use crate::project::Project;
-use crate::project::journal;
+use crate::print;
 use anyhow::{Context as _, Result, bail};
+use opdev_event::{Event, words};
+use opdev_os::lock::Lock;
+use opdev_os::private_folder::PrivateFolder;
+use opdev_project::Project;
+use opdev_project::journal;
 use std::io::Write as _;
 use std::path::PathBuf;
 

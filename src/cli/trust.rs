@@ -1,11 +1,11 @@
 //! `opdev trust`: what a project wants beyond rendering and applying, and the word that it may.
 
-use crate::event::shell;
-use crate::event::words::visible_line;
-use crate::project::Project;
-use crate::project::trust;
-use crate::project::trust::{Store, Trust};
 use anyhow::{Context as _, Result, bail};
+use opdev_event::shell;
+use opdev_event::words::visible_line;
+use opdev_project::Project;
+use opdev_project::trust;
+use opdev_project::trust::{Store, Trust};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 //! something to the terminal instead of being seen: `out` and `err` show them as escapes, whoever writes. What programs read
 //! goes through `machine`, unchanged.
 
-use crate::event::words::is_hidden;
+use opdev_event::words::is_hidden;
 use std::io::{IsTerminal as _, Result, Stderr, Stdout, Write};
 
 /// A stream on which nothing but text, line ends and tabs gets through.

@@ -1,6 +1,6 @@
 //! The options about webhooks, of `opdev serve` and of `opdev run` on the embedded control plane.
 
-use crate::cluster::Certificates;
+use opdev_cluster::Certificates;
 use opdev_controlplane::Webhooks;
 use std::fmt;
 use std::path::PathBuf;

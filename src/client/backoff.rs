@@ -2,7 +2,7 @@
 //! (429), fails itself (5xx) or does not answer may take a write the next time; what it has refused stays refused. Every
 //! first write at the start passes here, or keeps a `Backoff` of its own beside other work.
 
-use crate::client::ApiError;
+use crate::ApiError;
 use anyhow::Result;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -12,18 +12,18 @@ const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// What the user is told beside such a failure.
-pub(crate) const AGAIN: &str = "opdev tries again by itself";
+pub const AGAIN: &str = "opdev tries again by itself";
 
 /// When the next try is due, where one is planned.
 #[derive(Debug, Default)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     next: Option<Instant>,
     tries: u32,
 }
 
 impl Backoff {
     /// Plans the next try, later than the one before; or none, and the pauses begin anew.
-    pub(crate) fn plan(&mut self, again: bool) {
+    pub fn plan(&mut self, again: bool) {
         if !again {
             *self = Backoff::default();
             return;
@@ -33,7 +33,7 @@ impl Backoff {
     }
 
     /// Waits until a try is due; for ever where none is planned.
-    pub(crate) async fn due(&self) {
+    pub async fn due(&self) {
         match self.next {
             Some(at) => tokio::time::sleep_until(at).await,
             None => std::future::pending().await,
@@ -47,7 +47,7 @@ fn pause(tries: u32) -> Duration {
 }
 
 /// Whether trying again may help.
-pub(crate) fn may_pass(error: &anyhow::Error) -> bool {
+pub fn may_pass(error: &anyhow::Error) -> bool {
     match ApiError::of(error) {
         Some(ApiError::Refused { code, .. }) => *code >= 500 || *code == 429,
         Some(ApiError::Unreachable(_)) => true,
@@ -59,7 +59,7 @@ pub(crate) fn may_pass(error: &anyhow::Error) -> bool {
 ///
 /// # Errors
 /// The refusal.
-pub(crate) async fn until_refused<T, A: Future<Output = Result<T>>, N: Future<Output = ()>>(
+pub async fn until_refused<T, A: Future<Output = Result<T>>, N: Future<Output = ()>>(
     mut attempt: impl FnMut() -> A,
     tell: impl FnOnce(&anyhow::Error) -> N,
 ) -> Result<T> {

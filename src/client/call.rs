@@ -1,7 +1,7 @@
 //! One call to the API server: its JSON, its warnings, its refusal as an error. Knows paths, and no object.
 
 use super::error::ApiError;
-use crate::client::recorder::Tap;
+use crate::recorder::Tap;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -10,22 +10,22 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// The field manager of everything that opdev writes, but for charts' objects.
-pub(crate) const OWN_MANAGER: &str = "opdev";
+pub const OWN_MANAGER: &str = "opdev";
 
 /// The content type of an object.
 pub(crate) const JSON: &str = "application/json";
 /// The content type of a merge patch.
-pub(crate) const MERGE: &str = "application/merge-patch+json";
+pub const MERGE: &str = "application/merge-patch+json";
 /// The content type of a JSON patch.
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 /// The content type of a strategic merge patch, which built-in kinds have.
-pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+pub const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// The content type of a server-side apply.
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 /// A client of one API server. Its calls are recorded where a pass makes them.
 #[derive(Clone)]
-pub(crate) struct ApiClient {
+pub struct ApiClient {
     tap: Tap,
     /// Whom calls are made as, where not as ourselves.
     user: Option<Arc<str>>,
@@ -33,7 +33,7 @@ pub(crate) struct ApiClient {
 
 impl ApiClient {
     /// Calls through kube's own client, as ourselves.
-    pub(crate) fn of(client: &kube::Client) -> ApiClient {
+    pub fn of(client: &kube::Client) -> ApiClient {
         ApiClient { tap: Tap::new(client.clone()), user: None }
     }
 
@@ -43,7 +43,7 @@ impl ApiClient {
     }
 
     /// kube's own client, for streams.
-    pub(crate) fn streams(&self) -> &kube::Client {
+    pub fn streams(&self) -> &kube::Client {
         self.tap.client()
     }
 
@@ -94,7 +94,7 @@ impl ApiClient {
 ///
 /// # Errors
 /// An `ApiError`.
-pub(crate) async fn send(
+pub async fn send(
     client: &kube::Client,
     method: Method,
     path: &str,
@@ -108,7 +108,7 @@ pub(crate) async fn send(
 ///
 /// # Errors
 /// `ApiError::NotServed` where discovery answers and does not name the kind; else why it does not answer.
-pub(crate) async fn resource_of(client: &kube::Client, gvk: &Gvk) -> Result<(ApiResource, bool), ApiError> {
+pub async fn resource_of(client: &kube::Client, gvk: &Gvk) -> Result<(ApiResource, bool), ApiError> {
     let wanted = GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind);
     match kube::discovery::pinned_kind(client, &wanted).await {
         Ok((resource, capabilities)) => {
@@ -122,12 +122,12 @@ pub(crate) async fn resource_of(client: &kube::Client, gvk: &Gvk) -> Result<(Api
 }
 
 /// The path of one object.
-pub(crate) fn object_path(resource: &ApiResource, namespace: Option<&str>, name: &str) -> String {
+pub fn object_path(resource: &ApiResource, namespace: Option<&str>, name: &str) -> String {
     format!("{}/{name}", plural_path(resource, namespace))
 }
 
 /// The path of all objects of a resource.
-pub(crate) fn plural_path(resource: &ApiResource, namespace: Option<&str>) -> String {
+pub fn plural_path(resource: &ApiResource, namespace: Option<&str>) -> String {
     collection_path(&resource.api_version, &resource.plural, namespace)
 }
 
@@ -141,7 +141,7 @@ pub(super) fn collection_path(api_version: &str, plural: &str, namespace: Option
 }
 
 /// Percent-encodes what may not stand in a path or query.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

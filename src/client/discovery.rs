@@ -13,23 +13,23 @@ use tokio::sync::Mutex;
 
 /// A resource that the API server serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Resource {
-    pub(crate) gvk: Gvk,
-    pub(crate) plural: String,
-    pub(crate) namespaced: bool,
-    pub(crate) verbs: Vec<String>,
+pub struct Resource {
+    pub gvk: Gvk,
+    pub plural: String,
+    pub namespaced: bool,
+    pub verbs: Vec<String>,
     /// Whether its status is written apart.
-    pub(crate) has_status: bool,
+    pub has_status: bool,
 }
 
 impl Resource {
     /// The path of its objects; all namespaces without one.
-    pub(crate) fn collection(&self, namespace: Option<&str>) -> String {
+    pub fn collection(&self, namespace: Option<&str>) -> String {
         collection_path(&self.gvk.api_version(), &self.plural, namespace.filter(|_| self.namespaced))
     }
 
     /// Adds apiVersion and kind, which lists leave out.
-    pub(crate) fn complete(&self, mut object: Value) -> Value {
+    pub fn complete(&self, mut object: Value) -> Value {
         if let Value::Object(fields) = &mut object {
             if !fields.contains_key("apiVersion") {
                 fields.insert("apiVersion".to_owned(), Value::from(self.gvk.api_version()));
@@ -42,7 +42,7 @@ impl Resource {
     }
 
     /// The same for kube's own client.
-    pub(crate) fn api_resource(&self) -> kube::core::ApiResource {
+    pub fn api_resource(&self) -> kube::core::ApiResource {
         let gvk = kube::core::GroupVersionKind::gvk(&self.gvk.group, &self.gvk.version, &self.gvk.kind);
         kube::core::ApiResource::from_gvk_with_plural(&gvk, &self.plural)
     }
@@ -50,7 +50,7 @@ impl Resource {
 
 /// Why a text names no kind.
 #[derive(Debug)]
-pub(crate) enum KindError {
+pub enum KindError {
     /// No such kind is served; `near` is one that is, with nearly that name.
     NotServed { text: String, near: Option<Gvk> },
     /// Two groups serve such a kind.
@@ -82,24 +82,24 @@ impl std::error::Error for KindError {}
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(crate) struct Served {
+pub struct Served {
     resources: BTreeMap<Gvk, Arc<Resource>>,
     /// Preferred first, as `group/version`.
     pub(crate) group_versions: Vec<String>,
     /// Such as `v1.36.0`.
-    pub(crate) version: String,
+    pub version: String,
 }
 
 impl Served {
     /// The API versions a chart can ask for: group versions, and group versions with kinds.
-    pub(crate) fn api_versions(&self) -> Vec<String> {
+    pub fn api_versions(&self) -> Vec<String> {
         let kinds = self.resources.keys().map(|gvk| format!("{}/{}", gvk.api_version(), gvk.kind));
         self.group_versions.iter().cloned().chain(kinds).collect()
     }
 
     /// The kind that a text such as `Pod`, `v1/Pod`, `apps/Deployment` or `apps/v1/Deployment` names: where no version
     /// is written, the preferred one.
-    pub(crate) fn kind(&self, text: &str) -> Result<Gvk, KindError> {
+    pub fn kind(&self, text: &str) -> Result<Gvk, KindError> {
         let (before, kind) =
             text.rsplit_once('/').map_or((None, text), |(before, kind)| (Some(before), kind));
         let fits = |gvk: &&Gvk| {
@@ -137,23 +137,23 @@ impl Served {
 }
 
 /// The cache.
-pub(crate) struct Discovery {
+pub struct Discovery {
     client: ApiClient,
     served: Mutex<Option<Arc<Served>>>,
 }
 
 impl Discovery {
-    pub(crate) fn new(client: ApiClient) -> Self {
+    pub fn new(client: ApiClient) -> Self {
         Discovery { client, served: Mutex::default() }
     }
 
     /// The next question asks the API server again.
-    pub(crate) async fn invalidate(&self) {
+    pub async fn invalidate(&self) {
         *self.served.lock().await = None;
     }
 
     /// Everything that is served.
-    pub(crate) async fn served(&self) -> Result<Arc<Served>, ApiError> {
+    pub async fn served(&self) -> Result<Arc<Served>, ApiError> {
         let mut cached = self.served.lock().await;
         if let Some(served) = &*cached {
             return Ok(Arc::clone(served));
@@ -164,7 +164,7 @@ impl Discovery {
     }
 
     /// The resource of a kind; `None` where it is not served even by a fresh look.
-    pub(crate) async fn resolve(&self, gvk: &Gvk) -> Result<Option<Arc<Resource>>, ApiError> {
+    pub async fn resolve(&self, gvk: &Gvk) -> Result<Option<Arc<Resource>>, ApiError> {
         let served = self.served().await?;
         if let Some(resource) = served.find(gvk) {
             return Ok(Some(resource));

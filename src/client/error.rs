@@ -1,15 +1,15 @@
 //! Why a call failed: one error for every caller. Errors of kube's own client become it, too.
 
-use crate::event::{mask, words};
 use http::StatusCode;
 use kube::core::response::StatusDetails;
+use opdev_event::{mask, words};
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::fmt;
 
 /// Why a call failed.
 #[derive(Debug)]
-pub(crate) enum ApiError {
+pub enum ApiError {
     /// The API server refused: the HTTP status, and what its `Status` says.
     Refused { code: u16, reason: String, message: String, details: Option<Box<StatusDetails>> },
     /// No answer came.
@@ -36,12 +36,12 @@ impl ApiError {
     }
 
     /// The error of a call, below whatever was said about it.
-    pub(crate) fn of(error: &anyhow::Error) -> Option<&ApiError> {
+    pub fn of(error: &anyhow::Error) -> Option<&ApiError> {
         error.downcast_ref()
     }
 
     /// The HTTP status of a refusal.
-    pub(crate) fn code(&self) -> Option<u16> {
+    pub fn code(&self) -> Option<u16> {
         match self {
             ApiError::Refused { code, .. } => Some(*code),
             ApiError::Unreachable(_) | ApiError::NotServed(_) | ApiError::NoMatch(_) | ApiError::ReadOnly => {
@@ -51,19 +51,19 @@ impl ApiError {
     }
 
     /// Whether an object has changed since the revision that a write was made for.
-    pub(crate) fn is_conflict(&self) -> bool {
+    pub fn is_conflict(&self) -> bool {
         matches!(self, ApiError::Refused { reason, .. } if reason == "Conflict")
     }
 
-    pub(crate) fn is_not_found(&self) -> bool {
+    pub fn is_not_found(&self) -> bool {
         self.code() == Some(404)
     }
 
-    pub(crate) fn is_forbidden(&self) -> bool {
+    pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
     }
 
-    pub(crate) fn already_exists(&self) -> bool {
+    pub fn already_exists(&self) -> bool {
         matches!(self, ApiError::Refused { reason, .. } if reason == "AlreadyExists")
     }
 }
@@ -107,22 +107,22 @@ impl fmt::Display for ApiError {
 
 impl std::error::Error for ApiError {}
 
-pub(crate) fn is_not_found(error: &anyhow::Error) -> bool {
+pub fn is_not_found(error: &anyhow::Error) -> bool {
     ApiError::of(error).is_some_and(ApiError::is_not_found)
 }
 
-pub(crate) fn is_forbidden(error: &anyhow::Error) -> bool {
+pub fn is_forbidden(error: &anyhow::Error) -> bool {
     ApiError::of(error).is_some_and(ApiError::is_forbidden)
 }
 
 /// Whether an object has changed since the revision that a write was made for.
-pub(crate) fn is_conflict(error: &anyhow::Error) -> bool {
+pub fn is_conflict(error: &anyhow::Error) -> bool {
     ApiError::of(error).is_some_and(ApiError::is_conflict)
 }
 
 /// A refusal repeats values of the object, in its message and in that of each cause. Those under secret names, and all of a
 /// Secret's, are masked.
-pub(crate) fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::Error {
+pub fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::Error {
     let mut secrets = mask::secrets(object);
     if object["kind"] == "Secret" {
         let values = ["data", "stringData"].into_iter().filter_map(|field| object.get(field)?.as_object());

@@ -2,7 +2,7 @@
 
 /// An error with its causes. A refusal is told in the API server's own words: kube's own client prints the whole of its
 /// Status, with causes that repeat values.
-pub(crate) fn told(error: &anyhow::Error) -> String {
+pub fn told(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
     for cause in error.chain() {
         if let Some(kube::Error::Api(status)) = cause.downcast_ref::<kube::Error>() {

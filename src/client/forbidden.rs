@@ -4,27 +4,27 @@ use std::time::Duration;
 
 /// How long a refusal for want of a right stands before it is tried again: the first time, and at most. A right is often given
 /// a moment after whoever needs it has started.
-pub(crate) const FORBIDDEN_PAUSE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+pub const FORBIDDEN_PAUSE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 /// What to do about such a refusal.
-pub(crate) const FORBIDDEN_HINT: &str = "`opdev rbac --for USER -n NAMESPACE` writes what an administrator can give you; \
+pub const FORBIDDEN_HINT: &str = "`opdev rbac --for USER -n NAMESPACE` writes what an administrator can give you; \
                                          opdev asks again by itself, after 5 minutes at the latest";
 
 /// A call that was refused for want of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MissingRight {
-    pub(crate) verb: String,
-    pub(crate) group: String,
-    pub(crate) resource: String,
+pub struct MissingRight {
+    pub verb: String,
+    pub group: String,
+    pub resource: String,
     /// Empty where it was for the whole cluster.
-    pub(crate) namespace: String,
+    pub namespace: String,
     /// The API server's words.
-    pub(crate) message: String,
+    pub message: String,
 }
 
 impl MissingRight {
     /// Reads `… cannot list resource "pods" in API group "" in the namespace "a"`; `None` where the message is
     /// another one, as those of admission are.
-    pub(crate) fn parse(message: &str) -> Option<MissingRight> {
+    pub fn parse(message: &str) -> Option<MissingRight> {
         let (_, rest) = message.split_once("\" cannot ")?;
         let (verb, rest) = rest.split_once(" resource \"")?;
         let (resource, rest) = rest.split_once("\" in API group \"")?;
@@ -40,7 +40,7 @@ impl MissingRight {
     }
 
     /// What is not allowed, as a person says it: `patch deployments.apps in namespace a`.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let dot = if self.group.is_empty() { "" } else { "." };
         let place = match self.namespace.as_str() {
             "" => "in the cluster".to_owned(),

@@ -12,23 +12,23 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The field manager of charts' objects, as Helm 4 names it.
-pub(crate) const HELM_MANAGER: &str = "helm";
+pub const HELM_MANAGER: &str = "helm";
 
 /// The API server.
 #[derive(Clone)]
-pub(crate) struct Api {
-    pub(crate) client: ApiClient,
-    pub(crate) discovery: Arc<Discovery>,
-    pub(crate) echo: Arc<Echo>,
-    pub(crate) read_only: ReadOnly,
+pub struct Api {
+    pub client: ApiClient,
+    pub discovery: Arc<Discovery>,
+    pub echo: Arc<Echo>,
+    pub read_only: ReadOnly,
 }
 
 /// In whose name a write is made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AsManager<'a> {
-    pub(crate) manager: &'a str,
+pub struct AsManager<'a> {
+    pub manager: &'a str,
     /// Nothing is written.
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
 }
 
 impl AsManager<'_> {
@@ -40,7 +40,7 @@ impl AsManager<'_> {
 
 /// What a deletion led to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Deletion {
+pub enum Deletion {
     /// It is gone, or was gone already.
     Gone,
     /// It waits for finalizers or its grace period.
@@ -49,37 +49,37 @@ pub(crate) enum Deletion {
 
 /// Where an object lives.
 #[derive(Clone, Debug)]
-pub(crate) struct At<'a> {
-    pub(crate) resource: &'a Resource,
-    pub(crate) namespace: Option<&'a str>,
-    pub(crate) name: &'a str,
+pub struct At<'a> {
+    pub resource: &'a Resource,
+    pub namespace: Option<&'a str>,
+    pub name: &'a str,
 }
 
 impl Api {
     /// Calls as ourselves.
-    pub(crate) fn new(client: &kube::Client, read_only: ReadOnly) -> Api {
+    pub fn new(client: &kube::Client, read_only: ReadOnly) -> Api {
         let client = ApiClient::of(client);
         let discovery = Arc::new(Discovery::new(client.clone()));
         Api { client, discovery, echo: Arc::default(), read_only }
     }
 
     /// Calls as a user.
-    pub(crate) fn acting_as(&self, user: Option<Arc<str>>) -> Api {
+    pub fn acting_as(&self, user: Option<Arc<str>>) -> Api {
         Api { client: self.client.acting_as(user), ..self.clone() }
     }
 
     /// Calls as ourselves, whomever others are made as.
-    pub(crate) fn as_operator(&self) -> Api {
+    pub fn as_operator(&self) -> Api {
         self.acting_as(None)
     }
 
     /// The resource of a kind.
-    pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<Arc<Resource>, ApiError> {
+    pub async fn resource(&self, gvk: &Gvk) -> Result<Arc<Resource>, ApiError> {
         self.discovery.resolve(gvk).await?.ok_or_else(|| ApiError::NoMatch(gvk.clone()))
     }
 
     /// An object, or `None` where there is none.
-    pub(crate) async fn get(&self, at: &At<'_>) -> Result<Option<Value>, ApiError> {
+    pub async fn get(&self, at: &At<'_>) -> Result<Option<Value>, ApiError> {
         match self.call(Method::GET, at.path(""), None, "").await {
             Ok(object) => Ok(Some(at.resource.complete(object))),
             Err(error) if error.is_not_found() => Ok(None),
@@ -88,7 +88,7 @@ impl Api {
     }
 
     /// The objects that a label selector picks.
-    pub(crate) async fn list(
+    pub async fn list(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
@@ -109,7 +109,7 @@ impl Api {
 
     /// The objects that a label selector picks in these namespaces, each asked for by itself, so that no right to all of them is
     /// needed; without any, and where the kind lives in none, all there are.
-    pub(crate) async fn list_in(
+    pub async fn list_in(
         &self,
         resource: &Resource,
         namespaces: &[String],
@@ -126,7 +126,7 @@ impl Api {
     }
 
     /// Creates an object.
-    pub(crate) async fn create(
+    pub async fn create(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
@@ -138,12 +138,7 @@ impl Api {
     }
 
     /// Replaces an object, or one of its subresources.
-    pub(crate) async fn update(
-        &self,
-        at: &At<'_>,
-        subresource: &str,
-        object: &Value,
-    ) -> Result<Value, ApiError> {
+    pub async fn update(&self, at: &At<'_>, subresource: &str, object: &Value) -> Result<Value, ApiError> {
         let path = format!("{}?fieldManager={OWN_MANAGER}", at.path(subresource));
         let updated = self.call(Method::PUT, path, Some(object), JSON).await?;
         Ok(self.wrote(at.resource, meta::resource_version(object), updated))
@@ -151,7 +146,7 @@ impl Api {
 
     /// Applies an object, or one of its subresources, server-side and forced. `live` is its state before, where that
     /// is known.
-    pub(crate) async fn apply(
+    pub async fn apply(
         &self,
         at: &At<'_>,
         subresource: &str,
@@ -165,7 +160,7 @@ impl Api {
     }
 
     /// Creates an object as another manager, or asks in a dry run what that would give.
-    pub(crate) async fn create_as(
+    pub async fn create_as(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
@@ -181,7 +176,7 @@ impl Api {
     }
 
     /// Patches an object as another manager, or asks in a dry run what that would give.
-    pub(crate) async fn patch_as(
+    pub async fn patch_as(
         &self,
         at: &At<'_>,
         content: &str,
@@ -197,7 +192,7 @@ impl Api {
     }
 
     /// What applying would make of an object, or of one of its subresources, in a dry run: nothing is written.
-    pub(crate) async fn try_apply(
+    pub async fn try_apply(
         &self,
         at: &At<'_>,
         subresource: &str,
@@ -210,33 +205,33 @@ impl Api {
     }
 
     /// What replacing would make of an object, in a dry run: nothing is written.
-    pub(crate) async fn try_update(&self, at: &At<'_>, object: &Value) -> Result<Value, ApiError> {
+    pub async fn try_update(&self, at: &At<'_>, object: &Value) -> Result<Value, ApiError> {
         let path = format!("{}?fieldManager={OWN_MANAGER}&dryRun=All", at.path(""));
         let updated = self.send(Method::PUT, path, Some(object), JSON).await?;
         Ok(at.resource.complete(updated))
     }
 
     /// Merges a patch into an object.
-    pub(crate) async fn merge(&self, at: &At<'_>, patch: &Value) -> Result<Value, ApiError> {
+    pub async fn merge(&self, at: &At<'_>, patch: &Value) -> Result<Value, ApiError> {
         let path = format!("{}?fieldManager={OWN_MANAGER}", at.path(""));
         let patched = self.call(Method::PATCH, path, Some(patch), MERGE).await?;
         Ok(self.wrote(at.resource, None, patched))
     }
 
     /// Patches an object, step by step.
-    pub(crate) async fn json_patch(&self, at: &At<'_>, patch: &Value) -> Result<Value, ApiError> {
+    pub async fn json_patch(&self, at: &At<'_>, patch: &Value) -> Result<Value, ApiError> {
         let path = format!("{}?fieldManager={OWN_MANAGER}", at.path(""));
         let patched = self.call(Method::PATCH, path, Some(patch), JSON_PATCH).await?;
         Ok(self.wrote(at.resource, None, patched))
     }
 
     /// Deletes exactly the object with this uid, its dependents in the background.
-    pub(crate) async fn delete(&self, at: &At<'_>, uid: Option<&str>) -> Result<Deletion, ApiError> {
+    pub async fn delete(&self, at: &At<'_>, uid: Option<&str>) -> Result<Deletion, ApiError> {
         Ok(self.delete_object(at, uid).await?.0)
     }
 
     /// The same, with the object as it is left while it waits for its end.
-    pub(crate) async fn delete_object(
+    pub async fn delete_object(
         &self,
         at: &At<'_>,
         uid: Option<&str>,

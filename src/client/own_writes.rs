@@ -11,7 +11,7 @@ const LIMIT: usize = 8192;
 
 /// The writes of this process, by uid and resource version; deletions by uid alone.
 #[derive(Debug, Default)]
-pub(crate) struct Echo {
+pub struct Echo {
     seen: Mutex<Seen>,
 }
 
@@ -33,12 +33,12 @@ impl Echo {
     }
 
     /// Remembers that we deleted an object.
-    pub(crate) fn deleted(&self, uid: &str) {
+    pub fn deleted(&self, uid: &str) {
         self.remember((uid.to_owned(), DELETED.to_owned()));
     }
 
     /// Whether this state of an object is our own write.
-    pub(crate) fn is_own(&self, mark: &(String, String)) -> bool {
+    pub fn is_own(&self, mark: &(String, String)) -> bool {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).marks.contains(mark)
     }
 
@@ -56,7 +56,7 @@ impl Echo {
 }
 
 /// The mark of an object's state, as a watch shows it.
-pub(crate) fn mark(object: &Value, deleted: bool) -> Option<(String, String)> {
+pub fn mark(object: &Value, deleted: bool) -> Option<(String, String)> {
     let uid = meta::uid(object)?.to_owned();
     let version = if deleted { DELETED } else { meta::resource_version(object)? };
     Some((uid, version.to_owned()))

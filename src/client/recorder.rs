@@ -1,10 +1,10 @@
 //! Records what one pass does to the API server: every call with its verb, target, time and answer.
 //! Never decides anything and never changes a request. `sink` is the way of all events to the bus.
 
-use crate::event::Call;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::BodyExt;
+use opdev_event::Call;
 use opdev_object::api_path::ApiPath;
 use serde::Deserialize;
 use std::future::Future;

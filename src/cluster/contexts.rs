@@ -2,16 +2,16 @@
 //! Choosing one is `cluster`'s business.
 
 use super::{Choice, kubeconfig_files};
-use crate::event::Cluster;
-use crate::os::private_folder::PrivateFolder;
-use crate::os::sha256;
 use anyhow::{Context as _, Result};
 use kube::config::Kubeconfig;
+use opdev_event::Cluster;
+use opdev_os::private_folder::PrivateFolder;
+use opdev_os::sha256;
 use serde_json::json;
 use std::path::Path;
 
 /// The names of the contexts, in the order of the file; none where there is no kubeconfig.
-pub(crate) fn names(choice: &Choice) -> Vec<String> {
+pub fn names(choice: &Choice) -> Vec<String> {
     let kubeconfig = match &choice.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),
@@ -28,7 +28,7 @@ pub(crate) fn names(choice: &Choice) -> Vec<String> {
 ///
 /// # Errors
 /// Where that file cannot be written, or a path cannot stand in the list.
-pub(crate) fn environment(
+pub fn environment(
     choice: &Choice,
     cluster: &Cluster,
     own: Option<&Path>,

@@ -2,10 +2,10 @@
 //! out of git. Keys and tokens of one that somebody else has made are forgotten. Never looks into the store itself.
 
 use super::owner::Owner;
-use crate::os::lock::Lock;
-use crate::os::private_folder::{PrivateFolder, STATE};
 use anyhow::{Context as _, Result, bail};
 use opdev_controlplane::storage::{discard, forget_keys};
+use opdev_os::lock::Lock;
+use opdev_os::private_folder::{PrivateFolder, STATE};
 use std::path::{Path, PathBuf};
 
 /// The folder's name in a project's state folder.
@@ -62,7 +62,7 @@ impl DataFolder {
 
 /// The kubeconfig of the embedded control plane of an opdev that runs in this project; none where that one works on
 /// another cluster. A file that an earlier opdev or an `opdev serve` has left there is not its own.
-pub(crate) fn running(root: &Path) -> Result<Option<PathBuf>> {
+pub fn running(root: &Path) -> Result<Option<PathBuf>> {
     let Some(state) = PrivateFolder::open(&root.join(STATE))? else { return Ok(None) };
     let Some(holder) = Lock::holder(&state, "lock")? else { return Ok(None) };
     let name = "kubeconfig";

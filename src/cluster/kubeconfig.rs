@@ -5,9 +5,9 @@
 use super::http_proxy;
 use super::in_cluster;
 use super::unreachable::{Names, bare, shown};
-use crate::event::words;
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use opdev_event::words;
 use opdev_object::spelling::nearest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -258,7 +258,7 @@ fn without_excerpt(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::unreachable::OR_EMBEDDED;
+    use crate::unreachable::OR_EMBEDDED;
     use std::fs;
 
     fn write(folder: &Path, name: &str, text: &str) -> PathBuf {

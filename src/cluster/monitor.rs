@@ -4,9 +4,9 @@
 use super::Choice;
 use super::kubeconfig::Target;
 use super::link::Link;
-use crate::event::sink::EventSink;
-use crate::event::{ConnectionChanged, Event, Level, Notice, Trouble, TroubleKind, words};
 use jiff::Timestamp;
+use opdev_event::sink::EventSink;
+use opdev_event::{ConnectionChanged, Event, Level, Notice, Trouble, TroubleKind, words};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -16,7 +16,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(1500);
 
 /// Watches one connection: what it waits for, and when all is well again.
-pub(crate) struct ConnectionMonitor {
+pub struct ConnectionMonitor {
     pub(super) link: Link,
     pub(super) choice: Choice,
     pub(super) context: String,
@@ -24,12 +24,7 @@ pub(crate) struct ConnectionMonitor {
 
 impl ConnectionMonitor {
     /// Runs until it is dropped.
-    pub(crate) async fn run(
-        self,
-        events: EventSink,
-        lost_now: watch::Sender<bool>,
-        awake: watch::Sender<u64>,
-    ) {
+    pub async fn run(self, events: EventSink, lost_now: watch::Sender<bool>, awake: watch::Sender<u64>) {
         let mut trouble = self.link.trouble();
         loop {
             let Some(now) = trouble.borrow_and_update().clone() else {

@@ -2,9 +2,9 @@
 //! was cloned or unpacked may come with such a folder, and whoever made it knows the keys and tokens in it. A secret in the
 //! user's own state folder marks the folders that are the user's; keys of any other one are made anew.
 
-use crate::os::private_folder::PrivateFolder;
-use crate::os::user_config;
 use anyhow::{Result, bail};
+use opdev_os::private_folder::PrivateFolder;
+use opdev_os::user_config;
 use sha2::{Digest as _, Sha256};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};

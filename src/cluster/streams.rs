@@ -119,8 +119,8 @@ mod tests {
     use super::super::kubeconfig::Merged;
     use super::super::link::{Link, Relayed};
     use super::*;
-    use crate::client::read_only::ReadOnly;
-    use crate::cluster::unreachable::OR_EMBEDDED;
+    use crate::unreachable::OR_EMBEDDED;
+    use opdev_client::read_only::ReadOnly;
     use std::net::SocketAddr;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpStream};

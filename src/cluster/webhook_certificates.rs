@@ -1,8 +1,8 @@
 //! The certificate on disk for webhook servers on this machine.
 
-use crate::os::private_folder::PrivateFolder;
 use anyhow::{Context as _, Result};
 use opdev_controlplane::ControlPlane;
+use opdev_os::private_folder::PrivateFolder;
 use std::fs;
 use std::path::{Path, PathBuf};
 

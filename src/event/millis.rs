@@ -31,14 +31,14 @@ pub(super) mod maybe {
     #[serde(transparent)]
     struct Millis(#[serde(with = "super")] Duration);
 
-    pub(in crate::event) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         duration: &Option<Duration>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         duration.map(Millis).serialize(serializer)
     }
 
-    pub(in crate::event) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<Millis>::deserialize(deserializer)?.map(|millis| millis.0))

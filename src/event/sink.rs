@@ -1,7 +1,7 @@
 //! The way of all events to the bus: state waits for room, log lines are dropped under load and counted. What tells of
 //! one cluster passes a gate, so that nothing of a cluster that was left comes through once another one is worked on.
 
-use crate::event::{Event, LogLine};
+use crate::{Event, LogLine};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -133,7 +133,7 @@ impl PassNumbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Level;
+    use crate::Level;
     use jiff::Timestamp;
 
     #[tokio::test]

@@ -2,10 +2,10 @@
 //! write each time. Pure: it sees finished passes and decides nothing. What programs do to their own children is
 //! stopped earlier, by the guard of `reconcile/program`.
 
-use crate::event::{
+use jiff::Timestamp;
+use opdev_event::{
     Action, CauseKind, LoopField, LoopFound, LoopKind, ObjectChange, Outcome, Reconcile, WatchEvent,
 };
-use jiff::Timestamp;
 use opdev_object::diff::Change;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use serde_json::Value;
@@ -79,18 +79,18 @@ impl Run {
 
 /// The detector.
 #[derive(Debug, Default)]
-pub(crate) struct Loops(HashMap<ObjectKey, Track>);
+pub struct Loops(HashMap<ObjectKey, Track>);
 
 /// A loop, and whether it is quick enough to be stopped.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Found {
-    pub(crate) found: LoopFound,
-    pub(crate) stop: bool,
+pub struct Found {
+    pub found: LoopFound,
+    pub stop: bool,
 }
 
 impl Loops {
     /// Takes in a pass that has ended.
-    pub(crate) fn see(&mut self, pass: &Reconcile) -> Option<Found> {
+    pub fn see(&mut self, pass: &Reconcile) -> Option<Found> {
         let written = written(pass);
         let own_only = own_only(pass);
         let surplus = pass.releases.iter().any(|release| release.surplus);
@@ -130,12 +130,12 @@ impl Loops {
     }
 
     /// Begins anew with an object.
-    pub(crate) fn forget(&mut self, key: &ObjectKey) {
+    pub fn forget(&mut self, key: &ObjectKey) {
         self.0.remove(key);
     }
 
     /// Begins anew with some objects.
-    pub(crate) fn forget_all(&mut self, which: impl Fn(&ObjectKey) -> bool) {
+    pub fn forget_all(&mut self, which: impl Fn(&ObjectKey) -> bool) {
         self.0.retain(|key, _| !which(key));
     }
 }
@@ -378,7 +378,7 @@ fn own_only(pass: &Reconcile) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Cause, FieldChange, Relation};
+    use opdev_event::{Cause, FieldChange, Relation};
     use opdev_object::diff::diff;
     use opdev_object::meta::Gvk;
     use serde_json::json;

@@ -1,9 +1,9 @@
 //! The life of a finding: it is opened, counted and closed. A finding that explains another one takes it in.
 
 use super::rule::{Key, Told};
-use crate::event::evidence::Evidence;
-use crate::event::{Event, FindingEnd, RuleFinding};
 use jiff::{SignedDuration, Timestamp};
+use opdev_event::evidence::Evidence;
+use opdev_event::{Event, FindingEnd, RuleFinding};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -206,7 +206,7 @@ impl Life {
         if files.is_empty() {
             return Vec::new();
         }
-        let name = crate::event::words::files(files);
+        let name = opdev_event::words::files(files);
         self.saved = Some((name, at));
         let mut over = Vec::new();
         for (key, one) in &mut self.open {

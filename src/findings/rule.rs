@@ -1,9 +1,9 @@
 //! A rule, and what it tells. Read `rules` for the rules themselves, `life` for what becomes of what they tell.
 
 use super::facts::Table;
-use crate::event::evidence::Evidence;
-use crate::event::{FindingSeverity, Place};
 use jiff::Timestamp;
+use opdev_event::evidence::Evidence;
+use opdev_event::{FindingSeverity, Place};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 
 /// A rule.

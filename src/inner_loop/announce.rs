@@ -1,11 +1,11 @@
 //! What is told first when a cluster is worked on: warnings about settings, and how far the cluster is protected.
 
-use crate::cluster::Connection;
-use crate::event::sink::EventSink;
-use crate::event::{Cluster, Event, Level, Notice, Protection};
-use crate::os::small_file::small_text;
-use crate::project::Project;
-use crate::scaffold;
+use opdev_cluster::Connection;
+use opdev_event::sink::EventSink;
+use opdev_event::{Cluster, Event, Level, Notice, Protection};
+use opdev_os::small_file::small_text;
+use opdev_project::Project;
+
 use jiff::Timestamp;
 
 /// Says what the user has to hear first about a cluster and the project.
@@ -58,7 +58,7 @@ pub(super) async fn announce(project: &Project, connection: &Connection, events:
 /// What another tool could not read in the project's `PROJECT`: opdev and newer releases of kubebuilder can.
 fn for_other_tools(project: &Project) -> Vec<String> {
     let text = small_text(&project.root.join("PROJECT")).unwrap_or_default();
-    scaffold::unreadable_for_operator_sdk(&text)
+    opdev_scaffold::unreadable_for_operator_sdk(&text)
 }
 
 /// Tells the user something.

@@ -2,11 +2,11 @@
 //! to the journal and to whoever prints. Nothing else may change the state. What is wrong with the operator follows from
 //! the same events (`findings`), and is passed on like any other.
 
-use crate::event::Event;
-use crate::findings::Findings;
-use crate::project::journal::Journal;
-use crate::state::State;
 use jiff::Timestamp;
+use opdev_event::Event;
+use opdev_findings::Findings;
+use opdev_project::journal::Journal;
+use opdev_state::State;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};

@@ -2,16 +2,16 @@
 //! whether it takes over, is refused, or waits for the user's word. Where saved charts are held, one that would change
 //! anything waits. Writes nothing.
 
-use crate::event::{
+use jiff::Timestamp;
+use opdev_event::{
     Action, Diagnostic, Held, HeldChange, Hurt, Place, Severity, ShadowDecision, ShadowObject, ShadowRun,
     Skipped, words,
 };
-use crate::operator::manager::ManagerRequest;
-use crate::operator::reconcile::dry_run_report::Shadowed;
-use crate::sources::Watch;
-use crate::sources::load::Trial;
-use jiff::Timestamp;
 use opdev_object::meta::{ObjectKey, ObjectRef};
+use opdev_operator::manager::ManagerRequest;
+use opdev_reconcile::dry_run_report::Shadowed;
+use opdev_sources::Watch;
+use opdev_sources::load::Trial;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -251,7 +251,7 @@ fn held(run: &ShadowRun, deleted: Vec<Hurt>, number: u64) -> Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::ObjectChange;
+    use opdev_event::ObjectChange;
     use opdev_object::meta::Gvk;
 
     fn reference(kind: &str, name: &str) -> ObjectRef {

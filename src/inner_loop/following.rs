@@ -2,10 +2,10 @@
 
 use super::announce::notice;
 use super::survive::survive;
-use crate::event::Level;
-use crate::inner_loop::reload::Reloader;
-use crate::project::files;
-use crate::sources::load::Loaded;
+use crate::reload::Reloader;
+use opdev_event::Level;
+use opdev_project::files;
+use opdev_sources::load::Loaded;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 

@@ -2,8 +2,8 @@
 //! stops, frozen copies of the operator get their replicas back.
 
 use super::{Opened, Opening, PATIENCE, Running};
-use crate::event::{Asker, Event, OnExit, Request, RequestId, SessionRequest, Task};
 use anyhow::{Context as _, Result};
+use opdev_event::{Asker, Event, OnExit, Request, RequestId, SessionRequest, Task};
 use std::time::Duration;
 use tokio::sync::mpsc;
 

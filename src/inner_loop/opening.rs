@@ -2,16 +2,16 @@
 //! one is opened beside the one that is worked on, which is left only once the other one answers.
 
 use super::Input;
-use crate::cluster::identity::Identity;
-use crate::cluster::{Choice, Connection};
-use crate::event::sink::EventSink;
-use crate::event::{Destination, OnExit, RequestId};
-use crate::inner_loop::service_account::RoleSync;
-use crate::os::private_folder::PrivateFolder;
-use crate::project::trust::Trust;
+use crate::service_account::RoleSync;
 use anyhow::Result;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use opdev_cluster::identity::Identity;
+use opdev_cluster::{Choice, Connection};
+use opdev_event::sink::EventSink;
+use opdev_event::{Destination, OnExit, RequestId};
+use opdev_os::private_folder::PrivateFolder;
+use opdev_project::trust::Trust;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -2,13 +2,16 @@
 
 use super::Input;
 use super::survive::survive;
-use crate::client::read_only::ReadOnly;
-use crate::operator::manager;
-use crate::operator::manager::ManagerInput;
-use crate::operator::release::settings::Settings;
-use crate::operator::release::unfit::UnfitWrite;
-use tokio::sync::mpsc;
+use opdev_client::read_only::ReadOnly;
+use opdev_cluster::ConnectionMonitor;
+use opdev_event::sink::EventSink;
+use opdev_operator::manager;
+use opdev_operator::manager::{ManagerInput, ManagerRequest};
+use opdev_release::settings::Settings;
+use opdev_release::unfit::UnfitWrite;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// The operator's settings on this cluster. Programs whose writes do not fit are reported to `unfit`.
@@ -33,4 +36,19 @@ pub(super) fn start_operator(
             let _ = die.send(error).await;
         }
     })
+}
+
+/// Looks after the connection where it can break, and tells the manager when it is lost.
+pub(crate) fn monitor_connection(
+    monitor: Option<ConnectionMonitor>,
+    events: &EventSink,
+    (manager, awake): (&mpsc::Sender<ManagerRequest>, &watch::Sender<u64>),
+    (tasks, shutdown): (&TaskTracker, &CancellationToken),
+) {
+    let Some(monitor) = monitor else { return };
+    let (lost, lost_now) = watch::channel(false);
+    let monitoring = monitor.run(events.clone(), lost, awake.clone());
+    tasks.spawn(shutdown.clone().run_until_cancelled_owned(monitoring));
+    let following = opdev_operator::follow_connection(lost_now, manager.clone());
+    tasks.spawn(shutdown.clone().run_until_cancelled_owned(following));
 }

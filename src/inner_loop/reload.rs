@@ -2,30 +2,30 @@
 //! One load at a time, the newest files win, and a broken edit never takes away what serves.
 
 use super::dry_run;
-use crate::client::backoff::Backoff;
-use crate::client::read_only::ReadOnly;
-use crate::cluster::crds::{Crds, Origin, Outcome};
-use crate::event::sink::EventSink;
-use crate::event::{
-    Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Permission, Place, Released, ReloadFailed,
-    Severity, ShadowDecision, SourcesChanged, Verdict,
-};
-use crate::inner_loop::requests::reload_request::{Ask, HeldError};
-use crate::operator::manager::ManagerRequest;
-use crate::operator::release::unfit::UnfitWrite;
-use crate::os::watcher;
-use crate::os::watcher::{Batch, Watcher};
-use crate::project::Project;
-use crate::project::files;
-use crate::project::files::Links;
-use crate::project::load::{load, read_with_wanted};
-use crate::project::trust::Trust;
-use crate::sources::Sources;
-use crate::sources::load::{Loaded, Options, Trial};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::Client;
+use opdev_client::backoff::Backoff;
+use opdev_client::read_only::ReadOnly;
+use opdev_crds::{Crds, Origin, Outcome};
+use opdev_event::sink::EventSink;
+use opdev_event::{
+    Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Permission, Place, Released, ReloadFailed,
+    Severity, ShadowDecision, SourcesChanged, Verdict,
+};
 use opdev_object::meta::Gvk;
+use opdev_operator::manager::ManagerRequest;
+use opdev_os::watcher;
+use opdev_os::watcher::{Batch, Watcher};
+use opdev_project::Project;
+use opdev_project::files;
+use opdev_project::files::Links;
+use opdev_project::load::{load, read_with_wanted};
+use opdev_project::trust::Trust;
+use opdev_release::unfit::UnfitWrite;
+use opdev_requests::reload_request::{Ask, HeldError};
+use opdev_sources::Sources;
+use opdev_sources::load::{Loaded, Options, Trial};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -520,7 +520,7 @@ impl Reloader {
         for kind in &mut kinds {
             if let Some((_, plural)) = memory.plurals.iter().find(|(gvk, _)| *gvk == kind.gvk) {
                 kind.plural.clone_from(plural);
-            } else if let Ok((resource, _)) = crate::client::resource_of(&self.client, &kind.gvk).await {
+            } else if let Ok((resource, _)) = opdev_client::resource_of(&self.client, &kind.gvk).await {
                 kind.plural.clone_from(&resource.plural);
                 memory.plurals.push((kind.gvk.clone(), resource.plural));
             }

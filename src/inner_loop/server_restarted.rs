@@ -1,16 +1,16 @@
 //! Notices that the API server which comes back is not the one that went: a server that keeps its objects in memory
 //! starts empty. What a cluster is known by is the uid of its namespace `kube-system`.
 
-use crate::client::read_only::ReadOnly;
-use crate::client::send;
-use crate::cluster::Connection;
-use crate::event::sink::EventSink;
-use crate::event::{Event, Level, Notice};
-use crate::inner_loop::requests::reload_request::Ask;
 use http::Method;
 use jiff::Timestamp;
 use kube::Client;
+use opdev_client::read_only::ReadOnly;
+use opdev_client::send;
+use opdev_cluster::Connection;
+use opdev_event::sink::EventSink;
+use opdev_event::{Event, Level, Notice};
 use opdev_object::meta;
+use opdev_requests::reload_request::Ask;
 use tokio::sync::{mpsc, watch};
 
 /// Who looks.

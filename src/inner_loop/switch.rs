@@ -2,9 +2,9 @@
 
 use super::Running;
 use super::opening::{Opened, Opening};
-use crate::event::{Destination, Event, RequestFinished, RequestOutcome, RequestStarted};
 use anyhow::Result;
 use jiff::Timestamp;
+use opdev_event::{Destination, Event, RequestFinished, RequestOutcome, RequestStarted};
 
 impl Running {
     /// Begins to open another cluster, unless it is this one, or another one is being opened.

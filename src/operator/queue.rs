@@ -6,9 +6,9 @@
 mod gate;
 mod timers;
 
-use crate::client::forbidden::FORBIDDEN_PAUSE;
-use crate::event::{Cause, CauseKind, FieldChange, QueueChanged, WatchEvent};
 use gate::Gate;
+use opdev_client::forbidden::FORBIDDEN_PAUSE;
+use opdev_event::{Cause, CauseKind, FieldChange, QueueChanged, WatchEvent};
 use opdev_object::meta::ObjectKey;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -382,8 +382,8 @@ fn same_source(a: &CauseKind, b: &CauseKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Relation;
     use jiff::Timestamp;
+    use opdev_event::Relation;
     use opdev_object::meta::{Gvk, ObjectRef};
 
     fn key(name: &str) -> ObjectKey {

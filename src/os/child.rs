@@ -19,7 +19,7 @@ const PATIENT_LEADER: &str =
 
 /// How a process group ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum GroupEnd {
+pub enum GroupEnd {
     /// It is killed.
     #[default]
     AtOnce,
@@ -29,16 +29,16 @@ pub(crate) enum GroupEnd {
 
 /// A running process.
 #[derive(Debug)]
-pub(crate) struct Child {
+pub struct Child {
     process: Process,
     group: ProcessGroup,
     /// The number of the process.
-    pub(crate) pid: u32,
+    pub pid: u32,
 }
 
 /// A process group. Dropping it kills what is left of it, and it does not outlive opdev.
 #[derive(Debug)]
-pub(crate) struct ProcessGroup {
+pub struct ProcessGroup {
     id: Pid,
     leader: Process,
     ends: GroupEnd,
@@ -48,7 +48,7 @@ pub(crate) struct ProcessGroup {
 
 /// How a process is started.
 #[derive(Debug)]
-pub(crate) struct Launch<'a> {
+pub struct Launch<'a> {
     /// The program and its arguments; never empty.
     pub command: &'a [String],
     /// The working directory.
@@ -66,7 +66,7 @@ impl Child {
     ///
     /// # Errors
     /// Where the program does not exist or may not be run.
-    pub(crate) async fn start(launch: &Launch<'_>) -> Result<(Child, ChildStdout, ChildStderr)> {
+    pub async fn start(launch: &Launch<'_>) -> Result<(Child, ChildStdout, ChildStderr)> {
         let (program, arguments) = launch.command.split_first().context("there is no command to run")?;
         let group =
             ProcessGroup::start(launch.ends).await.context("a process group cannot be made with `sh`")?;
@@ -90,13 +90,13 @@ impl Child {
     }
 
     /// Waits until the process has ended by itself.
-    pub(crate) async fn wait(&mut self) -> std::io::Result<ExitStatus> {
+    pub async fn wait(&mut self) -> std::io::Result<ExitStatus> {
         self.process.wait().await
     }
 
     /// Asks the process to stop, kills it after `patience`, and then whatever it has started and left behind.
     /// The answer is how it ended, and whether it had to be killed.
-    pub(crate) async fn stop(mut self, patience: Duration) -> (Option<ExitStatus>, bool) {
+    pub async fn stop(mut self, patience: Duration) -> (Option<ExitStatus>, bool) {
         self.group.signal(Signal::TERM);
         if let Ok(status) = tokio::time::timeout(patience, self.process.wait()).await {
             self.end().await;
@@ -109,12 +109,12 @@ impl Child {
     }
 
     /// Asks it to stop, and waits for nothing.
-    pub(crate) fn ask_to_stop(&self) {
+    pub fn ask_to_stop(&self) {
         self.group.ask_to_stop();
     }
 
     /// Ends the group of a process that has ended: nothing that it left behind goes on.
-    pub(crate) async fn end(self) {
+    pub async fn end(self) {
         self.group.end().await;
     }
 }
@@ -124,7 +124,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// Where there is no shell to lead it.
-    pub(crate) async fn start(ends: GroupEnd) -> Result<ProcessGroup> {
+    pub async fn start(ends: GroupEnd) -> Result<ProcessGroup> {
         let script = match ends {
             GroupEnd::AtOnce => LEADER,
             GroupEnd::Asked => PATIENT_LEADER,
@@ -148,17 +148,17 @@ impl ProcessGroup {
     }
 
     /// Lets a command start in the group.
-    pub(crate) fn take_in(&self, command: &mut Command) {
+    pub fn take_in(&self, command: &mut Command) {
         command.process_group(self.id.as_raw_nonzero().get());
     }
 
     /// Asks everything in the group to stop.
-    pub(crate) fn ask_to_stop(&self) {
+    pub fn ask_to_stop(&self) {
         self.signal(Signal::TERM);
     }
 
     /// Kills everything that is left in the group.
-    pub(crate) async fn end(mut self) {
+    pub async fn end(mut self) {
         self.signal(Signal::KILL);
         let _ = self.leader.wait().await;
     }
@@ -170,7 +170,7 @@ impl ProcessGroup {
 
 /// What a command printed, and how it ended.
 #[derive(Debug)]
-pub(crate) struct Printed {
+pub struct Printed {
     /// How it ended; `None` where it took too long and was killed.
     pub status: Option<ExitStatus>,
     /// Standard output, and after it standard error.
@@ -182,7 +182,7 @@ pub(crate) struct Printed {
 ///
 /// # Errors
 /// Where it cannot be started.
-pub(crate) async fn printed(launch: &Launch<'_>, limit: Duration) -> Result<Printed> {
+pub async fn printed(launch: &Launch<'_>, limit: Duration) -> Result<Printed> {
     let (child, stdout, stderr) = Child::start(launch).await?;
     let Said { status, stdout: mut text, stderr: mut errors } =
         said(child, (stdout, stderr), Some(limit), MOST_PRINTED).await;
@@ -196,18 +196,18 @@ const MOST_PRINTED: u64 = 16 << 20;
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// What a command has said, and how it ended.
-pub(crate) struct Said {
+pub struct Said {
     /// How it ended; `None` where it took too long and was killed.
-    pub(crate) status: Option<std::io::Result<ExitStatus>>,
+    pub status: Option<std::io::Result<ExitStatus>>,
     /// The first bytes of standard output.
-    pub(crate) stdout: Vec<u8>,
+    pub stdout: Vec<u8>,
     /// The first bytes of standard error.
-    pub(crate) stderr: Vec<u8>,
+    pub stderr: Vec<u8>,
 }
 
 /// Reads what a process says until it ends, and ends what it has left behind: a child in the background holds the pipes open as
 /// long as it lives.
-pub(crate) async fn said(
+pub async fn said(
     mut child: Child,
     (stdout, stderr): (ChildStdout, ChildStderr),
     limit: Option<Duration>,
@@ -257,7 +257,7 @@ impl Drop for ProcessGroup {
 }
 
 /// How a process ended, in words.
-pub(crate) fn status_words(status: Option<ExitStatus>) -> String {
+pub fn status_words(status: Option<ExitStatus>) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     let Some(status) = status else { return "an end that nobody saw".to_owned() };
     match (status.code(), status.signal()) {

@@ -1,7 +1,7 @@
 //! Whether git tracks a folder or anything in it, from the index alone: running git in a repository of somebody else's would run
 //! what its configuration names.
 
-use crate::os::read;
+use crate::read;
 use std::path::Path;
 
 /// Whether the index of the repository that `root` lies in has a file below `folder`, a path relative to `root`, or the folder

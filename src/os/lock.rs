@@ -111,7 +111,7 @@ impl Drop for Lock {
 }
 
 /// Whether a process of this number runs.
-pub(crate) fn is_alive(pid: u32) -> bool {
+pub fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     // A process of somebody else's may not be asked, but is there.
     pid.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH)))

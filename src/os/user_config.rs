@@ -1,13 +1,13 @@
 //! What the user's own `config.yaml` says about clusters: `allowContexts`, the contexts that may be written to although they
 //! are not clearly local. A project's file cannot say so: it may come from anybody. Keys and colours are `preferences`.
 
-use crate::os::read;
+use crate::read;
 use anyhow::{Context as _, Result, bail};
 use opdev_object::yaml::{self, Kind, Node};
 use std::path::{Path, PathBuf};
 
 /// The user's folder for settings, as the environment names it: `$XDG_CONFIG_HOME/opdev`, else `~/.config/opdev`.
-pub(crate) fn folder() -> Option<PathBuf> {
+pub fn folder() -> Option<PathBuf> {
     let full = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let config = full("XDG_CONFIG_HOME").or_else(|| Some(full("HOME")?.join(".config")));
     config.map(|folder| folder.join("opdev"))
@@ -15,7 +15,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
 
 /// The user's folder for what is remembered, as the environment names it: `$XDG_STATE_HOME/opdev`, else
 /// `~/.local/state/opdev`.
-pub(crate) fn state_folder() -> Option<PathBuf> {
+pub fn state_folder() -> Option<PathBuf> {
     let full = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = full("XDG_STATE_HOME").or_else(|| Some(full("HOME")?.join(".local/state")));
     state.map(|folder| folder.join("opdev"))

@@ -1,11 +1,11 @@
 //! The manifests of a folder.
 
-use crate::os::read;
+use crate::read;
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
 
 /// A file, or the YAML files of a folder in name order.
-pub(crate) fn yaml_files(path: &Path) -> Result<Vec<PathBuf>> {
+pub fn yaml_files(path: &Path) -> Result<Vec<PathBuf>> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
     }

@@ -1,16 +1,16 @@
 //! One build of the program: `go build` with the project's own flags, or the user's command. Dropping a build that
 //! runs kills its processes. Never writes into the project but below `.opdev`.
 
-use super::trace::inject;
-use super::trace::inject::{OverlayFile, Rung};
 use super::{debugger, gobuild};
-use crate::event::{Diagnostic, Severity};
-use crate::os::child;
-use crate::os::child::{Child, GroupEnd, Launch, status_words};
-use crate::os::read;
-use crate::os::small_file::small_text;
-use crate::project::program::settings::{Build, Plan};
 use anyhow::{Context as _, Result};
+use opdev_event::{Diagnostic, Severity};
+use opdev_os::child;
+use opdev_os::child::{Child, GroupEnd, Launch, status_words};
+use opdev_os::read;
+use opdev_os::small_file::small_text;
+use opdev_project::program::settings::{Build, Plan};
+use opdev_trace::inject;
+use opdev_trace::inject::{OverlayFile, Rung};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -76,9 +76,9 @@ pub(super) struct Builder {
 /// What a command of a build said.
 struct Said {
     ok: bool,
-    status: String,
-    stdout: String,
-    stderr: String,
+    pub status: String,
+    pub stdout: String,
+    pub stderr: String,
 }
 
 impl Builder {
@@ -105,8 +105,7 @@ impl Builder {
     fn command_problems(&self, text: &str, words: &str, status: &str) -> Vec<Diagnostic> {
         let placed = gobuild::diagnostics(text, &self.plan.dir, &self.root, small_text);
         let is_error = |one: &Diagnostic| {
-            let inside =
-                |place: &crate::event::Place| self.root.join(&place.file).is_file() && place.line > 0;
+            let inside = |place: &opdev_event::Place| self.root.join(&place.file).is_file() && place.line > 0;
             one.place.as_ref().is_some_and(inside) && !one.message.starts_with("warning")
         };
         let placed: Vec<Diagnostic> = placed.into_iter().filter(is_error).collect();
@@ -159,7 +158,7 @@ impl Builder {
                 let now = self.rung.map_or("nothing", Rung::name);
                 warning = Some(format!(
                     "what opdev adds to the build does not compile with this project ({}), so it adds less: {now}",
-                    crate::event::words::one_line(&own.message)
+                    opdev_event::words::one_line(&own.message)
                 ));
                 continue;
             }

@@ -2,7 +2,7 @@
 //! Python and Java, else its last error. Also when a process that ended is started again. Pure.
 
 use super::logs;
-use crate::event::{Level, Place};
+use opdev_event::{Level, Place};
 use std::path::Path;
 use std::time::Duration;
 

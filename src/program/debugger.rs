@@ -177,7 +177,7 @@ pub(super) fn attach(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::child::status_words;
+    use opdev_os::child::status_words;
     use tokio::net::TcpListener;
 
     #[test]

@@ -3,16 +3,16 @@
 //! has written them.
 
 use super::notices::tell;
-use crate::event::sink::EventSink;
-use crate::event::{Level, words};
-use crate::os::private_folder::PrivateFolder;
-use crate::os::small_file::small_text;
-use crate::program::{BeforeBuild, Prepared};
-use crate::project::generate::deepcopy::DeepCopies;
-use crate::project::generate::manifests;
-use crate::project::generate::manifests::{Asked, Made};
-use crate::project::program::settings::{Build, Generate, Plan};
+use crate::{BeforeBuild, Prepared};
 use anyhow::Result;
+use opdev_event::sink::EventSink;
+use opdev_event::{Level, words};
+use opdev_generate::deepcopy::DeepCopies;
+use opdev_generate::manifests;
+use opdev_generate::manifests::{Asked, Made};
+use opdev_os::private_folder::PrivateFolder;
+use opdev_os::small_file::small_text;
+use opdev_project::program::settings::{Build, Generate, Plan};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -113,7 +113,7 @@ impl Copies {
             self.told.clear();
             return Vec::new();
         }
-        let first = made.diagnostics.iter().find(|one| one.severity == crate::event::Severity::Error);
+        let first = made.diagnostics.iter().find(|one| one.severity == opdev_event::Severity::Error);
         let why = first.map(|one| {
             let place = one.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
             format!("{place}{}", words::one_line(&one.message))

@@ -2,8 +2,8 @@
 //! are held, cut or expired. Only there: a cluster that others use is never disturbed. The same seed disturbs the same
 //! calls in the same order.
 
-use crate::event::{Fault, FaultRule};
 use opdev_controlplane::{Asked, Passage, Refusal, Reset, Treatment};
+use opdev_event::{Fault, FaultRule};
 use opdev_object::api_path::ApiPath;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,16 +3,16 @@
 //! module has them, they are named.
 
 use super::notices::tell;
-use crate::client::{OWN_MANAGER, send};
-use crate::event::Level;
-use crate::event::sink::EventSink;
-use crate::os::read;
-use crate::os::small_file::small_text;
-use crate::program::MissingKind;
-use crate::project::go::files;
+use crate::MissingKind;
 use http::Method;
 use kube::Client;
+use opdev_client::{OWN_MANAGER, send};
+use opdev_event::Level;
+use opdev_event::sink::EventSink;
 use opdev_object::yaml;
+use opdev_os::read;
+use opdev_os::small_file::small_text;
+use opdev_project::go::files;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What `go build` says, as diagnostics with place, excerpt and hint. Pure: texts in, diagnostics out.
 
-use crate::event::{Diagnostic, Place, Severity};
-use crate::sources::chart_problems;
+use opdev_event::{Diagnostic, Place, Severity};
+use opdev_sources::chart_problems;
 use serde_json::Value;
 use std::path::Path;
 

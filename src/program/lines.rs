@@ -4,11 +4,11 @@
 use super::debugger;
 use super::logs;
 use super::missing_kinds::MissingKind;
-use crate::event::sink::EventSink;
-use crate::event::{Event, Level, LogLine};
-use crate::findings::facts::observed::{ObjectLine, Seen};
-use crate::findings::facts::record::PrintedLine;
 use jiff::Timestamp;
+use opdev_event::sink::EventSink;
+use opdev_event::{Event, Level, LogLine};
+use opdev_findings::facts::observed::{ObjectLine, Seen};
+use opdev_findings::facts::record::PrintedLine;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! A line of a program's log, read by its shape: zap's console and JSON, slog, klog, logfmt, kopf, logback, and
 //! whatever else as it is. Nothing is configured; the shape is looked at line by line. Pure.
 
-use crate::event::{Level, mask};
-use crate::findings::facts::record::LineName;
+use opdev_event::{Level, mask};
+use opdev_findings::facts::record::LineName;
 use serde_json::{Map, Value};
 
 /// A line, and what followed it without a beginning of its own.

@@ -1,8 +1,8 @@
 //! Notices about the operator's program.
 
-use crate::event::sink::EventSink;
-use crate::event::{Event, Level, Notice};
 use jiff::Timestamp;
+use opdev_event::sink::EventSink;
+use opdev_event::{Event, Level, Notice};
 
 /// Says something with what to do about it.
 pub(crate) async fn tell(events: &EventSink, level: Level, message: String, hint: Option<String>) {

@@ -2,20 +2,20 @@
 //! API server.
 
 use super::start::{Handle, Handles};
-use crate::event::sink::EventSink;
-use crate::event::{
-    Event, Fault, FaultRule, OperatorTask, Reconcile, RequestFinished, RequestId, RequestOutcome,
-    RequestStarted, SourcesTask, Task,
-};
-use crate::findings::facts::record::ReconcileNow;
-use crate::operator::manager::verdict;
-use crate::program::Ask;
-use crate::program::tracing::Tracing;
-use crate::sources::Sources;
+use crate::Ask;
+use crate::tracing::Tracing;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use opdev_event::sink::EventSink;
+use opdev_event::{
+    Event, Fault, FaultRule, OperatorTask, Reconcile, RequestFinished, RequestId, RequestOutcome,
+    RequestStarted, SourcesTask, Task,
+};
+use opdev_findings::facts::record::ReconcileNow;
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_operator::manager::verdict;
+use opdev_sources::Sources;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast::error::RecvError;
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Handles {
     /// Does what concerns the programs of a task, and says whether that is all there is to it.
-    pub(crate) fn takes(&self, id: RequestId, task: &Task, sources: &Sources, events: &EventSink) -> bool {
+    pub fn takes(&self, id: RequestId, task: &Task, sources: &Sources, events: &EventSink) -> bool {
         if let Task::Sources(SourcesTask::Reload) = task {
             for program in &self.0 {
                 // One that is full of asks builds anew anyway.
@@ -90,7 +90,7 @@ impl Handles {
     /// The program that reconciles a kind.
     fn of_kind(&self, gvk: &Gvk, sources: &Sources) -> Option<&Handle> {
         let of_kind =
-            |shown: &&crate::sources::Shown| shown.gvk.group == gvk.group && shown.gvk.kind == gvk.kind;
+            |shown: &&opdev_sources::Shown| shown.gvk.group == gvk.group && shown.gvk.kind == gvk.kind;
         let words = sources.shown.iter().find(of_kind)?.program.as_ref()?;
         self.0.iter().find(|program| program.words == *words)
     }
@@ -188,7 +188,7 @@ async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
 
 /// Whether a pass was asked for; one that is told again because of late calls was seen before.
 fn is_asked(pass: &Reconcile) -> bool {
-    let asked = pass.causes.iter().any(|cause| matches!(cause.kind, crate::event::CauseKind::User));
+    let asked = pass.causes.iter().any(|cause| matches!(cause.kind, opdev_event::CauseKind::User));
     asked && pass.process.as_ref().is_none_or(|process| process.late_calls == 0)
 }
 

@@ -2,32 +2,31 @@
 //! saved files concern it. `process` builds and runs them.
 
 use super::tracing::Tracing;
-use crate::cluster::identity::Identity;
-use crate::cluster::{Choice, Connection};
-use crate::event::sink::EventSink;
-use crate::event::sink::{PassNumbers, PassSink};
-use crate::event::{Event, FaultRule, Level, Permission, ProcessChanged, ProcessState, mask};
-use crate::os::private_folder::PrivateFolder;
-use crate::os::read;
-use crate::os::watcher::{WatchSet, Watcher};
-use crate::program;
-use crate::program::notices::tell;
-use crate::program::trace::inject::{ManagerOptions, python};
-use crate::program::webhooks::{Serving, certified, free_lease, host_name, make_namespace, watched};
-use crate::program::{Ask, Awaited, BeforeStart, Environment, Limits, Start, Supervisor};
-use crate::project::Project;
-use crate::project::program::Programs;
-use crate::project::program::kustomization::Kustomized;
-use crate::project::program::manager_manifest;
-use crate::project::program::manager_manifest::{Deployed, Pod};
-use crate::project::program::permission;
-use crate::project::program::settings::{Build, Plan};
-use crate::project::program::webhooks;
-use crate::project::trust::Trust;
-use crate::sources::Sources;
+use crate::notices::tell;
+use crate::webhooks::{Serving, certified, free_lease, host_name, make_namespace, watched};
+use crate::{Ask, Awaited, BeforeStart, Environment, Limits, Start, Supervisor};
 use anyhow::{Context as _, Result};
 use futures::future::join_all;
 use jiff::Timestamp;
+use opdev_cluster::identity::Identity;
+use opdev_cluster::{Choice, Connection};
+use opdev_event::sink::EventSink;
+use opdev_event::sink::{PassNumbers, PassSink};
+use opdev_event::{Event, FaultRule, Level, Permission, ProcessChanged, ProcessState, mask};
+use opdev_os::private_folder::PrivateFolder;
+use opdev_os::read;
+use opdev_os::watcher::{WatchSet, Watcher};
+use opdev_project::Project;
+use opdev_project::program::Programs;
+use opdev_project::program::kustomization::Kustomized;
+use opdev_project::program::manager_manifest;
+use opdev_project::program::manager_manifest::{Deployed, Pod};
+use opdev_project::program::permission;
+use opdev_project::program::settings::{Build, Plan};
+use opdev_project::program::webhooks;
+use opdev_project::trust::Trust;
+use opdev_sources::Sources;
+use opdev_trace::inject::{ManagerOptions, python};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -38,7 +37,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Builds and starts them once the user has said that they may run, and looks after them.
-pub(crate) async fn start(programs: &Programs, place: Place<'_>) -> Handles {
+pub async fn start(programs: &Programs, place: Place<'_>) -> Handles {
     if let Some(problem) = programs.problem() {
         let hint = Some("correct opdev.yaml and start opdev again".to_owned());
         tell(place.events, Level::Error, problem.to_owned(), hint).await;
@@ -83,29 +82,29 @@ fn own_folder(place: &Place<'_>, at: usize) -> Result<PrivateFolder> {
 }
 
 /// Where a program is to run.
-pub(crate) struct Place<'a> {
-    pub(crate) project: &'a Project,
-    pub(crate) state_folder: &'a PrivateFolder,
-    pub(crate) connection: &'a Connection,
-    pub(crate) choice: &'a Choice,
-    pub(crate) events: &'a EventSink,
+pub struct Place<'a> {
+    pub project: &'a Project,
+    pub state_folder: &'a PrivateFolder,
+    pub connection: &'a Connection,
+    pub choice: &'a Choice,
+    pub events: &'a EventSink,
     /// The numbers of passes.
-    pub(crate) numbers: &'a PassNumbers,
+    pub numbers: &'a PassNumbers,
     /// What serves; the program waits for the first set, with which its kinds are there.
-    pub(crate) sources: &'a watch::Receiver<Arc<Sources>>,
+    pub sources: &'a watch::Receiver<Arc<Sources>>,
     /// What the user allows the project.
-    pub(crate) trust: &'a Trust,
+    pub trust: &'a Trust,
     /// Whether to poll files rather than to listen to the kernel.
-    pub(crate) poll: bool,
+    pub poll: bool,
     /// Which faults its calls get from the start, and which are hit by chance.
-    pub(crate) disturb: (&'a [FaultRule], u64),
+    pub disturb: (&'a [FaultRule], u64),
     /// Whom its calls are made as, where not as the user.
-    pub(crate) acting: Option<&'a Identity>,
+    pub acting: Option<&'a Identity>,
 }
 
 /// The programs that are looked after.
 #[derive(Default)]
-pub(crate) struct Handles(pub(crate) Vec<Handle>);
+pub struct Handles(pub(crate) Vec<Handle>);
 
 /// A program that is looked after.
 pub(crate) struct Handle {
@@ -128,7 +127,7 @@ pub(crate) struct Handle {
 
 impl Handles {
     /// Stops all programs and waits until they have ended.
-    pub(crate) async fn end(self) {
+    pub async fn end(self) {
         join_all(self.0.into_iter().map(Handle::end)).await;
     }
 }
@@ -223,20 +222,20 @@ async fn begin(
     tokio::spawn(stop.clone().run_until_cancelled_owned(following));
     // Builds write here by path: nothing that came with the project may lie in the way.
     let binaries = folder.folder("bin")?;
-    for planted in program::WRITTEN_BY_BUILDS {
+    for planted in crate::WRITTEN_BY_BUILDS {
         binaries.remove(planted)?;
     }
     let (missing, kinds) = mpsc::channel(16);
-    let foreign_cluster = crate::program::foreign_kinds::Cluster {
+    let foreign_cluster = crate::foreign_kinds::Cluster {
         client: place.connection.client.clone(),
         events: place.events.clone(),
         embedded: place.connection.cluster.embedded,
     };
-    let foreign = crate::program::foreign_kinds::install(kinds, foreign_cluster, root.clone());
+    let foreign = crate::foreign_kinds::install(kinds, foreign_cluster, root.clone());
     tokio::spawn(stop.clone().run_until_cancelled_owned(foreign));
     let supervisor = Supervisor {
         missing,
-        before_build: crate::program::deepcopy::before_build(&plan, folder, place.events),
+        before_build: crate::deepcopy::before_build(&plan, folder, place.events),
         before_start: before_start(&plan, place, own_namespace, (serving.clone(), tracing.clone())),
         plan,
         root,
@@ -276,7 +275,7 @@ async fn trace(
     certificates: Option<PathBuf>,
     environment: &mut Environment,
 ) -> Option<Arc<Tracing>> {
-    let socket = program::trace::inject::socket_path(folder.path());
+    let socket = opdev_trace::inject::socket_path(folder.path());
     let sink = PassSink { events: place.events.clone(), numbers: place.numbers.clone() };
     let traced = super::tracing::start(place.connection, &socket, place.acting, sink).await;
     let traced = traced.and_then(|traced| {
@@ -292,7 +291,7 @@ async fn trace(
         }
         let webhook_cert_dir = certificates.map(|folder| folder.display().to_string());
         let options = ManagerOptions { webhook_cert_dir, ..ManagerOptions::default() };
-        let more = program::trace::inject::environment(tracing.socket(), &options);
+        let more = opdev_trace::inject::environment(tracing.socket(), &options);
         environment.traced.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
         Ok(Some(Arc::new(tracing)))
     });
@@ -315,7 +314,7 @@ async fn add_to_python(plan: &mut Plan, socket: &Path, place: &Place<'_>) {
     match python::search_path(&cache_folder(place.state_folder.path()), already.as_deref()) {
         Ok(path) => {
             plan.env.insert(python::PATH.to_owned(), path);
-            plan.env.insert(program::trace::inject::SOCKET.to_owned(), socket.display().to_string());
+            plan.env.insert(opdev_trace::inject::SOCKET.to_owned(), socket.display().to_string());
         }
         Err(error) => {
             let message = format!("{} is traced by its calls only: {error}", plan.words);
@@ -517,7 +516,7 @@ async fn follow(
         let renewed = match watcher.watch(&set, false) {
             Ok(renewed) => renewed,
             Err(error) => {
-                let hint = crate::os::watcher::limit_hint(&error);
+                let hint = opdev_os::watcher::limit_hint(&error);
                 tell(
                     &events,
                     Level::Error,

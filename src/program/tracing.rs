@@ -1,21 +1,21 @@
 //! A traced process from its socket and its calls to events: the token for the embedded control plane, the copies of
 //! its calls, and the task that makes passes of them. Never decides what belongs to what: `tap::attribute` does.
 
-use crate::client::forbidden::MissingRight;
-use crate::event::sink::EventSink;
-use crate::event::sink::PassSink;
-use crate::event::{Event, FaultRule, Level, Notice, Reconcile};
-use crate::findings::facts::observed::{ObservedCall, ObservedEvent, Seen};
-use crate::findings::facts::record::{ReconcileNow, Traced};
-use crate::program::trace::Attribution;
-use crate::program::trace::inject::{AUTH_PROVIDER, Listener};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
+use opdev_client::forbidden::MissingRight;
 use opdev_controlplane::{
     Asked, ControlPlane, Delivery, Exchange, Listening, Observation, ObservedToken, Observer, Relay,
     Treatment, Upstream, User,
 };
+use opdev_event::sink::EventSink;
+use opdev_event::sink::PassSink;
+use opdev_event::{Event, FaultRule, Level, Notice, Reconcile};
+use opdev_findings::facts::observed::{ObservedCall, ObservedEvent, Seen};
+use opdev_findings::facts::record::{ReconcileNow, Traced};
 use opdev_object::meta;
+use opdev_trace::Attribution;
+use opdev_trace::inject::{AUTH_PROVIDER, Listener};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ use tokio::time::Instant;
 
 use super::faults::Faults;
 use super::observation_queue::ObservationQueue;
-use crate::cluster::Connection;
-use crate::cluster::identity::Identity;
+use opdev_cluster::Connection;
+use opdev_cluster::identity::Identity;
 
 /// HTTP status of a refusal.
 const FORBIDDEN: u16 = 403;

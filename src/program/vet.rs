@@ -1,10 +1,10 @@
 //! `go vet` on the packages of saved files, beside the program that runs. What it finds is told once.
 
 use super::build::Builder;
-use crate::event::{Diagnostic, Level, Notice, words};
-use crate::os::read;
-use crate::project::program::settings::Build;
 use jiff::Timestamp;
+use opdev_event::{Diagnostic, Level, Notice, words};
+use opdev_os::read;
+use opdev_project::program::settings::Build;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tokio_util::task::AbortOnDropHandle;
@@ -108,8 +108,8 @@ fn has_go_files(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Place, Severity};
-    use crate::project::program::detect::detect;
+    use opdev_event::{Place, Severity};
+    use opdev_project::program::detect::detect;
 
     fn found(file: &str, line: u32, message: &str) -> Diagnostic {
         Diagnostic {

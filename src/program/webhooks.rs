@@ -4,23 +4,23 @@
 //! opdev, never as the program.
 
 use super::notices::tell;
-use crate::client::backoff::{AGAIN, until_refused};
-use crate::client::{OWN_MANAGER, is_not_found, send};
-use crate::cluster::Connection;
-use crate::event::Level;
-use crate::event::sink::EventSink;
-use crate::os::private_folder::PrivateFolder;
-use crate::program::Environment;
-use crate::project::generate::manifests;
-use crate::project::generate::manifests::Asked;
-use crate::project::program::kustomization::Kustomized;
-use crate::project::program::webhooks::{CONFIGURATIONS, LABEL, OwnCertificate, Webhooks};
+use crate::Environment;
 use anyhow::{Context as _, Result, bail};
 use futures::StreamExt as _;
 use http::Method;
 use k8s_openapi::api::core::v1::Secret;
 use kube::runtime::watcher::watch_object;
 use kube::{Api, Client};
+use opdev_client::backoff::{AGAIN, until_refused};
+use opdev_client::{OWN_MANAGER, is_not_found, send};
+use opdev_cluster::Connection;
+use opdev_event::Level;
+use opdev_event::sink::EventSink;
+use opdev_generate::manifests;
+use opdev_generate::manifests::Asked;
+use opdev_os::private_folder::PrivateFolder;
+use opdev_project::program::kustomization::Kustomized;
+use opdev_project::program::webhooks::{CONFIGURATIONS, LABEL, OwnCertificate, Webhooks};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::path::{Component, Path, PathBuf};

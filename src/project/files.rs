@@ -4,15 +4,15 @@
 use super::Project;
 use super::go::types::GoTypes;
 use super::trust::{self, Trust};
-use crate::event::Permission;
-use crate::os::private_folder::{PrivateFolder, STATE};
-use crate::os::read;
-use crate::os::watcher::WatchSet;
-use crate::os::yaml_files::yaml_files;
-use crate::sources::load::{Files, Loader, Options, OwnProgram};
-use crate::sources::{Allow, Sources};
 use anyhow::Result;
+use opdev_event::Permission;
 use opdev_helm::chart;
+use opdev_os::private_folder::{PrivateFolder, STATE};
+use opdev_os::read;
+use opdev_os::watcher::WatchSet;
+use opdev_os::yaml_files::yaml_files;
+use opdev_sources::load::{Files, Loader, Options, OwnProgram};
+use opdev_sources::{Allow, Sources};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -29,7 +29,7 @@ const CHART_FOLDERS: usize = 10;
 const MOST: usize = 5_000;
 
 /// What the settings say about kinds.
-pub(crate) fn options(project: &Project, only: &[String], programs: Vec<OwnProgram>) -> Arc<Options> {
+pub fn options(project: &Project, only: &[String], programs: Vec<OwnProgram>) -> Arc<Options> {
     let settings = &project.settings;
     Arc::new(Options {
         reconcilers: settings.reconcilers.clone(),
@@ -46,7 +46,7 @@ pub(crate) fn options(project: &Project, only: &[String], programs: Vec<OwnProgr
 }
 
 /// What was read of a project, before the user was asked what of it is allowed.
-pub(crate) struct Unasked {
+pub struct Unasked {
     files: Files,
     /// Links that lead out of the project.
     linked: Vec<(String, String)>,
@@ -56,7 +56,7 @@ pub(crate) struct Unasked {
 
 impl Memory {
     /// What is left where all of it got lost, and these sources serve.
-    pub(crate) fn after(serving: Arc<Sources>) -> Memory {
+    pub fn after(serving: Arc<Sources>) -> Memory {
         Memory { loader: Loader::after(serving), ..Memory::default() }
     }
 }
@@ -97,7 +97,7 @@ fn with_granted(project: &Project, options: &Arc<Options>, trust: &Trust) -> Opt
 
 /// Links that lead out of the project and are read with a chart, relative to its root: in the chart, on the way to it, and in
 /// folders of the project that links of the chart lead to.
-pub(crate) fn links_out(root: &Path, chart: &Path) -> Vec<(String, String)> {
+pub fn links_out(root: &Path, chart: &Path) -> Vec<(String, String)> {
     let (real, walk) = (root.canonicalize().ok(), read::Walk::from(chart));
     let mut links = LinksOut { root, real, walk, seen: BTreeSet::new(), found: Vec::new() };
     links.follow(chart, 0);
@@ -135,16 +135,16 @@ impl LinksOut<'_> {
 
 /// What changes from load to load.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// Makes sources of files.
-    pub(crate) loader: Loader,
+    pub loader: Loader,
     types: GoTypes,
     /// Links that lead out of the project, as of the last load that looked at all files.
     linked: Vec<(String, String)>,
 }
 
 /// The charts that `watches.yaml` names, relative to the project's root.
-pub(crate) fn watched_charts(project: &Project) -> Vec<String> {
+pub fn watched_charts(project: &Project) -> Vec<String> {
     let (path, text) = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
     Memory::default().loader.chart_paths(&path, text.as_deref().unwrap_or_default())
 }
@@ -229,12 +229,12 @@ fn all_links_out(project: &Project, charts: &[String]) -> Vec<(String, String)> 
 /// The path and the text of `opdev.yaml`; a file that is no text says so when opdev starts.
 fn settings(project: &Project) -> Option<(String, String)> {
     let path = project.settings_file.as_ref()?;
-    let text = crate::os::small_file::small_text(&project.root.join(path))?;
+    let text = opdev_os::small_file::small_text(&project.root.join(path))?;
     Some((path.display().to_string(), text))
 }
 
 /// The YAML files of a folder, then those of the folders in it, so many levels down.
-pub(crate) fn yaml_files_below(path: &Path, levels: usize) -> Vec<PathBuf> {
+pub fn yaml_files_below(path: &Path, levels: usize) -> Vec<PathBuf> {
     let mut files = yaml_files(path).unwrap_or_default();
     if levels == 0 || !path.is_dir() {
         return files;
@@ -299,7 +299,7 @@ fn reconciler_folders(project: &Project) -> Vec<PathBuf> {
 }
 
 /// Texts of everything below the reconcilers' folders, and of scripts that lie right below the root.
-pub(crate) fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
+pub fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
     let mut texts = BTreeMap::new();
     let mut open: Vec<PathBuf> =
         reconciler_folders(project).iter().map(|path| project.root.join(path)).collect();
@@ -327,7 +327,7 @@ pub(crate) fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
 }
 
 /// What is not the user's own: packages and hidden files.
-pub(crate) fn is_foreign(path: &Path) -> bool {
+pub fn is_foreign(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     name.starts_with('.') || matches!(&*name, "node_modules" | "vendor" | "target" | "testdata")
 }
@@ -336,7 +336,7 @@ pub(crate) fn is_foreign(path: &Path) -> bool {
 ///
 /// # Errors
 /// Where it cannot be written.
-pub(crate) fn write_declarations(project: &Project, crds: &[Value]) -> Result<()> {
+pub fn write_declarations(project: &Project, crds: &[Value]) -> Result<()> {
     let text = opdev_types::declarations::declarations(crds);
     // What git tracks was looked at when opdev started.
     let folder = PrivateFolder::make(&project.root.join(STATE))?.folder("types")?;
@@ -347,7 +347,7 @@ pub(crate) fn write_declarations(project: &Project, crds: &[Value]) -> Result<()
 }
 
 /// The folders and files to listen to for the newest sources.
-pub(crate) fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
+pub fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
     let root = &project.root;
     let mut set = WatchSet::default();
     let mut flat = |path: &Path| {
@@ -389,21 +389,21 @@ pub(crate) fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
 
 /// A link, and what it leads to once all links are followed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Link {
-    pub(crate) path: PathBuf,
-    pub(crate) target: PathBuf,
+pub struct Link {
+    pub path: PathBuf,
+    pub target: PathBuf,
 }
 
 /// The links below some folders, and below folders that they lead to.
 #[derive(Debug, Default)]
-pub(crate) struct Links {
-    pub(crate) found: Vec<Link>,
+pub struct Links {
+    pub found: Vec<Link>,
     /// Folders with more in them than anybody listens to.
     pub(crate) too_large: BTreeSet<PathBuf>,
 }
 
 impl Links {
-    pub(crate) fn below(root: &Path, folders: &BTreeSet<PathBuf>) -> Links {
+    pub fn below(root: &Path, folders: &BTreeSet<PathBuf>) -> Links {
         let mut links = Links::default();
         let mut open: Vec<PathBuf> = folders.iter().cloned().collect();
         let mut seen = folders.clone();

@@ -1,9 +1,9 @@
 //! `.opdev/events.jsonl`: every event of the running opdev, one JSON object a line, for `opdev tail` and other tools.
 //! Written by a thread of its own; a slow disk drops lines (counted in the file) and never holds the operator up.
 
-use crate::event::Event;
-use crate::os::private_folder::PrivateFolder;
 use anyhow::{Context as _, Result};
+use opdev_event::Event;
+use opdev_os::private_folder::PrivateFolder;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::Path;

@@ -4,18 +4,18 @@
 use super::Project;
 use super::files::{self, Unasked};
 use super::trust::Trust;
-use crate::event::{Diagnostic, Permission, Severity, words};
-use crate::project::program::Programs;
-use crate::sources::Sources;
-use crate::sources::deadline;
-use crate::sources::load::{Loaded, Options};
+use crate::program::Programs;
 use anyhow::{Context as _, Result, bail};
+use opdev_event::{Diagnostic, Permission, Severity, words};
+use opdev_sources::Sources;
+use opdev_sources::deadline;
+use opdev_sources::load::{Loaded, Options};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Reads a project for the first time and loads it.
-pub(crate) fn load_first(
+pub fn load_first(
     project: &Project,
     (options, trust): (&Arc<Options>, &Trust),
 ) -> (files::Memory, Option<Loaded>) {
@@ -38,7 +38,7 @@ pub(crate) fn read(
 }
 
 /// The same, with what these files want and the user has to allow; `programs` is that of the operator's own programs.
-pub(crate) fn read_with_wanted(
+pub fn read_with_wanted(
     project: &Project,
     memory: &mut files::Memory,
     options: &Arc<Options>,
@@ -52,7 +52,7 @@ pub(crate) fn read_with_wanted(
 
 /// Loads a set of sources from the files that were read, with what the user has allowed by now. Charts get no more time than
 /// after a save; a bug costs as little as in [`read`].
-pub(crate) fn load(
+pub fn load(
     project: &Project,
     trust: &Trust,
     memory: &mut files::Memory,
@@ -74,7 +74,7 @@ pub(crate) fn load(
 ///
 /// # Errors
 /// Where reading it tripped over a bug in opdev.
-pub(crate) fn read_once(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagnostic>)> {
+pub fn read_once(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagnostic>)> {
     let options = files::options(project, &[], Programs::of(project).reconcile());
     let allowed = (&options, trust);
     let (_, loaded) = load_first(project, allowed);
@@ -88,11 +88,7 @@ pub(crate) fn read_once(project: &Project, trust: &Trust) -> Result<(Sources, Ve
 ///
 /// # Errors
 /// A project whose operator is a program of its own, with what to do `instead`; a project without anything to reconcile.
-pub(crate) fn read_operated(
-    project: &Project,
-    trust: &Trust,
-    instead: &str,
-) -> Result<(Sources, Vec<Diagnostic>)> {
+pub fn read_operated(project: &Project, trust: &Trust, instead: &str) -> Result<(Sources, Vec<Diagnostic>)> {
     let (sources, problems) = read_once(project, trust)?;
     let program = sources.shown.iter().find_map(|shown| Some((shown, shown.program.clone()?)));
     if let Some((shown, program)) = program {

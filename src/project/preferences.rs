@@ -1,24 +1,24 @@
 //! The settings of the terminal: keys, theme and mouse, from the user's `config.yaml` and the project's `opdev.yaml`.
 //! Reads them at the start and after every save. What keys and colours mean is the terminal's business.
 
-use crate::event::sink::EventSink;
-use crate::event::{
+use jiff::Timestamp;
+use opdev_event::sink::EventSink;
+use opdev_event::{
     Binding, Borders, Diagnostic, Event, Place, Preferences, Severity, ThemeChoice, UserCommand,
 };
-use crate::os::private_folder::PrivateFolder;
-use crate::os::read;
-use crate::os::user_config;
-use crate::os::watcher::{WatchSet, Watcher};
-use jiff::Timestamp;
 use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Kind, Node};
+use opdev_os::private_folder::PrivateFolder;
+use opdev_os::read;
+use opdev_os::user_config;
+use opdev_os::watcher::{WatchSet, Watcher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Where settings of the terminal stand.
 #[derive(Clone, Debug)]
-pub(crate) struct Files {
+pub struct Files {
     /// The user's own folder, such as `~/.config/opdev`.
     user: Option<PathBuf>,
     /// The folder for what is remembered, such as `~/.local/state/opdev`.
@@ -31,7 +31,7 @@ pub(crate) struct Files {
 const SCREEN: &str = "screen.json";
 
 /// Keeps the borders between the panes for the next start. They are worth no message where that does not work.
-pub(crate) fn remember(borders: Borders) {
+pub fn remember(borders: Borders) {
     let Some(folder) = user_config::state_folder() else { return };
     let write = || -> anyhow::Result<()> {
         if let Some(above) = folder.parent() {
@@ -57,7 +57,7 @@ const PROJECT: [&str; 2] = ["opdev.yaml", "config/opdev.yaml"];
 
 impl Files {
     /// The user's folder as the environment names it, and a project.
-    pub(crate) fn of(root: &Path) -> Files {
+    pub fn of(root: &Path) -> Files {
         Files { user: user_config::folder(), state: user_config::state_folder(), root: root.to_owned() }
     }
 
@@ -94,7 +94,7 @@ impl Files {
     }
 
     /// Tells what the files say, now and whenever that has changed. Ends with its caller.
-    pub(crate) async fn follow(self, events: EventSink, quiet: Duration, poll: bool) {
+    pub async fn follow(self, events: EventSink, quiet: Duration, poll: bool) {
         let mut known = Preferences::default();
         // What the kernel refuses is told by the watcher of the project's files.
         let watcher = Watcher::start(quiet, poll).or_else(|_| Watcher::start(quiet, true));

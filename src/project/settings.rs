@@ -1,9 +1,9 @@
 //! `opdev.yaml`: optional and small. Unknown keys are warned about with a suggestion, never fatal.
 
-use crate::event::{Diagnostic, OnExit, Place, Severity};
-use crate::findings::{self, Ignored};
-use crate::os::read;
-use crate::sources::on_save::OnSave;
+use opdev_event::{Diagnostic, OnExit, Place, Severity};
+use opdev_findings::Ignored;
+use opdev_os::read;
+use opdev_sources::on_save::OnSave;
 
 use anyhow::{Context as _, Result, anyhow};
 use opdev_object::spelling::nearest;
@@ -47,7 +47,7 @@ pub struct Settings {
     /// What of the findings is not told.
     pub findings: FindingSettings,
     /// The operator's own programs.
-    pub operator: Option<crate::project::program::settings::Programs>,
+    pub operator: Option<crate::program::settings::Programs>,
     /// How releases of charts are made, by kind; read with every load in `sources`.
     pub charts: BTreeMap<String, Value>,
 }
@@ -275,8 +275,8 @@ impl Settings {
         }
         for ignored in &settings.findings.ignore {
             let line = line_of(&text, "findings");
-            if findings::rule(&ignored.rule).is_none() {
-                let near = nearest(&ignored.rule, findings::RULES.iter().map(|rule| rule.id));
+            if opdev_findings::rule(&ignored.rule).is_none() {
+                let near = nearest(&ignored.rule, opdev_findings::RULES.iter().map(|rule| rule.id));
                 let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
                 return Err(anyhow!(
                     "{file}:{line}:1: `findings`: no rule is called `{}`{near}",
@@ -448,7 +448,11 @@ mod tests {
 
     #[test]
     fn the_schema_says_what_the_reader_takes() {
-        let schema: Value = serde_json::from_str(include_str!("../../assets/opdev.schema.json")).unwrap();
+        let schema: Value = serde_json::from_str(
+            &std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/opdev.schema.json"))
+                .unwrap(),
+        )
+        .unwrap();
         let named: BTreeMap<&String, &Value> = schema["properties"].as_object().unwrap().iter().collect();
         let keys: std::collections::BTreeSet<&str> = KEYS.into_iter().collect();
         assert!(named.keys().map(|name| name.as_str()).eq(keys), "{:?}", named.keys());

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 /// The note, in the project's folder.
-pub(crate) const NOTE: &str = ".opdev-unfinished.json";
+pub const NOTE: &str = ".opdev-unfinished.json";
 
 /// Whether a command was ended in the middle of its writes here.
-pub(crate) fn is_there(root: &Path) -> bool {
+pub fn is_there(root: &Path) -> bool {
     root.join(NOTE).symlink_metadata().is_ok()
 }

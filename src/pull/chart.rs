@@ -6,9 +6,9 @@ use super::registry::Registry;
 use super::repositories::{self, Repository};
 use super::web::{Web, shown, shown_text};
 use super::{Access, Homes};
-use crate::os::read;
-use crate::os::sha256;
 use anyhow::{Context as _, Result, anyhow, bail};
+use opdev_os::read;
+use opdev_os::sha256;
 use url::Url;
 
 /// A chart that is wanted.

@@ -9,11 +9,11 @@ use super::reference::Reference;
 use super::registry::Registry;
 use super::web::{Web, shown, shown_text};
 use super::{Access, Downloaded, Homes, pack, repositories};
-use crate::os::read;
-use crate::os::sha256;
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_helm::chart::{Chart, Dependency, FileSet, read_dir};
 use opdev_helm::semver::{Constraint, Version};
+use opdev_os::read;
+use opdev_os::sha256;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

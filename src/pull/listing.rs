@@ -1,9 +1,9 @@
 //! What `helm dependency list` prints: each dependency of a chart and whether it lies in `charts/`.
 
-use crate::os::read;
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, Dependency, read_dir};
 use opdev_helm::semver::{Constraint, Version};
+use opdev_os::read;
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! `Chart.lock`: the versions that were taken, and the digest by which Helm sees whether they are still those wanted. Pure.
 
-use crate::os::sha256;
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::Dependency;
 use opdev_object::yaml;
+use opdev_os::sha256;
 use serde_json::{Value, json};
 
 /// What a lock holds.

@@ -233,7 +233,7 @@ mod tests {
     fn a_version_beside_a_digest_is_a_tag() {
         let digest = "a".repeat(64);
         let reference = Reference::parse(&format!("oci://registry.invalid/web@sha256:{digest}")).unwrap();
-        let web = Web::new(&crate::pull::Access::default()).unwrap();
+        let web = Web::new(&crate::Access::default()).unwrap();
         let error = Registry::new(&web, &[], reference).pull("../../blobs/x").err().unwrap();
         assert_eq!(error.to_string(), "invalid tag \"../../blobs/x\"");
     }

@@ -1,9 +1,9 @@
 //! `repositories.yaml`: the chart repositories that `helm repo add` has written down, with their credentials.
 
 use super::Access;
-use crate::os::read;
 use anyhow::{Context as _, Result};
 use opdev_object::yaml::{self, Kind, Node};
+use opdev_os::read;
 use std::path::{Path, PathBuf};
 use url::Url;
 

@@ -2,10 +2,10 @@
 //! what may be secret in an address.
 
 use super::Access;
-use crate::os::read;
 use anyhow::{Context as _, Result, anyhow, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use opdev_os::read;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::io::{ErrorKind, Read};
 use std::path::Path;

@@ -5,11 +5,11 @@ use super::api::{CRDS, NewApi, RULES, SAMPLES, WATCHES, insert};
 use super::draft::Draft;
 use super::options::{ChartSource, CrdSchema, OPERATOR_SDK, fill};
 use super::{names, roles, values_schema};
-use crate::sources::created::CreatedKinds;
 use anyhow::Result;
 use opdev_helm::chart::{Chart, Dependency, FileSet};
 use opdev_helm::dependencies;
 use opdev_object::yaml;
+use opdev_sources::created::CreatedKinds;
 use opdev_types::{crd, emit};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! What one asks of a new project or a new API, and how its files are filled.
 
-use crate::sources::time_limit::TimeLimit;
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, FileSet};
+use opdev_sources::time_limit::TimeLimit;
 
 /// The release of the Operator SDK whose images and tools the files name.
 pub const OPERATOR_SDK: &str = "v1.42.3";

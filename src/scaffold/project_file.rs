@@ -226,7 +226,7 @@ pub(super) fn with_resource(text: &str, file: &ProjectFile, resource: &NewResour
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scaffold::Layout;
+    use crate::Layout;
 
     fn resource<'a>(kind: &'a str, version: &'a str) -> NewResource<'a> {
         NewResource {

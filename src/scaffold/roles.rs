@@ -1,7 +1,7 @@
 //! The rules of `config/rbac/role.yaml` for one kind, as text with a heading, in the manner of the Operator SDK.
 
-use crate::sources::created::CreatedKinds;
 use opdev_object::meta::Gvk;
+use opdev_sources::created::CreatedKinds;
 use opdev_types::rbac::charts::built_in_resource;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

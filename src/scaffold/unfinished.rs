@@ -2,14 +2,14 @@
 //! written, made before the first file and removed after the last. Where opdev was killed in between, the note is still
 //! there, and the next of these commands takes back what was written. A file that somebody has changed since stays.
 
-use crate::os::private_folder::{STATE, write_in_project};
-use crate::os::read;
-use crate::os::sha256;
-use crate::project::unfinished::NOTE;
-use crate::scaffold::{PlannedFile, PresentFile, ProjectFiles};
+use crate::{PlannedFile, PresentFile, ProjectFiles};
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use opdev_os::private_folder::{STATE, write_in_project};
+use opdev_os::read;
+use opdev_os::sha256;
+use opdev_project::unfinished::NOTE;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Component, Path};

@@ -1,17 +1,17 @@
 //! Writes what `scaffold` plans: all files or none. Reads charts from folders and archives, and has them downloaded.
 
 use super::unfinished;
-use crate::os::private_folder::write_in_project;
-use crate::os::read;
-use crate::os::small_file::small_file;
-use crate::project::files::links_out;
-use crate::pull::{self, ChartRequest, Homes};
-use crate::scaffold::{Action, ChartSource, Draft, PlannedFile, PresentFile, ProjectFiles};
-use crate::sources::deadline;
-use crate::sources::time_limit::{TOO_LONG, TimeLimit};
+use crate::{Action, ChartSource, Draft, PlannedFile, PresentFile, ProjectFiles};
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, FileSet};
 use opdev_object::lines;
+use opdev_os::private_folder::write_in_project;
+use opdev_os::read;
+use opdev_os::small_file::small_file;
+use opdev_project::files::links_out;
+use opdev_pull::{ChartRequest, Homes};
+use opdev_sources::deadline;
+use opdev_sources::time_limit::{TOO_LONG, TimeLimit};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -78,13 +78,13 @@ pub fn chart(
     if is_here {
         return local_chart(reference, here);
     }
-    if request.repository.is_empty() && !pull::is_far(reference) {
+    if request.repository.is_empty() && !opdev_pull::is_far(reference) {
         bail!(
             "path {reference:?} not found: --helm-chart takes a chart's folder or .tgz, its address, oci://HOST/PATH or \
              REPOSITORY/CHART; with --helm-chart-repo URL its name"
         );
     }
-    let found = pull::download(request, homes, say)?;
+    let found = opdev_pull::download(request, homes, say)?;
     let files = chart::unpack(&found.archive).with_context(|| format!("the chart {reference}"))?;
     if files.get("Chart.yaml").is_none() {
         bail!("{reference} is not a chart: it has no Chart.yaml");
@@ -228,7 +228,7 @@ impl Undo<'_> {
             return Ok(());
         }
         self.steps.extend(missing.into_iter().rev().map(Step::Folder));
-        crate::os::private_folder::make_folders(self.root)
+        opdev_os::private_folder::make_folders(self.root)
     }
 
     fn write(&mut self, path: &str, content: &[u8]) -> Result<()> {
@@ -267,7 +267,7 @@ impl Drop for Undo<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scaffold::{InitOptions, Layout, init};
+    use crate::{InitOptions, Layout, init};
     use std::fs;
 
     fn options() -> InitOptions {

@@ -1,7 +1,7 @@
 //! Findings fail a scenario: what is wrong with the operator, though each step went well.
 
 use super::report::{Case, Outcome};
-use crate::event::{FindingSeverity, RuleFinding};
+use opdev_event::{FindingSeverity, RuleFinding};
 use std::sync::Arc;
 use std::time::Duration;
 

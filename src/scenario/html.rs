@@ -2,7 +2,7 @@
 
 use super::junit::content;
 use super::report::{Case, Outcome, Report, Suite};
-use crate::event::words;
+use opdev_event::words;
 use std::fmt::Write as _;
 
 /// What the property `plane` says where no cluster was named.

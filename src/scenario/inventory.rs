@@ -1,11 +1,11 @@
 //! Everything that is on a control plane, by uid: what is there after a scenario and was not before it was left behind.
 
-use crate::project::program::webhooks::LABEL;
 use anyhow::Result;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::discovery::{Discovery, Scope, verbs};
 use kube::{Client, ResourceExt as _};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_project::program::webhooks::LABEL;
 use std::collections::BTreeMap;
 
 /// What stays when its release goes, because its chart says so.

@@ -1,6 +1,7 @@
 //! What came of the scenarios: data, lines for people, and annotations for GitHub.
 
-use crate::event::words::{self, visible_line};
+use opdev_event::words;
+use opdev_event::words::visible_line;
 use std::fmt::Write as _;
 use std::time::Duration;
 

@@ -7,16 +7,16 @@ use super::report::{Case, Outcome, Suite};
 use super::settled::BEHIND;
 use super::shared_cluster::inside;
 use super::world::{Setup, World, all_waits, held, waits};
-use crate::client::{ApiError, resource_of};
-use crate::event::{Action, KindHealth, ObjectTask, OperatorTask, Propagation, words};
-use crate::os::small_file::{small_text, unreadable};
-use crate::state::{State, tree};
 use anyhow::{Context as _, Result, anyhow};
 use futures::future::join_all;
 use kube::Client;
 use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
+use opdev_client::{ApiError, resource_of};
+use opdev_event::{Action, KindHealth, ObjectTask, OperatorTask, Propagation, words};
 use opdev_object::meta::{ObjectKey, ObjectRef};
+use opdev_os::small_file::{small_text, unreadable};
+use opdev_state::{State, tree};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,13 +28,13 @@ const ATTEMPTS: u32 = 3;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampleFile {
     /// Path relative to the project's root.
-    pub(crate) path: String,
+    pub path: String,
     /// Its objects that the operator reconciles, in the order of the file.
-    pub(crate) objects: Vec<ObjectRef>,
+    pub objects: Vec<ObjectRef>,
     /// What else it brings along; nobody deletes that.
-    pub(crate) others: Vec<ObjectRef>,
+    pub others: Vec<ObjectRef>,
     /// Samples to apply before it.
-    pub(crate) first: Vec<String>,
+    pub first: Vec<String>,
 }
 
 impl SampleFile {
@@ -42,11 +42,7 @@ impl SampleFile {
     ///
     /// # Errors
     /// Where it cannot be read, or is no YAML with objects.
-    pub(crate) fn read(
-        root: &Path,
-        path: &str,
-        reconciled: impl Fn(&ObjectRef) -> bool,
-    ) -> Result<SampleFile> {
+    pub fn read(root: &Path, path: &str, reconciled: impl Fn(&ObjectRef) -> bool) -> Result<SampleFile> {
         let file = root.join(path);
         let text = small_text(&file).with_context(|| unreadable(path))?;
         let all = manifests(&text, path)?;
@@ -57,7 +53,7 @@ impl SampleFile {
 }
 
 /// Runs the scenario of a file of samples. `limit` bounds each of its steps.
-pub(crate) async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> (Suite, Option<World>) {
+pub async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> (Suite, Option<World>) {
     let began = Instant::now();
     let mut suite = Suite { name: sample.path.clone(), cases: Vec::new(), took: Duration::ZERO, error: None };
     let mut kept = None;
@@ -100,7 +96,7 @@ struct Run<'a> {
 
 /// Why a step failed.
 struct Wrong {
-    message: String,
+    pub message: String,
     details: String,
 }
 

@@ -2,12 +2,12 @@
 //! watch may be late on a busy machine; what it has not shown yet would be missed without that.
 
 use super::world::World;
-use crate::client::{Api, Resource};
-use crate::cluster::observe;
-use crate::event::OperatorTask;
-use crate::state::{State, waiting};
+use opdev_client::{Api, Resource};
+
 use futures::future::join_all;
+use opdev_event::OperatorTask;
 use opdev_object::meta::Gvk;
+use opdev_state::{State, waiting};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,7 +47,8 @@ impl World {
     async fn objects(&self) -> Vec<Arc<Value>> {
         let state = self.state();
         let custom = state.kinds().iter().map(|kind| kind.gvk.clone());
-        let kinds: Vec<Gvk> = observe::shown().filter(|gvk| gvk.kind != "Event").chain(custom).collect();
+        let kinds: Vec<Gvk> =
+            opdev_observe::shown().filter(|gvk| gvk.kind != "Event").chain(custom).collect();
         let lists = kinds.iter().map(|gvk| self.list(gvk));
         join_all(lists).await.into_iter().flatten().map(Arc::new).collect()
     }

@@ -1,19 +1,19 @@
 //! A cluster that others use, too: each scenario has a namespace of its own there, which goes with it. Nothing is written
 //! outside of these namespaces but CRDs, which the operator applies as `opdev run` does, and what the operator itself makes.
 
-use crate::client::{ApiError, resource_of};
-use crate::cluster::{Choice, Connection};
-use crate::event::Protection;
-use crate::inner_loop::requests::deployed_copies::running_copies;
-use crate::project::Project;
-use crate::project::trust::Trust;
-use crate::sources::Sources;
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::Client;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use kube::runtime::conditions::is_deleted;
 use kube::runtime::wait::await_condition;
+use opdev_client::{ApiError, resource_of};
+use opdev_cluster::{Choice, Connection};
+use opdev_event::Protection;
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_project::Project;
+use opdev_project::trust::Trust;
+use opdev_requests::deployed_copies::running_copies;
+use opdev_sources::Sources;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Namespaces {
 }
 
 /// The cluster.
-pub(crate) struct Shared {
+pub struct Shared {
     connection: Connection,
     /// The kinds that the operator reconciles in a namespace; those of the cluster are everybody's.
     kinds: Vec<Gvk>,
@@ -55,7 +55,7 @@ impl Shared {
     ///
     /// # Errors
     /// Where it does not answer, may not be written to, or scenarios could not be kept apart from what is there.
-    pub(crate) async fn open(
+    pub async fn open(
         (project, trust): (&Project, &Trust),
         choice: &Choice,
         namespaces: &Namespaces,
@@ -64,7 +64,7 @@ impl Shared {
         if choice.embedded {
             return Ok(None);
         }
-        let (sources, _) = crate::project::load::read_once(project, trust)?;
+        let (sources, _) = opdev_project::load::read_once(project, trust)?;
         let connection = tokio::select! {
             opened = Connection::to_cluster(choice) => opened?,
             () = shutdown.cancelled() => bail!("broken off"),
@@ -181,7 +181,7 @@ impl Shared {
     }
 
     /// Ends the connection once nobody else has it.
-    pub(crate) async fn close(shared: Option<Arc<Shared>>) {
+    pub async fn close(shared: Option<Arc<Shared>>) {
         if let Some(shared) = shared.and_then(Arc::into_inner) {
             shared.connection.close().await;
         }

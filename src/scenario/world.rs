@@ -3,28 +3,28 @@
 
 use super::found::Gate;
 use super::shared_cluster::Shared;
-use crate::client::read_only::ReadOnly;
-use crate::client::{Api, resource_of};
-use crate::cluster::Choice;
-use crate::event::sink::EventSink;
-use crate::event::{
+use opdev_client::read_only::ReadOnly;
+use opdev_client::{Api, resource_of};
+use opdev_cluster::Choice;
+use opdev_event::sink::EventSink;
+use opdev_event::{
     Event, KindHealth, LoopFound, ObjectTask, ProcessState, Reconcile, Request, RequestId, RequestOutcome,
     RuleFinding, Task, words,
 };
-use crate::findings::Findings;
-use crate::inner_loop;
-use crate::inner_loop::Input;
-use crate::inner_loop::bus;
-use crate::operator::release::settings::Settings;
-use crate::os::private_folder::{PrivateFolder, STATE};
-use crate::project::Project;
-use crate::project::journal::Journal;
-use crate::project::trust::Trust;
-use crate::state::{State, waiting};
+use opdev_findings::Findings;
+
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use opdev_inner_loop::Input;
+use opdev_inner_loop::bus;
 use opdev_object::meta::{Gvk, ObjectKey};
+use opdev_os::private_folder::{PrivateFolder, STATE};
+use opdev_project::Project;
+use opdev_project::journal::Journal;
+use opdev_project::trust::Trust;
+use opdev_release::settings::Settings;
+use opdev_state::{State, waiting};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,23 +36,23 @@ use tokio_util::sync::CancellationToken;
 
 /// What a world is made from.
 #[derive(Clone)]
-pub(crate) struct Setup {
+pub struct Setup {
     /// What the world is for.
-    pub(crate) scenario: String,
+    pub scenario: String,
     /// The cluster to have a namespace on; nothing where the world is a control plane of its own.
-    pub(crate) shared: Option<Arc<Shared>>,
+    pub shared: Option<Arc<Shared>>,
     /// The folder for what is recorded.
-    pub(crate) record: Option<PathBuf>,
-    pub(crate) project: Project,
-    pub(crate) trust: Trust,
-    pub(crate) cluster: Choice,
-    pub(crate) operator: Settings,
+    pub record: Option<PathBuf>,
+    pub project: Project,
+    pub trust: Trust,
+    pub cluster: Choice,
+    pub operator: Settings,
     /// Which findings fail a scenario.
-    pub(crate) findings: Gate,
+    pub findings: Gate,
     /// Whether a world in which something failed is left as it is.
-    pub(crate) keep: bool,
+    pub keep: bool,
     /// Fires when all is to end.
-    pub(crate) shutdown: CancellationToken,
+    pub shutdown: CancellationToken,
 }
 
 impl Setup {
@@ -74,10 +74,10 @@ const STOP: Duration = Duration::from_secs(10);
 const PASSES: usize = 3;
 
 /// A control plane with the operator.
-pub(crate) struct World {
+pub struct World {
     running: Running,
     /// The variable `KUBECONFIG` of programs.
-    pub(crate) kubeconfig: String,
+    pub kubeconfig: String,
     /// Its own namespace on a cluster.
     own: Option<OwnNamespace>,
     /// The administrator's, or the user's on a cluster.
@@ -125,7 +125,7 @@ impl World {
     ///
     /// # Errors
     /// Why it does not: the project does not load, or its program does not run.
-    pub(crate) async fn start(setup: &Setup) -> Result<World> {
+    pub async fn start(setup: &Setup) -> Result<World> {
         let own = match &setup.shared {
             Some(shared) => {
                 let name = shared.make_namespace(&setup.scenario).await?;
@@ -188,7 +188,7 @@ impl World {
             on_exit: None,
             shutdown: shutdown.clone(),
         };
-        let task = tokio::spawn(inner_loop::run(input));
+        let task = tokio::spawn(opdev_inner_loop::run(input));
         let running = Running { snapshots: bus.snapshots, shutdown, task, bus: bus.task };
         let shared = own.map(|own| own.shared.as_ref());
         let serving = tokio::select! {
@@ -217,7 +217,7 @@ impl World {
     }
 
     /// The namespace that is the scenario's own, on a cluster of others.
-    pub(crate) fn own_namespace(&self) -> Option<&str> {
+    pub fn own_namespace(&self) -> Option<&str> {
         self.own.as_ref().map(|own| own.name.as_str())
     }
 
@@ -227,7 +227,7 @@ impl World {
     }
 
     /// The newest state.
-    pub(crate) fn state(&self) -> Arc<State> {
+    pub fn state(&self) -> Arc<State> {
         self.running.snapshots.borrow().clone()
     }
 
@@ -355,7 +355,7 @@ impl World {
     ///
     /// # Errors
     /// Why the operator could not run, or what is left on the cluster.
-    pub(crate) async fn stop(self) -> Result<()> {
+    pub async fn stop(self) -> Result<()> {
         let removed = match &self.own {
             Some(own) => own.shared.remove_namespace(&own.name).await,
             None => Ok(()),

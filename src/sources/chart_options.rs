@@ -179,10 +179,10 @@ pub(crate) const KEYS: [&str; 16] = [
 
 /// A value that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub struct Wrong {
     pub(crate) line: u32,
     pub(crate) column: u32,
-    pub(crate) message: String,
+    pub message: String,
     pub(crate) hint: Option<String>,
 }
 
@@ -190,7 +190,7 @@ type Read<T> = Result<Option<T>, Wrong>;
 
 impl ChartOptions {
     /// The options of a map; its other keys are somebody else's.
-    pub(crate) fn read(map: &Node) -> Result<ChartOptions, Wrong> {
+    pub fn read(map: &Node) -> Result<ChartOptions, Wrong> {
         let words = |key, known: &[&str]| word(map, key, known);
         let helm = map.get("helm").filter(|helm| helm.kind != Kind::Null);
         if let Some(helm) = helm {

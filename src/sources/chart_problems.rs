@@ -1,7 +1,7 @@
 //! What is wrong with a chart, as a diagnostic with place, excerpt and hint. Pure.
 
 use super::time_limit::{self, TimeLimit};
-use crate::event::{Diagnostic, Place, Severity, mask};
+use opdev_event::{Diagnostic, Place, Severity, mask};
 use opdev_helm::chart::{Chart, ChartError, FileSet};
 use opdev_helm::engine::{
     self, Capabilities, Compat, Environment, FuncError, Memory, ParseCache, ReleaseInfo, RenderError,

@@ -3,7 +3,7 @@
 
 use super::chart_options::{self, ChartEngine, ChartOptions, Wrong};
 use super::watches::{self, Entry};
-use crate::event::{Diagnostic, Place, Severity};
+use opdev_event::{Diagnostic, Place, Severity};
 use opdev_object::meta::Gvk;
 use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Kind, Node};

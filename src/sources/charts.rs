@@ -6,7 +6,7 @@ use super::chart_problems::Trials;
 use super::files::{Prints, problem};
 use super::time_limit::TimeLimit;
 use super::watches::Entry;
-use crate::event::{Diagnostic, Place};
+use opdev_event::{Diagnostic, Place};
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_helm::dependencies;
 use opdev_object::yaml::{self, Node};

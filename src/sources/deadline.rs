@@ -1,6 +1,6 @@
 //! How long opdev waits for renders: longer than any chart of good will takes, and no longer than somebody waits.
 
-use crate::sources::time_limit::{TOO_LONG, TimeLimit};
+use crate::time_limit::{TOO_LONG, TimeLimit};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// For the check of the charts that were saved, all together: until it ends, no other save is read.
 pub const LOAD: Duration = Duration::from_secs(15);
 /// For a render of a release; what templates look up in the cluster counts.
-pub(crate) const RENDER: Duration = Duration::from_secs(30);
+pub const RENDER: Duration = Duration::from_secs(30);
 
 /// Lives as long as somebody waits.
 #[derive(Debug)]

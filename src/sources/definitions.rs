@@ -5,7 +5,7 @@
 use super::chart_problems;
 use super::files::{Files, hash, problem};
 use super::reconcilers::{Defined, Texts};
-use crate::event::{Diagnostic, Place, PrinterColumn, Severity};
+use opdev_event::{Diagnostic, Place, PrinterColumn, Severity};
 use opdev_object::meta::{self, Gvk};
 use opdev_object::yaml;
 use opdev_types::crd;

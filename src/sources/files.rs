@@ -3,7 +3,7 @@
 use super::Allow;
 use super::definitions::Types;
 use super::reconcilers::Texts;
-use crate::event::{Diagnostic, Permission, Place, Severity};
+use opdev_event::{Diagnostic, Permission, Place, Severity};
 use opdev_helm::chart::FileSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher as _};

@@ -17,7 +17,7 @@ use super::reconcilers::{LoadedReconciler, Reconcilers};
 use super::time_limit::TimeLimit;
 use super::watches::{self, Entry};
 use super::{ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
-use crate::event::{Diagnostic, KindHealth, KindStatus, Permission, Place, PrinterColumn, Sample, Severity};
+use opdev_event::{Diagnostic, KindHealth, KindStatus, Permission, Place, PrinterColumn, Sample, Severity};
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::yaml;

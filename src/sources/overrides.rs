@@ -2,7 +2,7 @@
 //! Pure: the environment is handed in.
 
 use super::time_limit::TimeLimit;
-use crate::event::mask;
+use opdev_event::mask;
 use opdev_helm::template::{Compat, Context, Environment, FuncError, TemplateSet, Value};
 use std::collections::BTreeMap;
 use std::fmt;

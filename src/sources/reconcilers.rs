@@ -3,7 +3,7 @@
 
 use super::chart_problems;
 use super::files::{Files, hash, problem};
-use crate::event::{Diagnostic, Place};
+use opdev_event::{Diagnostic, Place};
 use opdev_object::meta::Gvk;
 use opdev_object::spelling::nearest;
 use opdev_types::contract::Program;

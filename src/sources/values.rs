@@ -3,8 +3,8 @@
 
 use super::ChartReconciler;
 use super::chart_problems::chart_secrets;
-use crate::event::{EffectiveValue, ValueFrom, mask};
 use anyhow::{Context, anyhow};
+use opdev_event::{EffectiveValue, ValueFrom, mask};
 use opdev_helm::engine::Compat;
 use opdev_helm::explain::{self, Explained, Layer, Origin};
 use opdev_helm::values;
@@ -18,7 +18,7 @@ const OVERRIDE: &str = "override in watches.yaml";
 const LONGEST: usize = 400;
 
 /// The spec of a custom resource.
-pub(crate) fn spec(object: &Value) -> anyhow::Result<Value> {
+pub fn spec(object: &Value) -> anyhow::Result<Value> {
     match object.get("spec") {
         Some(spec @ Value::Object(_)) => Ok(spec.clone()),
         _ => Err(anyhow!(
@@ -29,7 +29,7 @@ pub(crate) fn spec(object: &Value) -> anyhow::Result<Value> {
 }
 
 /// The spec with each override set: as a string, or, with the hybrid engine, as `--set` reads it.
-pub(crate) fn with_overrides(spec: &Value, reconciler: &ChartReconciler) -> anyhow::Result<Value> {
+pub fn with_overrides(spec: &Value, reconciler: &ChartReconciler) -> anyhow::Result<Value> {
     if reconciler.options.is_hybrid() {
         // Into what is there: `list[1]` of the library changes the second item.
         let mut values = spec.clone();
@@ -61,7 +61,7 @@ fn set(into: &mut Value, reconciler: &ChartReconciler) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// What Helm says about values that do not go together, or that there is no chart or no spec.
-pub(crate) fn effective(reconciler: &ChartReconciler, object: &Value) -> anyhow::Result<Vec<EffectiveValue>> {
+pub fn effective(reconciler: &ChartReconciler, object: &Value) -> anyhow::Result<Vec<EffectiveValue>> {
     let chart = reconciler.chart.as_ref().ok_or_else(|| anyhow!("{} has not loaded yet", reconciler.path))?;
     let spec = spec(object)?;
     let user = with_overrides(&spec, reconciler)?;
@@ -121,7 +121,7 @@ fn merge(base: &Value, over: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::chart_options::{ChartEngine, ChartOptions};
+    use crate::chart_options::{ChartEngine, ChartOptions};
     use opdev_helm::chart::{Chart, FileSet};
     use std::collections::BTreeMap;
 

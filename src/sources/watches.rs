@@ -2,7 +2,7 @@
 //! Upstream ignores unknown keys; here they are warned about.
 
 use super::chart_options::{self, ChartOptions};
-use crate::event::{Diagnostic, Place, Severity};
+use opdev_event::{Diagnostic, Place, Severity};
 use opdev_object::go::duration;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::LabelSelector;

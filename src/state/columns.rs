@@ -24,7 +24,7 @@ pub fn first<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
 fn age(text: &str, now: Timestamp) -> Option<String> {
     let at: Timestamp = text.parse().ok()?;
     let age = std::time::Duration::try_from(now.duration_since(at)).unwrap_or_default();
-    Some(crate::event::words::age(age))
+    Some(opdev_event::words::age(age))
 }
 
 fn find<'a>(object: &'a Value, path: &str) -> Vec<&'a Value> {

@@ -2,8 +2,8 @@
 //! the garbage collector. Pure reading of the state.
 
 use super::{Seen, State, managers};
-use crate::event::KindHealth;
 use jiff::Timestamp;
+use opdev_event::KindHealth;
 use opdev_object::meta;
 use serde_json::Value;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ fn who(state: &State, seen: &Seen, name: &str) -> String {
 /// The operator's own finalizers: whether there is anybody here who removes them.
 fn ours(state: &State, seen: &Seen, when: &str) -> String {
     let is =
-        |kind: &&crate::event::KindStatus| kind.gvk.group == seen.key.group && kind.gvk.kind == seen.key.kind;
+        |kind: &&opdev_event::KindStatus| kind.gvk.group == seen.key.group && kind.gvk.kind == seen.key.kind;
     match state.kinds().iter().find(is).map(|kind| &kind.health) {
         Some(KindHealth::Serving | KindHealth::Stale { .. }) => {
             let read_only = state.started.as_ref().filter(|started| started.cluster.read_only);

@@ -1,6 +1,6 @@
 //! Drafts that are open: texts in the editor, changes that wait for the user's word.
 
-use crate::event::{Draft, DraftId, DraftStage};
+use opdev_event::{Draft, DraftId, DraftStage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Findings about the operator: the open ones, and those that were fixed since the start.
 
-use crate::event::{FindingSeverity, Reconcile, RuleFinding};
+use opdev_event::{FindingSeverity, Reconcile, RuleFinding};
 use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
 

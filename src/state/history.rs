@@ -2,7 +2,7 @@
 
 use super::budget::json_bytes;
 use super::shards::Shards;
-use crate::event::Reconcile;
+use opdev_event::Reconcile;
 use opdev_object::meta::ObjectKey;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What saved types and reconcilers do to what is in the cluster: the newest of each kind, and what waits for the
 //! user's word.
 
-use crate::event::{
+use opdev_event::{
     Held, HeldChange, Released, ShadowDecision, ShadowRun, SourcesChanged, TypeChanged, Verdict,
 };
 use opdev_object::meta::Gvk;

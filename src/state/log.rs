@@ -1,6 +1,6 @@
 //! The newest log lines, and how many are missing.
 
-use crate::event::LogLine;
+use opdev_event::LogLine;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

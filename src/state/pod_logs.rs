@@ -1,6 +1,6 @@
 //! Logs of pods: the newest lines of each container that was looked at, bounded for each and in their number.
 
-use crate::event::{LogSource, PodLine, PodLog};
+use opdev_event::{LogSource, PodLine, PodLog};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 

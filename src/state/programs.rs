@@ -1,6 +1,6 @@
 //! The programs of the operator's own, each with its newest build.
 
-use crate::event::{
+use opdev_event::{
     BuildChanged, BuildState, Diagnostic, ProcessChanged, ProcessState, ReloadFailed, Severity, words,
 };
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! One event after the other becomes the state. Total: every event has its arm, none is refused.
 
 use super::{Seen, State};
-use crate::event::{
+use opdev_event::{
     ConnectionChanged, Event, KindHealth, KindStatus, LoopFound, Notice, ObjectGone, ObjectSeen, Parsed,
     Paused, Protection, Reconcile, SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
 };

@@ -1,6 +1,6 @@
 //! What the user asked for: what is under way, and how the last ones ended.
 
-use crate::event::{RequestFinished, RequestId, RequestStarted};
+use opdev_event::{RequestFinished, RequestId, RequestStarted};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 use super::health::Level;
 use super::{Seen, State};
-use crate::event::{Outcome, words};
 use jiff::Timestamp;
+use opdev_event::{Outcome, words};
 use opdev_object::meta::ObjectKey;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet, VecDeque};

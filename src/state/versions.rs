@@ -5,8 +5,8 @@
 use super::Seen;
 use super::conditions::Line;
 use super::shards::Shards;
-use crate::event::{Body, Parsed};
 use jiff::Timestamp;
+use opdev_event::{Body, Parsed};
 use opdev_object::meta::{self, ObjectKey};
 use opdev_object::pack::Difference;
 use serde_json::Value;

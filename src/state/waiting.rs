@@ -3,8 +3,8 @@
 
 use super::health::Level;
 use super::{Seen, State, tree};
-use crate::event::{Action, KindHealth, ObjectChange, Outcome, Reconcile, words};
 use jiff::Timestamp;
+use opdev_event::{Action, KindHealth, ObjectChange, Outcome, Reconcile, words};
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
 use std::collections::HashSet;

@@ -1,9 +1,9 @@
 //! What the terminal has asked for, and what it was asked: so that each is asked once.
 
-use crate::event::{DraftId, LogSource, Request, RequestId, TableQuery, TrustAsked};
-use crate::state::Seen;
 use jiff::Timestamp;
+use opdev_event::{DraftId, LogSource, Request, RequestId, TableQuery, TrustAsked};
 use opdev_object::meta::ObjectRef;
+use opdev_state::Seen;
 use std::sync::Arc;
 
 /// What was asked for because it is in sight.

@@ -2,10 +2,10 @@
 
 use super::asked::Requests;
 use super::find::last_search::Finder;
-use super::panes::pane::Pane;
 use super::shown_notices::Told;
 use super::view::ViewState;
-use crate::state::State;
+use opdev_panes::pane::Pane;
+use opdev_state::State;
 
 impl ViewState {
     /// What was chosen, filtered and opened on another cluster means nothing on this one; how it is looked at stays.

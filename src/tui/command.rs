@@ -1,9 +1,9 @@
 //! What comes from the terminal, and what is to be done outside the view.
 
 use super::dialog::Switching;
-use super::panes::keys::chord::Key;
 use super::view::ViewState;
-use crate::event::{ProgramRun, ProjectTask, Request, RequestId, SessionRequest, Task, ViewRequest};
+use opdev_event::{ProgramRun, ProjectTask, Request, RequestId, SessionRequest, Task, ViewRequest};
+use opdev_panes::keys::chord::Key;
 use std::path::PathBuf;
 
 /// What the mouse did.

@@ -1,11 +1,11 @@
 //! Brings the lines of the detail pane up to a state. They are made anew only when what they are made of has changed.
 
-use super::panes::detail::made_of::MadeOf;
-use super::panes::detail::page::{Made, Page, Stamp};
-use super::panes::detail_pane::Lines;
-use super::panes::pane::Pane;
 use super::view::ViewState;
-use crate::state::State;
+use opdev_panes::detail::made_of::MadeOf;
+use opdev_panes::detail::page::{Made, Page, Stamp};
+use opdev_panes::detail_pane::Lines;
+use opdev_panes::pane::Pane;
+use opdev_state::State;
 
 impl ViewState {
     /// What the open tab sees.

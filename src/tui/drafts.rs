@@ -2,8 +2,8 @@
 
 use super::dialog::{ReviewDialog, review_of};
 use super::view::ViewState;
-use crate::event::{DraftId, DraftStage};
-use crate::state::State;
+use opdev_event::{DraftId, DraftStage};
+use opdev_state::State;
 use std::path::PathBuf;
 
 /// The draft whose file is to be opened now, and the file.

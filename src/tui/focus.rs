@@ -1,8 +1,8 @@
 //! The panes of a view by their names: what each shows, and how the focused one moves.
 
-use super::panes::lists::pane_rows::PanePart;
-use super::panes::pane::Pane;
 use super::view::ViewState;
+use opdev_panes::lists::pane_rows::PanePart;
+use opdev_panes::pane::Pane;
 
 impl ViewState {
     /// What a pane shows. A table stands in the place of the custom resources.

@@ -2,14 +2,14 @@
 //! one is selected. Rows and columns are the API server's; `:pods`, or any other kind, opens it, `esc` leaves it.
 
 use super::layer::Need;
-use super::panes::lists::filter::{Filter, Subject};
-use super::panes::lists::kind_table::{Browse, TableSort, key_of, row_of};
-use super::panes::lists::selection::Selection;
-use super::panes::pane::{Pane, Tab};
 use super::view::ViewState;
-use crate::event::{KindTable, TableQuery, TableRow, ViewRequest};
-use crate::state::{Seen, State};
+use opdev_event::{KindTable, TableQuery, TableRow, ViewRequest};
 use opdev_object::meta::ObjectKey;
+use opdev_panes::lists::filter::{Filter, Subject};
+use opdev_panes::lists::kind_table::{Browse, TableSort, key_of, row_of};
+use opdev_panes::lists::selection::Selection;
+use opdev_panes::pane::{Pane, Tab};
+use opdev_state::{Seen, State};
 use std::cmp::Ordering;
 use std::sync::Arc;
 

@@ -3,11 +3,11 @@
 //! opens it.
 
 use super::dialog::Answer;
-use super::panes::keys::chord::Key;
-use super::panes::text::Row;
 use super::view::ViewState;
-use crate::state::State;
 use jiff::Timestamp;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::Row;
+use opdev_state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::any::Any;

@@ -4,8 +4,8 @@
 
 use super::act::open_file;
 use super::view::ViewState;
-use crate::event::{Place, words};
-use crate::state::State;
+use opdev_event::{Place, words};
+use opdev_state::State;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ratatui::buffer::{Buffer, Cell};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Pages: one pane that has the whole body until esc goes back; and the two panes that share the body before.
 
-use super::panes::layout::{Pair, Shape};
-use super::panes::pane::Pane;
 use super::view::ViewState;
+use opdev_panes::layout::{Pair, Shape};
+use opdev_panes::pane::Pane;
 
 impl ViewState {
     /// The panes that are in sight where two share the body.

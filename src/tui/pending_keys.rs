@@ -1,9 +1,9 @@
 //! Keys: which does what, which start commands of the user's own, and which were typed that begin something longer.
 
-use super::panes::keys::chord::Key;
-use super::panes::keys::keymap::Keymap;
-use super::panes::keys::user_command::OwnCommand;
 use jiff::Timestamp;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::keys::keymap::Keymap;
+use opdev_panes::keys::user_command::OwnCommand;
 
 /// Keys.
 #[derive(Default)]

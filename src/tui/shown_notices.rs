@@ -1,7 +1,7 @@
 //! What is said to the user beside the panes, and what of it was dismissed. What it looks like is in `toast`.
 
-use crate::event::Diagnostic;
 use jiff::Timestamp;
+use opdev_event::Diagnostic;
 
 /// What is said.
 #[derive(Debug, Default)]

@@ -2,12 +2,12 @@
 //! a notice. What went well and notices leave by themselves, and the list of notices keeps them; the answer to a key that
 //! failed stays until it is dismissed.
 
-use super::panes::keys::action::Do;
-use super::panes::theme::Role;
 use super::view::ViewState;
-use crate::event::{Level, MissingRule, Notice, RequestFinished, RequestOutcome, words};
-use crate::state::State;
 use jiff::Timestamp;
+use opdev_event::{Level, MissingRule, Notice, RequestFinished, RequestOutcome, words};
+use opdev_panes::keys::action::Do;
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use std::sync::Arc;
 use std::time::Duration;
 

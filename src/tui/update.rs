@@ -10,17 +10,17 @@ use super::command::{Command, Input, ask};
 use super::dialog::{Answer, FilterLine, Help, Leave, Memory, Samples};
 use super::find;
 use super::layer::Layer;
-use super::panes::detail::TABS;
-use super::panes::keys::action::Do;
-use super::panes::keys::chord::{Chord, Key};
-use super::panes::keys::keymap::Found;
-use super::panes::layout::Shape;
-use super::panes::pane::{Pane, Tab};
 use super::toast;
 use super::view::ViewState;
-use crate::event::{Asker, Place, SessionRequest};
-use crate::state::State;
 use crossterm::event::KeyCode;
+use opdev_event::{Asker, Place, SessionRequest};
+use opdev_panes::detail::TABS;
+use opdev_panes::keys::action::Do;
+use opdev_panes::keys::chord::{Chord, Key};
+use opdev_panes::keys::keymap::Found;
+use opdev_panes::layout::Shape;
+use opdev_panes::pane::{Pane, Tab};
+use opdev_state::State;
 
 /// Longer texts do not get through to a clipboard: terminals take about 75 kB in base64.
 const MOST_COPIED: usize = 55_000;

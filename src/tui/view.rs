@@ -5,22 +5,22 @@
 use super::asked::{Asked, Questions, Requests};
 use super::find::last_search::Finder;
 use super::layer::Layer;
-use super::panes::below::Below;
-use super::panes::detail_pane::DetailPane;
-use super::panes::lists::kind_table::Browse;
-use super::panes::lists::marks::Marks;
-use super::panes::lists::owned_tree::OwnedTree;
-use super::panes::lists::reconcile_list::PassList;
-use super::panes::lists::resource_list::ResourceList;
-use super::panes::log_pane::LogPane;
-use super::panes::pane::Pane;
-use super::panes::screen::Screen;
 use super::pending_keys::Typing;
 use super::settings::appearance::Look;
 use super::shown_notices::Told;
-use crate::event::Reconcile;
-use crate::state::{Seen, State};
+use opdev_event::Reconcile;
 use opdev_object::meta::ObjectKey;
+use opdev_panes::below::Below;
+use opdev_panes::detail_pane::DetailPane;
+use opdev_panes::lists::kind_table::Browse;
+use opdev_panes::lists::marks::Marks;
+use opdev_panes::lists::owned_tree::OwnedTree;
+use opdev_panes::lists::reconcile_list::PassList;
+use opdev_panes::lists::resource_list::ResourceList;
+use opdev_panes::log_pane::LogPane;
+use opdev_panes::pane::Pane;
+use opdev_panes::screen::Screen;
+use opdev_state::{Seen, State};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -135,7 +135,7 @@ impl ViewState {
         let touched = touched.has(root.clone().map(Arc::new).as_ref());
         if self.made_for.as_ref() != Some(&root) {
             self.owned.forget_selection();
-            self.passes.selection = super::panes::lists::selection::Selection::default();
+            self.passes.selection = opdev_panes::lists::selection::Selection::default();
             self.detail.scroll = 0;
         }
         self.owned.refresh(state, root.as_ref(), self.gone, touched);

@@ -5,7 +5,7 @@ use crate::inner_loop::Opdev;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
-use opdev::event::{
+use opdev_event::{
     Action, DraftId, DraftStage, DraftTask, Event, NewFrom, ObjectTask, Outcome, Propagation, RequestOutcome,
     Review, Undoable,
 };
@@ -219,7 +219,7 @@ async fn a_status_that_is_written_meanwhile_is_in_nobodys_way() {
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
     done(&opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await);
-    let installed = |pass: &opdev::event::Reconcile| pass.outcome == Outcome::Installed;
+    let installed = |pass: &opdev_event::Reconcile| pass.outcome == Outcome::Installed;
     opdev.reconcile("an installed memcached", mark, installed).await;
     let object = memcached("memcached-sample");
     done(&opdev.ask(ObjectTask::Scale { object: object.clone(), replicas: 5 }).await);
@@ -300,7 +300,7 @@ async fn a_secrets_values_are_in_its_file_only() {
     undo(&mut opdev).await;
     assert_eq!(get(&opdev, &object).await.unwrap()["data"]["token"], encoded);
     for event in opdev.since(0) {
-        let line = opdev::cli::print::json(&event);
+        let line = opdev::print::json(&event);
         assert!(!line.contains(CANARY) && !line.contains("Y2FuYXJ5"), "{line}");
     }
     assert!(!file.exists() && !opdev.root.join(".opdev/drafts").exists());
@@ -352,7 +352,7 @@ async fn a_skeleton_and_a_sample_become_objects() {
     done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     done(&opdev.ask(DraftTask::Write { draft }).await);
     let installed =
-        |pass: &opdev::event::Reconcile| pass.object.name == "mine" && pass.outcome == Outcome::Installed;
+        |pass: &opdev_event::Reconcile| pass.object.name == "mine" && pass.outcome == Outcome::Installed;
     opdev.reconcile("an installed memcached", mark, installed).await;
     opdev.stop().await;
 }
@@ -408,7 +408,7 @@ async fn scaling_and_deleting_are_undone_and_what_cannot_be_says_why() {
     let mark = opdev.mark();
     done(&opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await);
     let of = |name: &'static str, outcome: Outcome| {
-        move |pass: &opdev::event::Reconcile| pass.object.name == name && pass.outcome == outcome
+        move |pass: &opdev_event::Reconcile| pass.object.name == name && pass.outcome == outcome
     };
     opdev.reconcile("an installed memcached", mark, of("memcached-sample", Outcome::Installed)).await;
     let object = memcached("memcached-sample");

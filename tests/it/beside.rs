@@ -2,7 +2,7 @@
 
 use crate::inner_loop::Opdev;
 use crate::oracle::oracle;
-use opdev::event::{CauseKind, ObjectTask, Outcome, Reconcile};
+use opdev_event::{CauseKind, ObjectTask, Outcome, Reconcile};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! A small typed operator beside the demo's: a Go type with a Gadget and a script that makes two ConfigMaps of it.
 
 use crate::inner_loop::Opdev;
-use opdev::event::{ObjectTask, Reconcile};
+use opdev_event::{ObjectTask, Reconcile};
 use std::fs;
 use std::path::Path;
 

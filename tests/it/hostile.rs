@@ -3,7 +3,7 @@
 
 use crate::gadget::{RECONCILER, SAMPLE, gadgets, is_gadget};
 use crate::inner_loop::Opdev;
-use opdev::event::ObjectTask;
+use opdev_event::ObjectTask;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};

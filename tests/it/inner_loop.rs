@@ -1,19 +1,19 @@
 //! A whole opdev in this process: the demo project copied to a scratch folder, the embedded control plane, the
 //! operator, the file watcher. Tests wait on events, never on time.
 
-use opdev::cluster::Choice;
-use opdev::cluster::owner::Owner;
-use opdev::event::sink::EventSink;
-use opdev::event::{Event, Reconcile, ReloadFailed, Request, RequestId, RequestOutcome, TrustAnswer};
-use opdev::inner_loop;
-use opdev::inner_loop::Input;
-use opdev::inner_loop::bus;
-use opdev::operator::release::settings::Settings;
-use opdev::project::Project;
-use opdev::project::journal::Journal;
-use opdev::project::trust;
-use opdev::project::trust::{Store, Trust};
-use opdev::state::State;
+use opdev_cluster::Choice;
+use opdev_cluster::owner::Owner;
+use opdev_event::sink::EventSink;
+use opdev_event::{Event, Reconcile, ReloadFailed, Request, RequestId, RequestOutcome, TrustAnswer};
+
+use opdev_inner_loop::Input;
+use opdev_inner_loop::bus;
+use opdev_project::Project;
+use opdev_project::journal::Journal;
+use opdev_project::trust;
+use opdev_project::trust::{Store, Trust};
+use opdev_release::settings::Settings;
+use opdev_state::State;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -140,7 +140,7 @@ impl Opdev {
             State::default(),
             incoming,
             (Some(journal), Some(listener)),
-            opdev::findings::Findings::default(),
+            opdev_findings::Findings::default(),
             shutdown.clone(),
         );
         let (ask, requests) = mpsc::channel(16);
@@ -165,7 +165,7 @@ impl Opdev {
             requests,
             shutdown: shutdown.clone(),
         };
-        let task = tokio::spawn(inner_loop::run(input));
+        let task = tokio::spawn(opdev_inner_loop::run(input));
         Opdev { root, _folder: folder, seen, ask, next_id: 0, shutdown, task, bus: bus.task }
     }
 
@@ -205,7 +205,7 @@ impl Opdev {
             Ok(found) => found,
             Err(_) => {
                 let events = self.since(mark);
-                let lines: Vec<_> = events.iter().filter_map(opdev::cli::print::plain).collect();
+                let lines: Vec<_> = events.iter().filter_map(opdev::print::plain).collect();
                 panic!("waited for {what} in vain; since then:\n{}", lines.join("\n"));
             }
         }
@@ -225,7 +225,7 @@ impl Opdev {
         match tokio::time::timeout(PATIENCE, look).await {
             Ok(found) => found,
             Err(_) => {
-                let lines: Vec<_> = self.since(0).iter().filter_map(opdev::cli::print::plain).collect();
+                let lines: Vec<_> = self.since(0).iter().filter_map(opdev::print::plain).collect();
                 panic!("waited for {what} in vain; so far:\n{}", lines.join("\n"));
             }
         }

@@ -6,8 +6,8 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config};
-use opdev::cluster::Choice;
-use opdev::event::{
+use opdev_cluster::Choice;
+use opdev_event::{
     Cause, CauseKind, Event, OperatorTask, ProcessState, Reconcile, Relation, RequestOutcome, TraceLevel,
     WatchEvent,
 };

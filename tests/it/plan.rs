@@ -1,7 +1,7 @@
 //! `opdev plan` as a user runs it beside an opdev that works, and saved charts that wait for the user's word.
 
 use crate::inner_loop::{Opdev, demo_project};
-use opdev::event::{Event, Held, HeldChange, ObjectTask, Outcome, RequestOutcome, SourcesTask, Verdict};
+use opdev_event::{Event, Held, HeldChange, ObjectTask, Outcome, RequestOutcome, SourcesTask, Verdict};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;

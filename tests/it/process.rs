@@ -2,8 +2,8 @@
 //! The programs are shell scripts, so that every machine can run them.
 
 use crate::inner_loop::Opdev;
-use opdev::cluster::Choice;
-use opdev::event::{Event, KindHealth, ProcessChanged, ProcessExit, ProcessState, ReloadFailed, SourcesTask};
+use opdev_cluster::Choice;
+use opdev_event::{Event, KindHealth, ProcessChanged, ProcessExit, ProcessState, ReloadFailed, SourcesTask};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -541,7 +541,7 @@ fn a_server_that_a_registry_redirects_to_gets_no_login() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chart_without_its_dependencies_does_not_run_until_they_are_asked_for() {
     use crate::inner_loop::Opdev;
-    use opdev::event::{Event, KindHealth, KindStatus, ProjectTask, RequestOutcome};
+    use opdev_event::{Event, KindHealth, KindStatus, ProjectTask, RequestOutcome};
     let shelf = Shelf::open();
     let url = repository(&shelf, "/charts", &["1.0.0"]);
     let mut opdev = Opdev::start().await;

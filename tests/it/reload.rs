@@ -2,7 +2,7 @@
 //! replaces nothing, and `watches.yaml` itself is live.
 
 use crate::inner_loop::Opdev;
-use opdev::event::{
+use opdev_event::{
     CauseKind, Event, KindHealth, ObjectTask, Outcome, Reconcile, RequestOutcome, ValueFrom, ViewRequest,
 };
 use opdev_object::meta::ObjectRef;
@@ -279,7 +279,7 @@ async fn a_kind_that_comes_back_names_the_file_as_the_cause() {
         rest.to_owned()
     });
     let has_hello =
-        |changed: &opdev::event::SourcesChanged| changed.kinds.iter().any(|kind| kind.gvk.kind == "Hello");
+        |changed: &opdev_event::SourcesChanged| changed.kinds.iter().any(|kind| kind.gvk.kind == "Hello");
     let gone = opdev
         .wait("the kind is gone", mark, |event| match event {
             Event::SourcesChanged(changed) => (!has_hello(changed)).then_some(changed.sources),
@@ -289,7 +289,7 @@ async fn a_kind_that_comes_back_names_the_file_as_the_cause() {
     let mark = opdev.mark();
     opdev.edit("config/watches.yaml", |text| text + &removed);
     // One that was under way when the kind went may still end.
-    let is_new = |pass: &opdev::event::Reconcile| pass.object.gvk.kind == "Hello" && pass.sources > gone;
+    let is_new = |pass: &opdev_event::Reconcile| pass.object.gvk.kind == "Hello" && pass.sources > gone;
     let pass = opdev.reconcile("its first pass", mark, is_new).await;
     assert_eq!(files_of(&pass), ["config/watches.yaml"], "{:?}", pass.causes);
     opdev.stop().await;

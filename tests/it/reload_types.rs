@@ -3,7 +3,7 @@
 
 use crate::gadget::{GADGET, RECONCILER, SAMPLE, TYPES, is_gadget, start};
 use crate::inner_loop::Opdev;
-use opdev::event::{
+use opdev_event::{
     CauseKind, Event, Held, HeldChange, KindHealth, Level, ObjectTask, Outcome, Reconcile, RequestOutcome,
     ShadowDecision, SourcesChanged, SourcesTask, TypeChanged, Verdict, Weight,
 };
@@ -261,7 +261,7 @@ async fn a_saved_reconciler_runs_after_a_shadow_run() {
     opdev.stop().await;
 }
 
-async fn shadow_run(opdev: &Opdev, mark: usize) -> Arc<opdev::event::ShadowRun> {
+async fn shadow_run(opdev: &Opdev, mark: usize) -> Arc<opdev_event::ShadowRun> {
     opdev
         .wait("the shadow run", mark, |event| match event {
             Event::ShadowRun(run) => Some(Arc::clone(run)),

@@ -8,8 +8,8 @@ mod opened;
 mod shipped;
 
 use crate::inner_loop::Opdev;
-use opdev::cluster::Choice;
-use opdev::event::{Event, ObjectTask, Outcome};
+use opdev_cluster::Choice;
+use opdev_event::{Event, ObjectTask, Outcome};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

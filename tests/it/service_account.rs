@@ -2,11 +2,11 @@
 //! saved role file cures it without a restart.
 
 use crate::inner_loop::Opdev;
-use opdev::cluster::Choice;
-use opdev::event::{
+use opdev_cluster::Choice;
+use opdev_controlplane::{Config, ControlPlane, Listen};
+use opdev_event::{
     DraftStage, DraftTask, Event, Level, MissingRule, Notice, ObjectTask, Outcome, Reconcile, RequestOutcome,
 };
-use opdev_controlplane::{Config, ControlPlane, Listen};
 use std::fs;
 use std::path::Path;
 
@@ -98,7 +98,7 @@ async fn a_rule_that_is_missing_is_told_and_a_saved_role_cures_it() {
     let (rule, notice) = missing(&opdev, mark, "ingresses").await;
     assert_eq!((rule.group.as_str(), rule.file.as_str()), ("networking.k8s.io", "config/rbac/role.yaml"));
     assert!(notice.message.contains(&format!("User {USER:?} cannot ")), "{}", notice.message);
-    let line = opdev::cli::print::plain(&Event::Noticed(notice)).unwrap();
+    let line = opdev::print::plain(&Event::Noticed(notice)).unwrap();
     for part in [
         "forbidden: ingresses.networking.k8s.io",
         "missing in ClusterRole manager-role (config/rbac/role.yaml)",

@@ -1,8 +1,8 @@
 //! Several programs of one project, and programs that are told their kubeconfig by an argument.
 
 use crate::inner_loop::Opdev;
-use opdev::cluster::Choice;
-use opdev::event::{Event, KindHealth, ProcessState};
+use opdev_cluster::Choice;
+use opdev_event::{Event, KindHealth, ProcessState};
 use std::path::{Path, PathBuf};
 
 async fn start(settings: &str, prepare: impl FnOnce(&Path)) -> Opdev {

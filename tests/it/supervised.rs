@@ -2,12 +2,12 @@
 
 use crate::inner_loop::Opdev;
 use crate::traced::go_is_there;
-use opdev::cluster::Choice;
-use opdev::event::sink::EventSink;
-use opdev::event::{Event, Level, Notice, ProcessChanged, ProcessState, TraceLevel};
-use opdev::program::{Ask, Awaited, Environment, Limits, Supervisor};
-use opdev::project::program::detect::detect;
-use opdev::project::program::settings::Settings;
+use opdev_cluster::Choice;
+use opdev_event::sink::EventSink;
+use opdev_event::{Event, Level, Notice, ProcessChanged, ProcessState, TraceLevel};
+use opdev_program::{Ask, Awaited, Environment, Limits, Supervisor};
+use opdev_project::program::detect::detect;
+use opdev_project::program::settings::Settings;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

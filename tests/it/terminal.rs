@@ -13,13 +13,13 @@ mod seeing;
 mod switching;
 
 use crate::pty::Pty;
-use opdev::event::{
+use opdev_event::{
     Body, Cluster, Event, KindHealth, KindStatus, ObjectSeen, ObjectTask, Request, RequestFinished,
     RequestOutcome, Sample, SessionRequest, SourcesChanged, Started, Task,
 };
-use opdev::state::State;
-use opdev::tui::{TuiInput, run};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_state::State;
+use opdev_tui::{TuiInput, run};
 use portable_pty::CommandBuilder;
 use rustix::process::Signal;
 use serde_json::json;

@@ -8,8 +8,8 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams, WatchEvent, 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config};
-use opdev::cluster::Choice;
-use opdev::event::{CauseKind, Event, Outcome, ProcessState, Reconcile, TraceLevel};
+use opdev_cluster::Choice;
+use opdev_event::{CauseKind, Event, Outcome, ProcessState, Reconcile, TraceLevel};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 
 use crate::gadget::{self, gadgets};
 use crate::inner_loop::Opdev;
-use opdev::cluster::Choice;
-use opdev::event::{
+use opdev_cluster::Choice;
+use opdev_event::{
     Event, ObjectTask, Outcome, Permission, ProjectTask, RequestOutcome, SourcesTask, TrustAnswer,
 };
-use opdev::project::trust::{Store, Trust};
+use opdev_project::trust::{Store, Trust};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -239,7 +239,7 @@ fn without_a_terminal_run_refuses_with_the_command_that_trusts() {
 fn a_project_cannot_choose_the_cluster_to_write_to() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("opdev.yaml"), "allowContexts: [prod]\n").unwrap();
-    let project = opdev::project::Project::discover(Some(folder.path()), folder.path()).unwrap();
+    let project = opdev_project::Project::discover(Some(folder.path()), folder.path()).unwrap();
     let told = project.diagnostics[0].clone();
     assert!(told.message.contains("of a project has no effect"), "{}", told.message);
     assert!(told.hint.unwrap().contains("--allow-context"));

@@ -8,13 +8,13 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
 use kube::{Client, Config};
-use opdev::cluster::Choice;
-use opdev::event::{
+use opdev_cluster::Choice;
+use opdev_event::{
     CauseKind, Event, FindingKind, ObjectTask, OperatorTask, Permission, ProcessState, ProjectTask,
     Reconcile, Relation, Request, RequestOutcome, TraceLevel, TrustAnswer, WatchEvent,
 };
-use opdev::project::trust::{Store, Trust};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_project::trust::{Store, Trust};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Tutorial {
     /// Starts opdev, answers its one question and waits for the program.
     async fn start() -> Tutorial {
         let cluster = Choice { embedded: true, ..Choice::default() };
-        let undecided = |project: &opdev::project::Project| Trust::of(&project.root, Store::none());
+        let undecided = |project: &opdev_project::Project| Trust::of(&project.root, Store::none());
         let mut opdev = Opdev::launch_trusting(cluster, project, false, undecided);
         let asked = opdev
             .wait("the question", 0, |event| match event {

@@ -11,7 +11,7 @@ mod tests_of_variants;
 pub use plain::plain;
 pub use plan::plan;
 
-use crate::event::{Body, Event, ObjectSeen};
+use opdev_event::{Body, Event, ObjectSeen};
 use serde_json::Value;
 
 /// One event as one JSON object, without a line break.

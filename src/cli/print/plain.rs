@@ -1,12 +1,12 @@
 //! One clear line per fact. Objects, queue lengths and pauses are levels, not facts: they have no line.
 
-use crate::event::{
+use jiff::Timestamp;
+use opdev_event::{
     BuildChanged, BuildState, Event, Held, HeldChange, KindHealth, Leaving, Level, LogLine, LoopFound,
     Notice, OnExit, Outcome, ProcessChanged, ProcessState, Protection, Reconcile, ReleaseStep, Released,
     ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RuleFinding, ShadowDecision, ShadowRun,
     SourcesChanged, Started, TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Verdict, Weight, words,
 };
-use jiff::Timestamp;
 
 /// The beginning of a line that belongs to the one above it.
 const BELOW: &str = "\n             ";
@@ -279,7 +279,7 @@ fn type_changed(changed: &TypeChanged) -> String {
     text
 }
 
-fn hurts(objects: &[crate::event::Hurt], more: u32) -> String {
+fn hurts(objects: &[opdev_event::Hurt], more: u32) -> String {
     let mut text: String = objects.iter().map(|hurt| format!("; {}", words::hurt(hurt))).collect();
     if more > 0 {
         text.push_str(&format!("; and {more} more"));

@@ -1,7 +1,8 @@
 //! A plan as text: what would become of each object, in the order in which it would be done, and the counts.
 
-use crate::event::words::{self, visible_line};
-use crate::event::{Action, ObjectChange, Plan, ReleaseAhead, ShadowObject, StepAhead, TypeAhead};
+use opdev_event::words;
+use opdev_event::words::visible_line;
+use opdev_event::{Action, ObjectChange, Plan, ReleaseAhead, ShadowObject, StepAhead, TypeAhead};
 use opdev_object::diff::Change;
 use opdev_object::meta::ObjectRef;
 use opdev_object::yaml;
@@ -210,7 +211,7 @@ fn fields_in_full(out: &mut String, changes: &[Change], diff: bool) {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::event::{Diagnostic, HookAhead, Place, Severity, Skipped};
+    use opdev_event::{Diagnostic, HookAhead, Place, Severity, Skipped};
     use opdev_object::diff::diff;
     use opdev_object::meta::Gvk;
     use serde_json::json;
@@ -229,7 +230,7 @@ pub(super) mod tests {
     }
 
     /// One with all that there can be.
-    pub(in crate::cli::print) fn shadow_object() -> ShadowObject {
+    pub(in crate::print) fn shadow_object() -> ShadowObject {
         let fields = diff(&json!({"spec": {"replicas": 3}}), &json!({"spec": {"replicas": 5}}));
         let mut updated = change(Action::Updated, "StatefulSet", fields.clone());
         updated.taken_from.push("kubectl".to_owned());

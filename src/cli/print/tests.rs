@@ -1,7 +1,8 @@
 //! Every event in both forms, and every field of theirs in `docs/events.md`.
 
 use super::{json, plain};
-use crate::event::{
+use jiff::Timestamp;
+use opdev_event::{
     Action, Body, BuildChanged, BuildState, Call, Cause, CauseKind, Cluster, ConnectionChanged,
     CopiesChanged, DeployedCopy, Diagnostic, Draft, DraftStage, EffectiveValue, Event, Failure, FieldChange,
     Finding, Held, HeldChange, Hurt, KindHealth, KindStatus, Leaving, Level, LogLine, LogSource, Notice,
@@ -13,8 +14,7 @@ use crate::event::{
     TrustAsked, TypeChanged, Undoable, UnrelatedSeen, ValueFrom, ValuesExplained, Verdict, WatchEvent,
     Weight,
 };
-use crate::event::{FindingEnd, FindingSeverity, LoopField, LoopFound, LoopKind, MissingRule, RuleFinding};
-use jiff::Timestamp;
+use opdev_event::{FindingEnd, FindingSeverity, LoopField, LoopFound, LoopKind, MissingRule, RuleFinding};
 use opdev_object::diff::diff;
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::{Value, json as value};

@@ -1,7 +1,7 @@
 //! The tests of printing see every kind of event.
 
 use super::tests::all;
-use crate::event::Event;
+use opdev_event::Event;
 use std::collections::BTreeSet;
 
 fn variant(event: &Event) -> usize {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Pauses that double with each try in a row that comes to nothing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pauses {
+pub struct Pauses {
     first: Duration,
     longest: Duration,
     next: Duration,
@@ -12,19 +12,19 @@ pub(crate) struct Pauses {
 
 impl Pauses {
     /// From the first pause up to the longest one.
-    pub(crate) fn new((first, longest): (Duration, Duration)) -> Pauses {
+    pub fn new((first, longest): (Duration, Duration)) -> Pauses {
         Pauses { first, longest, next: first }
     }
 
     /// The next failure is the first one again.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.next = self.first;
     }
 
     /// The pause after a try that has `stood` for so long: from the end of its list to its failure, nothing where it was never
     /// listed. Only a try that stood longer than the pause that is due has worked. A list alone says little: a user may have
     /// the right to list and not the one to watch, and one namespace may be listed while another one is refused.
-    pub(crate) fn after(&mut self, stood: Duration) -> Duration {
+    pub fn after(&mut self, stood: Duration) -> Duration {
         if stood > self.next {
             self.reset();
         }

@@ -13,13 +13,13 @@ const PAUSE: Duration = Duration::from_millis(30);
 
 /// When the last changes of unrelated objects came on a watch, one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Busy {
+pub struct Busy {
     came: VecDeque<Instant>,
 }
 
 impl Busy {
     /// An event has come; `unrelated`: it was the change of an object in which nobody is interested.
-    pub(crate) fn came(&mut self, unrelated: bool, now: Instant) {
+    pub fn came(&mut self, unrelated: bool, now: Instant) {
         if !unrelated {
             return self.came.clear();
         }
@@ -30,7 +30,7 @@ impl Busy {
     }
 
     /// Until when the watch is not read, now that all that has come is read. `None` where it is not busy.
-    pub(crate) fn pause(&self, now: Instant) -> Option<Instant> {
+    pub fn pause(&self, now: Instant) -> Option<Instant> {
         let first = self.came.front().filter(|_| self.came.len() == CHANGES)?;
         (now.duration_since(*first) <= WITHIN).then(|| now + PAUSE)
     }

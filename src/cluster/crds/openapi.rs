@@ -1,10 +1,10 @@
 //! A kind as the API server serves it, for users who may not read CustomResourceDefinitions: discovery says whether it is
 //! there, OpenAPI with which schema.
 
-use crate::client::{ApiError, resource_of, send};
 use anyhow::Result;
 use http::Method;
 use kube::Client;
+use opdev_client::{ApiError, resource_of, send};
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 

@@ -2,14 +2,14 @@
 
 use super::weigh::{self, Decision};
 use super::{PATH, get, list};
-use crate::client::error_words::told;
-use crate::client::send;
-use crate::client::{OWN_MANAGER, is_forbidden};
-use crate::event::{TypeAhead, Weight};
-use crate::sources::definitions::Definition;
 use anyhow::Result;
 use http::Method;
 use kube::Client;
+use opdev_client::error_words::told;
+use opdev_client::send;
+use opdev_client::{OWN_MANAGER, is_forbidden};
+use opdev_event::{TypeAhead, Weight};
+use opdev_sources::definitions::Definition;
 use opdev_types::impact;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Where the API server does not answer.
-pub(crate) async fn foresee(
+pub async fn foresee(
     client: &Client,
     definitions: &[Arc<Definition>],
     cautious: bool,

@@ -1,9 +1,9 @@
 //! What becomes of a CRD that differs from the one on the API server: applied, held for the user's word, or never sent.
 //! Pure: two definitions and the objects there are, in; a decision with its reasons, out.
 
-use crate::event::{Diagnostic, Finding, Hurt, Severity, Weight, mask};
-use crate::sources::definitions::Definition;
+use opdev_event::{Diagnostic, Finding, Hurt, Severity, Weight, mask};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_sources::definitions::Definition;
 use opdev_types::impact;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -9,18 +9,16 @@ use super::kinds::Reads;
 use super::partial_object::{self, Line, Page, PartialObject};
 use super::project_objects::ProjectObjects;
 use super::{Attention, Watched};
-use crate::client::watch::busy::Busy;
-use crate::client::{escape, object_path, plural_path};
-use crate::event::sink::EventSink;
-use crate::event::{
-    Body, Event, Level, Notice, ObjectGone, ObjectSeen, UnrelatedObject, UnrelatedSeen, mask,
-};
 use futures::{AsyncBufReadExt as _, FutureExt as _, pin_mut};
 use http::Request;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 use jiff::Timestamp;
 use kube::Client;
 use kube::api::ApiResource;
+use opdev_client::watch::busy::Busy;
+use opdev_client::{escape, object_path, plural_path};
+use opdev_event::sink::EventSink;
+use opdev_event::{Body, Event, Level, Notice, ObjectGone, ObjectSeen, UnrelatedObject, UnrelatedSeen, mask};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! Rights that the kubeconfig's user lacks: each is told once, all that come together in one notice, with what does not work
 //! without them. Trying again is the business of whoever was refused.
 
-use crate::client::watch::FORBIDDEN_HINT;
-use crate::event::sink::EventSink;
-use crate::event::{Event, Level, Notice};
 use jiff::Timestamp;
+use opdev_client::watch::FORBIDDEN_HINT;
+use opdev_event::sink::EventSink;
+use opdev_event::{Event, Level, Notice};
 use opdev_object::meta::Gvk;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

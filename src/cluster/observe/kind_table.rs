@@ -7,10 +7,6 @@ mod answer;
 mod tests;
 
 use super::served_kinds;
-use crate::client::error_words::told;
-use crate::client::{ApiError, escape, is_forbidden, is_not_found, object_path, plural_path};
-use crate::event::sink::EventSink;
-use crate::event::{Body, Event, KindTable, ObjectSeen, ServedKind, TableQuery, TableRow, mask};
 use answer::{Answer, Line};
 use anyhow::{Context as _, Result};
 use futures::{AsyncBufReadExt as _, pin_mut};
@@ -19,6 +15,10 @@ use http::header::{ACCEPT, ACCEPT_ENCODING};
 use jiff::Timestamp;
 use kube::Client;
 use kube::core::ApiResource;
+use opdev_client::error_words::told;
+use opdev_client::{ApiError, escape, is_forbidden, is_not_found, object_path, plural_path};
+use opdev_event::sink::EventSink;
+use opdev_event::{Body, Event, KindTable, ObjectSeen, ServedKind, TableQuery, TableRow, mask};
 use opdev_object::meta::ObjectRef;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ const KINDS_OLD: Duration = Duration::from_secs(10);
 const FORM: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 /// The table that is looked at.
-pub(crate) struct KindTables {
+pub struct KindTables {
     client: Client,
     /// The only namespace that opdev works in, where it is not all of them.
     scope: Option<String>,
@@ -73,7 +73,7 @@ pub(crate) struct KindTables {
 }
 
 impl KindTables {
-    pub(crate) fn new(
+    pub fn new(
         client: Client,
         (scope, home): (Option<String>, String),
         events: EventSink,
@@ -95,7 +95,7 @@ impl KindTables {
     }
 
     /// Tells which kinds are served. A server that does not say is asked again by whoever needs to know.
-    pub(crate) fn list_kinds(&mut self) {
+    pub fn list_kinds(&mut self) {
         if self.listed.is_some_and(|at| at.elapsed() < KINDS_OLD) {
             return;
         }
@@ -110,7 +110,7 @@ impl KindTables {
     }
 
     /// Shows this table and no other.
-    pub(crate) fn show(&mut self, query: Option<TableQuery>) {
+    pub fn show(&mut self, query: Option<TableQuery>) {
         if let Some(before) = self.running.take() {
             before.cancel();
         }
@@ -151,7 +151,7 @@ impl KindTables {
     }
 
     /// Reads this object of the table whole, and no other.
-    pub(crate) fn read_row(&self, object: Option<ObjectRef>) {
+    pub fn read_row(&self, object: Option<ObjectRef>) {
         self.row.send_replace(object);
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Metadata {
 struct Owner {
     api_version: String,
     kind: String,
-    uid: String,
+    pub uid: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

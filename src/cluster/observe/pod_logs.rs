@@ -1,8 +1,6 @@
 //! Follows the logs of pods for as long as somebody looks at them: what is wanted is a level, told as a whole each time.
 //! Values of the Secrets that a pod uses are masked before a line becomes an event.
 
-use crate::event::sink::EventSink;
-use crate::event::{Event, LogSource, PodLine, PodLog, mask, words};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::{AsyncBufReadExt as _, StreamExt as _};
@@ -10,6 +8,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodSpec, Secret};
 use kube::api::LogParams;
 use kube::{Api, Client};
+use opdev_event::sink::EventSink;
+use opdev_event::{Event, LogSource, PodLine, PodLog, mask, words};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,7 +27,7 @@ const LONGEST: usize = 8 * 1024;
 const BATCH: usize = 200;
 
 /// The logs that are followed.
-pub(crate) struct PodLogs {
+pub struct PodLogs {
     client: Client,
     events: EventSink,
     running: BTreeMap<LogSource, CancellationToken>,
@@ -36,17 +36,12 @@ pub(crate) struct PodLogs {
 }
 
 impl PodLogs {
-    pub(crate) fn new(
-        client: Client,
-        events: EventSink,
-        tasks: TaskTracker,
-        shutdown: CancellationToken,
-    ) -> Self {
+    pub fn new(client: Client, events: EventSink, tasks: TaskTracker, shutdown: CancellationToken) -> Self {
         PodLogs { client, events, running: BTreeMap::new(), tasks, shutdown }
     }
 
     /// Follows these and no others.
-    pub(crate) fn follow(&mut self, wanted: &[LogSource]) {
+    pub fn follow(&mut self, wanted: &[LogSource]) {
         self.running.retain(|source, token| {
             let keep = wanted.contains(source);
             if !keep {

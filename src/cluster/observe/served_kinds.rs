@@ -1,12 +1,12 @@
 //! Which kinds the API server serves, by discovery: in two requests where the server knows the aggregated form, else in
 //! one for each group. Only kinds that can be listed; each in the version that the server prefers.
 
-use crate::client::ApiError;
-use crate::event::ServedKind;
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use kube::Client;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
+use opdev_client::ApiError;
+use opdev_event::ServedKind;
 use opdev_object::meta::Gvk;
 use opdev_object::spelling;
 use std::fmt;

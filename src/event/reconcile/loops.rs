@@ -1,6 +1,6 @@
 //! Loops: passes that never come to rest, and who writes which field back and forth.
 
-use crate::event::millis;
+use crate::millis;
 use jiff::Timestamp;
 use opdev_object::meta::ObjectRef;
 use serde::{Deserialize, Serialize};

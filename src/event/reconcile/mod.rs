@@ -2,7 +2,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod loops;
-pub(crate) mod object_change;
+pub mod object_change;
 pub(crate) mod pause;
 pub(crate) mod trace;
 

@@ -1,7 +1,7 @@
 //! What changed about a watched object and who wrote it, in the short form that a cause carries.
 //! Bookkeeping of the API server is left out, secrets are masked. Pure.
 
-use crate::event::{FieldChange, mask};
+use crate::{FieldChange, mask};
 use opdev_object::diff::{Change, diff, reorderings};
 use opdev_object::path::{Path, Segment};
 use serde_json::{Map, Value};
@@ -18,17 +18,17 @@ const FIELDS: usize = 12;
 const BOOKKEEPING: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
 
 /// Whether an update of a dependent asks for a pass: not when only its status or bookkeeping changed.
-pub(crate) fn dependent_update_counts(old: &Value, new: &Value) -> bool {
+pub fn dependent_update_counts(old: &Value, new: &Value) -> bool {
     !same_but_status(old, new, &[])
 }
 
 /// Whether an update of a child, or of an object that was read, asks a program again: its status counts, too.
-pub(crate) fn child_update_counts(old: &Value, new: &Value) -> bool {
+pub fn child_update_counts(old: &Value, new: &Value) -> bool {
     old["status"] != new["status"] || dependent_update_counts(old, new)
 }
 
 /// Whether an update of a custom resource has changed nothing but what its own pass writes: status and finalizers.
-pub(crate) fn is_own_part(old: &Value, new: &Value) -> bool {
+pub fn is_own_part(old: &Value, new: &Value) -> bool {
     same_but_status(old, new, &["finalizers"])
 }
 
@@ -61,7 +61,7 @@ fn same_fields(
 
 /// The changed fields, without the API server's bookkeeping; of a dependent also without its status, which never
 /// asks for a pass.
-pub(crate) fn changed_fields(old: &Value, new: &Value, dependent: bool) -> Vec<FieldChange> {
+pub fn changed_fields(old: &Value, new: &Value, dependent: bool) -> Vec<FieldChange> {
     let kind = new.get("kind").and_then(Value::as_str).unwrap_or_default();
     let mut changes = counting(old, new, dependent);
     let orders = reorderings(old, new);
@@ -151,7 +151,7 @@ fn short(text: &str, line: &str, from: usize) -> String {
 
 /// The field manager that wrote last: the newest one that owns a changed field, of a new object the newest of all.
 /// A field that nobody owns, such as the time of a deletion, tells nothing.
-pub(crate) fn last_writer(old: Option<&Value>, new: &Value, dependent: bool) -> Option<String> {
+pub fn last_writer(old: Option<&Value>, new: &Value, dependent: bool) -> Option<String> {
     let entries = entries(new);
     let changes = old.map(|old| counting(old, new, dependent)).unwrap_or_default();
     let mut owners: Vec<&Value> = changes.iter().flat_map(|change| owners(new, &change.path)).collect();
@@ -166,7 +166,7 @@ pub(crate) fn last_writer(old: Option<&Value>, new: &Value, dependent: bool) -> 
 }
 
 /// The managers, other than `own`, that own the field at `path`.
-pub(crate) fn managers_of(object: &Value, path: &Path, own: &str) -> Vec<String> {
+pub fn managers_of(object: &Value, path: &Path, own: &str) -> Vec<String> {
     let mut managers: Vec<String> = owners(object, path)
         .into_iter()
         .filter_map(|entry| entry.get("manager")?.as_str())

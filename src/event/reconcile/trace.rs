@@ -1,8 +1,8 @@
 //! What is known of a pass beyond what every pass has, where the operator is a process of its own.
 
-use crate::event::TraceLevel;
-use crate::event::evidence::Handover;
-use crate::event::millis;
+use crate::TraceLevel;
+use crate::evidence::Handover;
+use crate::millis;
 use opdev_object::meta::ObjectRef;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //! `dev/requests` hands each type on to its part, and no part ever sees the tasks of another one.
 
 use super::{NewFrom, PodFailure, Propagation, RequestId};
-use crate::event::{DraftId, FaultRule, PauseScope, Permission, ProgramRun, TrustAnswer};
+use crate::{DraftId, FaultRule, PauseScope, Permission, ProgramRun, TrustAnswer};
 use opdev_object::meta::ObjectRef;
 use serde_json::Value;
 use std::sync::Arc;

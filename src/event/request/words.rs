@@ -1,7 +1,7 @@
 //! What a task is called, whether it writes to the cluster, and what is known of it where it is cancelled.
 
 use super::{ClusterTask, DraftTask, NewFrom, ObjectTask, OperatorTask, ProjectTask, SourcesTask, Task};
-use crate::event::{DraftId, TrustAnswer};
+use crate::{DraftId, TrustAnswer};
 
 /// What is known of a cancelled task that makes several calls.
 const PARTLY_DONE: &str =
@@ -285,7 +285,7 @@ fn name_of_held(id: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::ProgramRun;
+    use crate::ProgramRun;
     use opdev_object::meta::{Gvk, ObjectRef};
 
     fn web() -> ObjectRef {

@@ -1,14 +1,14 @@
 //! Custom resources and children as the API server has them.
 
 use super::{Live, Table, is_plane};
-use crate::event::ObjectSeen;
 use jiff::Timestamp;
+use opdev_event::ObjectSeen;
 use opdev_object::meta::{self, ObjectKey};
 use serde_json::Value;
 
 impl Table {
     /// An object as the API server has it.
-    pub(in crate::findings) fn object_seen(&mut self, seen: &ObjectSeen) {
+    pub(crate) fn object_seen(&mut self, seen: &ObjectSeen) {
         let key = seen.object_ref.key();
         self.child_seen(&key, seen.object_ref.uid.as_deref(), seen.at);
         if !self.custom.contains(&(key.group.clone(), key.kind.clone())) {
@@ -52,7 +52,7 @@ impl Table {
     }
 
     /// A child is there.
-    pub(in crate::findings) fn child_seen(&mut self, key: &ObjectKey, uid: Option<&str>, at: Timestamp) {
+    pub(crate) fn child_seen(&mut self, key: &ObjectKey, uid: Option<&str>, at: Timestamp) {
         self.now = self.now.max(at);
         if let Some(maker) = self.makers.get_mut(key) {
             (maker.seen, maker.gone) = (true, false);
@@ -63,7 +63,7 @@ impl Table {
     }
 
     /// An object is gone.
-    pub(in crate::findings) fn object_gone(&mut self, key: &ObjectKey, at: Timestamp) {
+    pub(crate) fn object_gone(&mut self, key: &ObjectKey, at: Timestamp) {
         self.now = self.now.max(at);
         if let Some(live) = self.live.get_mut(key) {
             live.gone = Some(at);

@@ -3,15 +3,15 @@
 mod live;
 pub mod observed;
 pub mod record;
-pub(crate) mod record_fields;
+pub mod record_fields;
 mod track;
-pub(crate) mod versions;
+pub mod versions;
 
 pub(super) use track::Track;
 
-use crate::event::evidence::{Evidence, WriteFact};
-use crate::event::{Cause, CauseKind, SourcesChanged, WatchEvent};
 use jiff::{SignedDuration, Timestamp};
+use opdev_event::evidence::{Evidence, WriteFact};
+use opdev_event::{Cause, CauseKind, SourcesChanged, WatchEvent};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
@@ -227,7 +227,7 @@ impl Table {
 
     fn take_controller(&mut self, evidence: &Evidence) {
         let controller = self.controllers.entry(evidence.controller.clone()).or_default();
-        controller.unclear |= evidence.more_causes || evidence.level != Some(crate::event::TraceLevel::Full);
+        controller.unclear |= evidence.more_causes || evidence.level != Some(opdev_event::TraceLevel::Full);
         controller.reads += evidence.reads.len() as u64;
         for cause in &evidence.causes {
             if let CauseKind::Watch { object, .. } = &cause.kind {
@@ -357,7 +357,7 @@ impl Table {
             if key == evidence.object.key() {
                 continue;
             }
-            if write.verb == crate::event::evidence::WriteVerb::Delete {
+            if write.verb == opdev_event::evidence::WriteVerb::Delete {
                 if let Some(maker) = self.makers.get_mut(&key) {
                     maker.deleted = Some(write.at);
                 }
@@ -544,6 +544,6 @@ impl Table {
 }
 
 /// A call with its field, as what it is told apart by.
-pub(super) fn call_of(refusal: &crate::event::evidence::RefusalFact) -> String {
+pub(super) fn call_of(refusal: &opdev_event::evidence::RefusalFact) -> String {
     format!("{} {} {} {} {}", refusal.verb, refusal.target, refusal.status, refusal.reason, refusal.field)
 }

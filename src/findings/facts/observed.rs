@@ -2,8 +2,8 @@
 //! Plain data; `attribute` decides to which pass a call belongs.
 
 use super::record::{PrintedLine, Traced};
-use crate::event::LogLine;
 use jiff::Timestamp;
+use opdev_event::LogLine;
 use opdev_object::api_path::ApiPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

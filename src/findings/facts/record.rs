@@ -1,8 +1,8 @@
 //! What a traced process tells of its controllers, as it comes over its socket: one record a line.
 //! Plain data; `attribute` makes passes of it, `process::trace` reads it off the socket.
 
-use crate::event::LogLine;
 use jiff::Timestamp;
+use opdev_event::LogLine;
 use serde::{Deserialize, Serialize};
 
 /// A record with where it came from.

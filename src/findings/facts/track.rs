@@ -2,61 +2,61 @@
 //! to nothing, children that are looked after. Counts begin anew with each event from outside.
 
 use super::{KEPT, is_never};
-use crate::event::CauseKind;
-use crate::event::evidence::{Evidence, FieldFact};
 use jiff::Timestamp;
+use opdev_event::CauseKind;
+use opdev_event::evidence::{Evidence, FieldFact};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 /// Facts about the reconciles of one object by one controller.
 #[derive(Clone, Debug, Default)]
-pub(in crate::findings) struct Track {
-    pub(in crate::findings) object: ObjectRef,
+pub(crate) struct Track {
+    pub(crate) object: ObjectRef,
     /// Reconciles so far.
-    pub(in crate::findings) count: u64,
-    pub(in crate::findings) began: Timestamp,
-    pub(in crate::findings) ended: Timestamp,
-    pub(in crate::findings) requeue: Option<Duration>,
-    pub(in crate::findings) error: String,
-    pub(in crate::findings) errors: u32,
-    pub(in crate::findings) errors_since: Timestamp,
+    pub(crate) count: u64,
+    pub(crate) began: Timestamp,
+    pub(crate) ended: Timestamp,
+    pub(crate) requeue: Option<Duration>,
+    pub(crate) error: String,
+    pub(crate) errors: u32,
+    pub(crate) errors_since: Timestamp,
     /// Paths that were written since the last event from outside.
-    pub(in crate::findings) fields: HashMap<(ObjectKey, String), Field>,
+    pub(crate) fields: HashMap<(ObjectKey, String), Field>,
     /// Status writes in a row that changed nothing but times.
-    pub(in crate::findings) times_only: u32,
+    pub(crate) times_only: u32,
     /// Writes in a row that changed nothing, by object.
-    pub(in crate::findings) unchanged: HashMap<ObjectKey, u32>,
+    pub(crate) unchanged: HashMap<ObjectKey, u32>,
     /// Reconciles in a row that asked to run again and did nothing.
-    pub(in crate::findings) idle: u32,
-    pub(in crate::findings) idle_since: Timestamp,
+    pub(crate) idle: u32,
+    pub(crate) idle_since: Timestamp,
     idle_calls: u64,
     /// Children that were read or written, with the number of the reconcile that did so last.
-    pub(in crate::findings) touched: HashMap<ObjectKey, u64>,
+    pub(crate) touched: HashMap<ObjectKey, u64>,
     generation: i64,
     /// The reconcile that saw this generation first.
-    pub(in crate::findings) renewed: u64,
+    pub(crate) renewed: u64,
     /// When children were made since the last event from outside, by kind.
-    pub(in crate::findings) made: HashMap<String, VecDeque<Timestamp>>,
+    pub(crate) made: HashMap<String, VecDeque<Timestamp>>,
     /// True if a timer of at least a second led to its last reconcile.
-    pub(in crate::findings) by_timer: bool,
+    pub(crate) by_timer: bool,
 }
 
 /// A path that is written again and again.
 #[derive(Clone, Debug, Default)]
-pub(in crate::findings) struct Field {
-    pub(in crate::findings) times: VecDeque<Timestamp>,
-    pub(in crate::findings) count: u32,
+pub(crate) struct Field {
+    pub(crate) times: VecDeque<Timestamp>,
+    pub(crate) count: u32,
     values: VecDeque<u64>,
     /// Number of times that a value came back.
-    pub(in crate::findings) back: u32,
+    pub(crate) back: u32,
     /// Number of times that nothing but the order differed.
-    pub(in crate::findings) order: u32,
-    pub(in crate::findings) items: u32,
-    pub(in crate::findings) only_times: bool,
+    pub(crate) order: u32,
+    pub(crate) items: u32,
+    pub(crate) only_times: bool,
     /// True if each value was new, and one string, number or switch.
-    pub(in crate::findings) fresh: bool,
-    pub(in crate::findings) shown: (String, String),
+    pub(crate) fresh: bool,
+    pub(crate) shown: (String, String),
 }
 
 impl Track {

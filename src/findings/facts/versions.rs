@@ -30,7 +30,7 @@ struct Version {
 
 /// Objects by their key.
 #[derive(Debug, Default)]
-pub(crate) struct Versions {
+pub struct Versions {
     objects: HashMap<ObjectKey, Known>,
     /// In the order in which they were seen first.
     order: VecDeque<ObjectKey>,
@@ -38,7 +38,7 @@ pub(crate) struct Versions {
 
 impl Versions {
     /// Keeps a version that was seen at a time.
-    pub(crate) fn keep(&mut self, key: &ObjectKey, object: &Arc<Value>, at: Timestamp) {
+    pub fn keep(&mut self, key: &ObjectKey, object: &Arc<Value>, at: Timestamp) {
         let Some(rv) = resource_version(object) else { return };
         let known = self.touch(key);
         if known.versions.iter().any(|version| version.rv == rv) {
@@ -52,12 +52,12 @@ impl Versions {
     }
 
     /// Notes that an object is gone.
-    pub(crate) fn gone(&mut self, key: &ObjectKey) {
+    pub fn gone(&mut self, key: &ObjectKey) {
         self.touch(key).gone = true;
     }
 
     /// Notes that an object of this name is there again.
-    pub(crate) fn reborn(&mut self, key: &ObjectKey) {
+    pub fn reborn(&mut self, key: &ObjectKey) {
         self.touch(key).gone = false;
     }
 
@@ -74,44 +74,44 @@ impl Versions {
     }
 
     /// The version with this resourceVersion.
-    pub(crate) fn at(&self, key: &ObjectKey, rv: &str) -> Option<Arc<Value>> {
+    pub fn at(&self, key: &ObjectKey, rv: &str) -> Option<Arc<Value>> {
         let known = self.objects.get(key)?;
         known.versions.iter().find(|version| version.rv == rv).map(|version| Arc::clone(&version.object))
     }
 
     /// Whether this version was seen before a time.
-    pub(crate) fn seen_before(&self, key: &ObjectKey, rv: &str, at: Timestamp) -> bool {
+    pub fn seen_before(&self, key: &ObjectKey, rv: &str, at: Timestamp) -> bool {
         let known = self.objects.get(key);
         known.is_some_and(|known| known.versions.iter().any(|version| version.rv == rv && version.at < at))
     }
 
     /// The newest version before this resourceVersion.
-    pub(crate) fn before(&self, key: &ObjectKey, rv: &str) -> Option<Arc<Value>> {
+    pub fn before(&self, key: &ObjectKey, rv: &str) -> Option<Arc<Value>> {
         let known = self.objects.get(key)?;
         let found = known.versions.iter().rev().find(|version| older(&version.rv, rv));
         found.map(|version| Arc::clone(&version.object))
     }
 
     /// The oldest version after this resourceVersion.
-    pub(crate) fn after(&self, key: &ObjectKey, rv: &str) -> Option<Arc<Value>> {
+    pub fn after(&self, key: &ObjectKey, rv: &str) -> Option<Arc<Value>> {
         let known = self.objects.get(key)?;
         let found = known.versions.iter().find(|version| older(rv, &version.rv));
         found.map(|version| Arc::clone(&version.object))
     }
 
     /// The newest version, of an object that is gone its last.
-    pub(crate) fn newest(&self, key: &ObjectKey) -> Option<Arc<Value>> {
+    pub fn newest(&self, key: &ObjectKey) -> Option<Arc<Value>> {
         self.objects.get(key)?.versions.back().map(|version| Arc::clone(&version.object))
     }
 
     /// Whether it is known to be gone.
-    pub(crate) fn is_gone(&self, key: &ObjectKey) -> bool {
+    pub fn is_gone(&self, key: &ObjectKey) -> bool {
         self.objects.get(key).is_some_and(|known| known.gone)
     }
 }
 
 /// Whether one resourceVersion is older than another, as far as both are numbers, which every API server makes them.
-pub(crate) fn older(a: &str, b: &str) -> bool {
+pub fn older(a: &str, b: &str) -> bool {
     match (a.parse::<u128>(), b.parse::<u128>()) {
         (Ok(a), Ok(b)) => a < b,
         _ => false,

@@ -1,12 +1,12 @@
 //! Writes that are refused because the object has changed.
 
-use crate::event::FindingSeverity::{Error, Warning};
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::{Error, Warning};
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "conflict",
     severity: Error,
     name: "conflict",

@@ -1,12 +1,12 @@
 //! A reconcile of a deleted object that makes children again.
 
-use crate::event::FindingSeverity::Error;
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "created-while-deleting",
     severity: Error,
     name: "made again while it is deleted",

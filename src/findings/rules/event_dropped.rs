@@ -1,13 +1,13 @@
 //! A change of the custom resource that leads to no reconcile.
 
-use crate::event::FindingSeverity::Error;
-use crate::event::evidence::Evidence;
-use crate::event::{Cause, CauseKind};
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
+use opdev_event::evidence::Evidence;
+use opdev_event::{Cause, CauseKind};
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "event-dropped",
     severity: Error,
     name: "change not seen",

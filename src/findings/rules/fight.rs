@@ -1,14 +1,14 @@
 //! Two writers that take a field from each other.
 
-use crate::event::FindingSeverity::Error;
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::facts::Turn;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::Turn;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
+use opdev_event::evidence::Evidence;
 use std::collections::VecDeque;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "fight",
     severity: Error,
     name: "fight",
@@ -40,8 +40,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                 "{} {} is written in turn: {} by {}, {} by {}",
                 write.object, field.path, c.shown, c.writer, d.shown, d.writer
             );
-            let told =
-                Told::of(&RULE, evidence).say(crate::findings::rule::place(&write.object, &field.path), why);
+            let told = Told::of(&RULE, evidence).say(crate::rule::place(&write.object, &field.path), why);
             out.push(Told { field: field.path.clone(), ..told.about(&write.object) });
             return;
         }

@@ -1,14 +1,14 @@
 //! The operator changes or deletes an object that another one made.
 
-use crate::event::FindingSeverity::Error;
-use crate::event::evidence::Evidence;
-use crate::event::evidence::WriteVerb;
-use crate::findings::facts::Table;
-use crate::findings::facts::{is_never, is_plane};
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::{is_never, is_plane};
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
+use opdev_event::evidence::Evidence;
+use opdev_event::evidence::WriteVerb;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "foreign-object",
     severity: Error,
     name: "object of somebody else",

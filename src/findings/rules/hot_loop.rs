@@ -1,12 +1,12 @@
 //! Reconciles whose own writes start the next one.
 
-use crate::event::FindingSeverity::{Error, Warning};
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::{Error, Warning};
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "hot-loop",
     severity: Error,
     name: "hot loop",
@@ -60,9 +60,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                  event from outside",
                 field.path, known.count
             );
-            let told = Told::of(&RULE, evidence)
-                .say(crate::findings::rule::place(object, &field.path), why)
-                .about(object);
+            let told =
+                Told::of(&RULE, evidence).say(crate::rule::place(object, &field.path), why).about(object);
             let severity = if rate >= 1.0 && seconds <= 60.0 { Error } else { Warning };
             let per_second = Some(rate.round() as u32).filter(|rate| *rate > 1);
             out.push(Told { severity, per_second, field: field.path.clone(), ..told });

@@ -1,12 +1,12 @@
 //! A child that the spec no longer asks for.
 
-use crate::event::FindingSeverity::Warning;
-use crate::findings::facts::Table;
-use crate::findings::facts::Wait;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::Wait;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Warning;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "left-behind",
     severity: Warning,
     name: "left behind",

@@ -1,13 +1,13 @@
 //! A status that is sent where it is not stored.
 
-use crate::event::FindingSeverity::Error;
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::facts::Wait;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::Wait;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "lost-status",
     severity: Error,
     name: "status that is lost",
@@ -29,8 +29,8 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             "{} was sent to /status with a change of {}, which is not stored there",
             write.object, write.beside_status
         );
-        let told = Told::of(&RULE, evidence)
-            .say(crate::findings::rule::place(&write.object, &write.beside_status), why);
+        let told =
+            Told::of(&RULE, evidence).say(crate::rule::place(&write.object, &write.beside_status), why);
         out.push(Told { field: write.beside_status.clone(), ..told.about(&write.object) });
     }
 }
@@ -46,7 +46,7 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
             one.about
         );
         let told = Told::new(&RULE, &one.primary, table.now, one.reconcile)
-            .say(crate::findings::rule::place(&one.about, path), why);
+            .say(crate::rule::place(&one.about, path), why);
         out.push(Told { field: path.clone(), controller: one.controller.clone(), ..told });
     }
 }

@@ -1,14 +1,14 @@
 //! A value of another client that is put back by accident.
 
-use crate::event::FindingSeverity::Error;
-use crate::event::evidence::Evidence;
-use crate::event::evidence::WriteVerb;
-use crate::findings::facts::Table;
-use crate::findings::facts::is_plane;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::is_plane;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
+use opdev_event::evidence::Evidence;
+use opdev_event::evidence::WriteVerb;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "lost-update",
     severity: Error,
     name: "lost update",
@@ -41,8 +41,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             "{} {} was {} by {}, and the reconcile put back {}, which it had read before",
             write.object, field.path, field.shown.0, field.other, field.shown.1
         );
-        let told =
-            Told::of(&RULE, evidence).say(crate::findings::rule::place(&write.object, &field.path), why);
+        let told = Told::of(&RULE, evidence).say(crate::rule::place(&write.object, &field.path), why);
         out.push(Told { field: field.path.clone(), ..told.about(&write.object) });
     }
 }

@@ -1,13 +1,13 @@
 //! Children that stay when their custom resource is gone.
 
-use crate::event::FindingSeverity::{Error, Warning};
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::facts::{is_never, is_programs};
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::{is_never, is_programs};
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::{Error, Warning};
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "missing-owner",
     severity: Error,
     name: "no owner reference",

@@ -1,12 +1,12 @@
 //! A call that the roles of the operator do not allow.
 
-use crate::event::FindingSeverity::{Error, Hint};
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::{Error, Hint};
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "missing-right",
     severity: Error,
     name: "missing right",

@@ -1,12 +1,12 @@
 //! Changes of a child that never reach its controller.
 
-use crate::event::FindingSeverity::{Hint, Warning};
-use crate::findings::facts::Table;
-use crate::findings::facts::Wait;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::Wait;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::{Hint, Warning};
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "missing-watch",
     severity: Warning,
     name: "no watch",

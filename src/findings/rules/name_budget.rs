@@ -1,12 +1,12 @@
 //! A name that leaves little room for the name of the custom resource.
 
-use crate::event::FindingSeverity::Hint;
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Hint;
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "name-budget",
     severity: Hint,
     name: "short names only",

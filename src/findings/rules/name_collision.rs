@@ -1,12 +1,12 @@
 //! Two custom resources that write one object.
 
-use crate::event::FindingSeverity::Error;
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "name-collision",
     severity: Error,
     name: "name collision",
@@ -41,8 +41,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                 "{} {} is {} for {other} and {} for {}: both write the same object",
                 write.object, field.path, c.shown, d.shown, evidence.object.name
             );
-            let told =
-                Told::of(&RULE, evidence).say(crate::findings::rule::place(&write.object, &field.path), why);
+            let told = Told::of(&RULE, evidence).say(crate::rule::place(&write.object, &field.path), why);
             out.push(Told { field: field.path.clone(), ..told.about(&write.object) });
             return;
         }

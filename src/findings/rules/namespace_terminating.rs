@@ -1,13 +1,13 @@
 //! Writes into a namespace that is being deleted.
 
-use crate::event::FindingSeverity::Warning;
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::facts::call_of;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::call_of;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Warning;
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "namespace-terminating",
     severity: Warning,
     name: "namespace is going",

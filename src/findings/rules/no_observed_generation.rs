@@ -1,12 +1,12 @@
 //! A status that does not say which spec it is about.
 
-use crate::event::FindingSeverity::{Hint, Warning};
-use crate::findings::facts::Table;
-use crate::findings::facts::Wait;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::Wait;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::{Hint, Warning};
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "no-observed-generation",
     severity: Warning,
     name: "observedGeneration is behind",

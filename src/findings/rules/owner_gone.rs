@@ -1,12 +1,12 @@
 //! A child whose owner reference names an object that is not there.
 
-use crate::event::FindingSeverity::Error;
-use crate::findings::facts::Table;
-use crate::findings::facts::Wait;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::Wait;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "owner-gone",
     severity: Error,
     name: "owner that is not there",

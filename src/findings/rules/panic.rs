@@ -1,12 +1,12 @@
 //! A reconciler that panics.
 
-use crate::event::FindingSeverity::Error;
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "panic",
     severity: Error,
     name: "panic",

@@ -1,12 +1,12 @@
 //! A field that the API server drops.
 
-use crate::event::FindingSeverity::{Error, Warning};
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::{Error, Warning};
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "pruned-field",
     severity: Error,
     name: "field that the CRD does not know",
@@ -28,7 +28,7 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             write.object, write.pruned
         );
         let told = Told::of(&RULE, evidence)
-            .say(crate::findings::rule::place(&write.object, &write.pruned), why)
+            .say(crate::rule::place(&write.object, &write.pruned), why)
             .about(&write.object);
         out.push(Told { severity: if own { Error } else { Warning }, field: write.pruned.clone(), ..told });
     }

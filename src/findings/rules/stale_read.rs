@@ -1,12 +1,12 @@
 //! A reconcile that failed because its cache was behind.
 
-use crate::event::FindingSeverity::Warning;
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Warning;
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "stale-read",
     severity: Warning,
     name: "stale read",

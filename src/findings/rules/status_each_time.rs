@@ -1,12 +1,12 @@
 //! A time in the status that each reconcile writes anew.
 
-use crate::event::FindingSeverity::Error;
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "status-each-time",
     severity: Error,
     name: "status written each time",
@@ -36,7 +36,6 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         "each of {} reconciles wrote {} {} with nothing but a newer time, and this write started the next one",
         track.times_only, evidence.object, field.path
     );
-    let told =
-        Told::of(&RULE, evidence).say(crate::findings::rule::place(&evidence.object, &field.path), why);
+    let told = Told::of(&RULE, evidence).say(crate::rule::place(&evidence.object, &field.path), why);
     out.push(Told { field: field.path.clone(), ..told });
 }

@@ -1,12 +1,12 @@
 //! A custom resource that is to go and does not.
 
-use crate::event::FindingSeverity::Error;
-use crate::findings::facts::Table;
-use crate::findings::facts::is_programs;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::facts::is_programs;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Error;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "stuck-deletion",
     severity: Error,
     name: "deletion does not end",

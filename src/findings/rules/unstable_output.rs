@@ -1,13 +1,13 @@
 //! Output that differs each time although the input does not.
 
-use crate::event::CauseKind;
-use crate::event::FindingSeverity::Error;
-use crate::event::evidence::Evidence;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::CauseKind;
+use opdev_event::FindingSeverity::Error;
+use opdev_event::evidence::Evidence;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "unstable-output",
     severity: Error,
     name: "unstable output",
@@ -65,9 +65,8 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
                 "Let the same input always give the same value: sort, and leave out what is random."
                     .to_owned()
             };
-            let told = Told::of(&RULE, evidence)
-                .say(crate::findings::rule::place(object, &field.path), why)
-                .about(object);
+            let told =
+                Told::of(&RULE, evidence).say(crate::rule::place(object, &field.path), why).about(object);
             out.push(Told { field: field.path.clone(), fix, ..told });
             return;
         }

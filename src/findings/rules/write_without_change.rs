@@ -1,13 +1,13 @@
 //! Calls that change nothing.
 
-use crate::event::FindingSeverity::Hint;
-use crate::event::evidence::Evidence;
-use crate::event::evidence::WriteVerb;
-use crate::findings::facts::Table;
-use crate::findings::rule::Rule;
-use crate::findings::rule::Told;
+use crate::facts::Table;
+use crate::rule::Rule;
+use crate::rule::Told;
+use opdev_event::FindingSeverity::Hint;
+use opdev_event::evidence::Evidence;
+use opdev_event::evidence::WriteVerb;
 
-pub(in crate::findings) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "write-without-change",
     severity: Hint,
     name: "write without change",

@@ -113,7 +113,7 @@ fn objects_and_events_without_end_are_told() {
         let mut world = World::new();
         for round in 0..14_u64 {
             world.reconcile(|one| {
-                let fact = crate::event::evidence::EventFact {
+                let fact = opdev_event::evidence::EventFact {
                     about: cr("a").key(),
                     reason: "Synced".to_owned(),
                     message: message(round),
@@ -330,11 +330,8 @@ fn a_name_that_leaves_little_room_is_a_hint_once_two_show_it() {
 #[test]
 fn what_is_ignored_is_not_told() {
     let told = |name: &str| {
-        let ignored = crate::findings::Ignored {
-            rule: "panic".to_owned(),
-            name: name.to_owned(),
-            ..crate::findings::Ignored::default()
-        };
+        let ignored =
+            crate::Ignored { rule: "panic".to_owned(), name: name.to_owned(), ..crate::Ignored::default() };
         let mut world =
             World { findings: Findings::ignoring(vec![ignored]), now: 0, next: 0, told: Vec::new() };
         world.reconcile(|one| one.panic = "boom".to_owned());
@@ -345,11 +342,11 @@ fn what_is_ignored_is_not_told() {
 
 #[test]
 fn each_rule_has_words_of_its_own() {
-    let mut ids: Vec<&str> = crate::findings::RULES.iter().map(|rule| rule.id).collect();
+    let mut ids: Vec<&str> = crate::RULES.iter().map(|rule| rule.id).collect();
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), crate::findings::RULES.len());
-    for rule in crate::findings::RULES {
+    assert_eq!(ids.len(), crate::RULES.len());
+    for rule in crate::RULES {
         assert!(rule.judge.is_some() || rule.absent.is_some(), "{}", rule.id);
         for text in [rule.what, rule.when, rule.never, rule.fix] {
             assert!(!text.is_empty() && text.ends_with('.'), "{}: {text}", rule.id);
@@ -359,12 +356,11 @@ fn each_rule_has_words_of_its_own() {
 
 #[test]
 fn the_page_of_the_docs_is_what_the_rules_say() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/findings.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/findings.md");
     let there = std::fs::read_to_string(path).unwrap();
     let (head, _) = there.split_once("\n## ").unwrap();
-    let pages = crate::findings::RULES
-        .iter()
-        .map(|rule| format!("\n## {}: {}\n\n{}", rule.id, rule.name, crate::findings::page(rule)));
+    let pages =
+        crate::RULES.iter().map(|rule| format!("\n## {}: {}\n\n{}", rule.id, rule.name, crate::page(rule)));
     let wanted = format!("{head}{}", pages.collect::<String>());
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path, &wanted).unwrap();

@@ -5,15 +5,15 @@
 mod answers;
 
 use super::Findings;
-use crate::event::evidence::{
+use jiff::Timestamp;
+use opdev_event::evidence::{
     Evidence, FieldFact, Handover, OwnerFact, ReadFact, RefusalFact, StaleFact, WriteFact, WriteVerb,
 };
-use crate::event::{
+use opdev_event::{
     Body, Cause, CauseKind, Event, FindingSeverity, ObjectGone, ObjectSeen, Outcome, ProcessChanged,
     ProcessPass, ProcessState, Reconcile, Relation, RuleFinding, TraceLevel, UnrelatedObject, UnrelatedSeen,
     WatchEvent,
 };
-use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -3,16 +3,16 @@
 //! its replicas back when opdev ends, or at the next start where opdev could not.
 
 use super::guard::Guard;
-use crate::client::{OWN_MANAGER, send};
-use crate::event::sink::EventSink;
-use crate::event::{CopiesChanged, DeployedCopy, Event, Level, Notice};
-use crate::os::lock::is_alive;
-use crate::os::read;
 use anyhow::{Context as _, Result, bail};
 use http::Method;
 use jiff::Timestamp;
 use kube::Client;
+use opdev_client::{OWN_MANAGER, send};
+use opdev_event::sink::EventSink;
+use opdev_event::{CopiesChanged, DeployedCopy, Event, Level, Notice};
 use opdev_object::meta::{self, Gvk, ObjectRef};
+use opdev_os::lock::is_alive;
+use opdev_os::read;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -34,16 +34,16 @@ struct Frozen {
 
 /// The copies of one operator.
 #[derive(Clone)]
-pub(crate) struct Copies {
-    pub(crate) client: Client,
-    pub(crate) guard: Guard,
-    pub(crate) events: EventSink,
-    pub(crate) marks: Arc<Marks>,
-    pub(crate) known: Arc<Mutex<Vec<DeployedCopy>>>,
+pub struct Copies {
+    pub client: Client,
+    pub guard: Guard,
+    pub events: EventSink,
+    pub marks: Arc<Marks>,
+    pub known: Arc<Mutex<Vec<DeployedCopy>>>,
 }
 
 /// What gives a copy of this operator away.
-pub(crate) struct Marks {
+pub struct Marks {
     /// The project's name, as its scaffold put it into names and images.
     name: String,
     /// The domain, which ends the name of kubebuilder's lease.
@@ -54,7 +54,7 @@ pub(crate) struct Marks {
 
 impl Marks {
     /// Of the project in this folder.
-    pub(crate) fn of(root: &Path, name: &str, namespace: &str) -> Marks {
+    pub fn of(root: &Path, name: &str, namespace: &str) -> Marks {
         let text = read::text(root.join("PROJECT")).unwrap_or_default();
         let domain = text.lines().find_map(|line| line.strip_prefix("domain:"));
         let domain = domain.map(|domain| domain.trim().trim_matches(['"', '\'']).to_owned());
@@ -114,7 +114,7 @@ fn repository(image: &str) -> &str {
 
 impl Copies {
     /// Looks for copies and says what was found; gives copies back that an opdev has left frozen.
-    pub(crate) async fn look(&self) {
+    pub async fn look(&self) {
         let before = self.known.lock().await.clone();
         let mut copies = Vec::new();
         for deployment in deployments(&self.client, &self.marks).await {
@@ -221,7 +221,7 @@ impl Copies {
     }
 
     /// Gives everything back that this process has frozen; for the way out.
-    pub(crate) async fn give_all_back(&self) {
+    pub async fn give_all_back(&self) {
         let known = self.known.lock().await.clone();
         for copy in known.iter().filter(|copy| copy.frozen.is_some()) {
             let Ok(live) = self.get(&copy.object).await else { continue };
@@ -293,7 +293,7 @@ impl Copies {
 
 /// The copies of a project's operator that run on a cluster now, where Deployments may be read. `namespace` is the one that
 /// opdev works in.
-pub(crate) async fn running_copies(
+pub async fn running_copies(
     client: &Client,
     (root, project): (&Path, &str),
     namespace: &str,

@@ -1,14 +1,14 @@
 //! The effective values of a custom resource that is looked at. Not a request that is announced: it changes nothing.
 
 use super::Requests;
-use crate::event::{Event, ValuesExplained, mask};
-use crate::sources::{Reconciler, Watch, values};
 use jiff::Timestamp;
+use opdev_event::{Event, ValuesExplained, mask};
 use opdev_object::meta::ObjectRef;
+use opdev_sources::{Reconciler, Watch, values};
 
 impl Requests {
     /// Tells the effective values as the object is now, or why there are none.
-    pub(crate) async fn explain_values(&self, object: ObjectRef) {
+    pub async fn explain_values(&self, object: ObjectRef) {
         let reconciler = self.sources.borrow().watches.iter().find(|watch| watch.gvk == object.gvk).cloned();
         let (chart, told) = match reconciler.as_deref() {
             Some(Watch { reconciler: Reconciler::Chart(reconciler), .. }) => match self.live(&object).await {

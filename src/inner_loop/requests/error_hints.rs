@@ -1,7 +1,7 @@
 //! What to do about the errors of requests.
 
-use crate::client::ApiError;
-use crate::event::{ObjectTask, Task};
+use opdev_client::ApiError;
+use opdev_event::{ObjectTask, Task};
 
 /// What to do about an error.
 pub(super) fn hint(task: &Task, error: &anyhow::Error) -> Option<String> {

@@ -1,23 +1,23 @@
 //! The guard of a cluster that is not clearly local: nothing is written until the user has typed the context's name.
 //! What lifts it reaches everything that writes, through one `ReadOnly`.
 
-use crate::client::read_only::ReadOnly;
-use crate::event::sink::EventSink;
-use crate::event::{Event, Protection, ProtectionChanged};
-use crate::inner_loop::requests::reload_request::Ask;
-use crate::operator::manager::ManagerRequest;
+use crate::reload_request::Ask;
 use anyhow::{Result, bail};
 use jiff::Timestamp;
+use opdev_client::read_only::ReadOnly;
+use opdev_event::sink::EventSink;
+use opdev_event::{Event, Protection, ProtectionChanged};
+use opdev_operator::manager::ManagerRequest;
 use tokio::sync::mpsc;
 
 /// The guard of one cluster.
 #[derive(Clone)]
-pub(crate) struct Guard {
-    pub(crate) context: String,
-    pub(crate) read_only: ReadOnly,
-    pub(crate) events: EventSink,
-    pub(crate) operator: mpsc::Sender<ManagerRequest>,
-    pub(crate) reloader: mpsc::Sender<Ask>,
+pub struct Guard {
+    pub context: String,
+    pub read_only: ReadOnly,
+    pub events: EventSink,
+    pub operator: mpsc::Sender<ManagerRequest>,
+    pub reloader: mpsc::Sender<Ask>,
 }
 
 impl Guard {

@@ -3,10 +3,6 @@
 //! finalizer or release. What others look after is named and not touched.
 
 use super::Requests;
-use crate::client::{is_not_found, plural_path};
-use crate::event::{Event, Leaving, OnExit, PauseScope, Propagation};
-use crate::operator::manager::ManagerRequest;
-use crate::sources::Watch;
 use anyhow::{Result, bail};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
@@ -14,7 +10,11 @@ use http::Method;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::conditions::is_deleted;
 use kube::runtime::wait::await_condition;
+use opdev_client::{is_not_found, plural_path};
+use opdev_event::{Event, Leaving, OnExit, PauseScope, Propagation};
 use opdev_object::meta::{self, ObjectRef};
+use opdev_operator::manager::ManagerRequest;
+use opdev_sources::Watch;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -24,7 +24,7 @@ const OWN: [&str; 3] =
 
 impl Requests {
     /// Deletes every custom resource that is reconciled and waits until all are gone. The operator must be at work.
-    pub(crate) async fn uninstall(&self, namespace: Option<&str>) -> Result<()> {
+    pub async fn uninstall(&self, namespace: Option<&str>) -> Result<()> {
         let (all, spared) = self.reconciled(namespace).await?;
         let mut left: Vec<ObjectRef> = all.iter().map(|(object, ..)| object.clone()).collect();
         self.tell_leaving(OnExit::Uninstall, all.len(), &left, &spared).await;
@@ -61,7 +61,7 @@ impl Requests {
     }
 
     /// Takes the operator's own finalizers off. The operator must have ended: it would put them back.
-    pub(crate) async fn release(&self, namespace: Option<&str>) -> Result<()> {
+    pub async fn release(&self, namespace: Option<&str>) -> Result<()> {
         let (all, spared) = self.reconciled(namespace).await?;
         let mut left: Vec<ObjectRef> = all.iter().map(|(object, ..)| object.clone()).collect();
         for (object, live, _) in &all {
@@ -128,9 +128,9 @@ fn is_own(watch: &Watch, object: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::chart_options::ChartOptions;
-    use crate::sources::{ChartReconciler, Reconciler};
     use opdev_object::meta::Gvk;
+    use opdev_sources::chart_options::ChartOptions;
+    use opdev_sources::{ChartReconciler, Reconciler};
     use serde_json::json;
     use std::collections::BTreeMap;
     use std::sync::Arc;

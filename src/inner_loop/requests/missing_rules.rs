@@ -5,10 +5,10 @@ use super::Requests;
 use super::drafts::draft::{Draft, Work};
 use super::drafts::file_change::FileChange;
 use super::outcome::Done;
-use crate::event::{DraftStage, Review};
-use crate::project::generate::rbac;
-use crate::project::generate::rbac::addition::Addition;
 use anyhow::{Context as _, Result, anyhow};
+use opdev_event::{DraftStage, Review};
+use opdev_generate::rbac;
+use opdev_generate::rbac::addition::Addition;
 use opdev_object::lines;
 
 impl Requests {

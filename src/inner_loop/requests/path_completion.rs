@@ -2,9 +2,9 @@
 
 use super::Requests;
 use super::objects::apply::expanded;
-use crate::event::{Event, Paths};
-use crate::os::read;
-use crate::project::files::is_foreign;
+use opdev_event::{Event, Paths};
+use opdev_os::read;
+use opdev_project::files::is_foreign;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const DEEPEST: usize = 12;
 
 impl Requests {
     /// Tells which files with objects, and which folders, the typed text may lead to.
-    pub(crate) async fn list_paths(&self, typed: String) {
+    pub async fn list_paths(&self, typed: String) {
         let root = self.project.root.clone();
         let listed = tokio::task::spawn_blocking(move || {
             let (folder, start) = typed.rsplit_once('/').map_or(("", typed.as_str()), |(f, s)| (f, s));
@@ -49,10 +49,10 @@ impl Requests {
     }
 
     /// Tells which files the project has.
-    pub(crate) async fn list_files(&self) {
+    pub async fn list_files(&self) {
         let root = self.project.root.clone();
         // A chart may be a link to a folder elsewhere; other links to folders are not followed.
-        let charts = |sources: &crate::sources::Sources| -> Vec<PathBuf> {
+        let charts = |sources: &opdev_sources::Sources| -> Vec<PathBuf> {
             sources.watches.iter().filter_map(|watch| Some(root.join(&watch.chart()?.path))).collect()
         };
         let linked = charts(&self.sources.borrow());

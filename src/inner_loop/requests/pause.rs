@@ -2,9 +2,9 @@
 
 use super::Requests;
 use super::outcome::Done;
-use crate::event::OperatorTask;
-use crate::operator::manager::{Answer, ManagerRequest};
 use anyhow::{Context as _, Result, bail};
+use opdev_event::OperatorTask;
+use opdev_operator::manager::{Answer, ManagerRequest};
 use tokio::sync::oneshot;
 
 const GONE: &str = "the operator has stopped; restart opdev";

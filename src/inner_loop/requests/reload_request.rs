@@ -4,7 +4,7 @@ use std::fmt;
 use tokio::sync::oneshot;
 
 /// What one can ask of the reloader.
-pub(crate) enum Ask {
+pub enum Ask {
     /// Take every file as saved.
     Reload,
     /// Let saved charts wait for the user's word from now on, or go live at once again.
@@ -15,7 +15,7 @@ pub(crate) enum Ask {
 
 /// Why the user's word about a held change did nothing.
 #[derive(Debug)]
-pub(crate) enum HeldError {
+pub enum HeldError {
     /// The change of this name waits no more.
     Gone(String),
     /// It could not be carried out.

@@ -1,13 +1,13 @@
 //! Requests under way, each with a way to drop it.
 
-use crate::event::RequestId;
+use opdev_event::RequestId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 /// Requests under way.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tasks {
+pub struct Tasks {
     running: Arc<Mutex<HashMap<RequestId, CancellationToken>>>,
 }
 

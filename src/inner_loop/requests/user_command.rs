@@ -2,11 +2,11 @@
 
 use super::Requests;
 use super::outcome::Done;
-use crate::event::sink::EventSink;
-use crate::event::{Level, LogLine, ProgramRun};
-use crate::os::child::{GroupEnd, ProcessGroup};
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
+use opdev_event::sink::EventSink;
+use opdev_event::{Level, LogLine, ProgramRun};
+use opdev_os::child::{GroupEnd, ProcessGroup};
 use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::process::Command;
@@ -83,7 +83,7 @@ async fn tell(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Event;
+    use opdev_event::Event;
 
     #[tokio::test]
     async fn lines_of_any_bytes_and_length_are_told() {

@@ -5,23 +5,23 @@
 
 mod witness;
 
-use crate::client::backoff::{AGAIN, Backoff, may_pass};
-use crate::client::forbidden::MissingRight;
-use crate::client::{OWN_MANAGER, send};
-use crate::cluster::Connection;
-use crate::cluster::identity::Identity;
-use crate::event::sink::EventSink;
-use crate::event::{Event, Level, MissingRule, Notice, words};
-use crate::operator::manager::ManagerRequest;
-use crate::os::watcher::{WatchSet, Watcher};
-use crate::project::generate::rbac::addition::Rules;
-use crate::project::generate::rbac::role_files::{Account, FOLDER, Home, RoleFiles, path_of};
 use anyhow::{Context as _, Result, bail};
 use http::HeaderValue;
 use http::Method;
 use jiff::Timestamp;
 use kube::Client;
+use opdev_client::backoff::{AGAIN, Backoff, may_pass};
+use opdev_client::forbidden::MissingRight;
+use opdev_client::{OWN_MANAGER, send};
+use opdev_cluster::Connection;
+use opdev_cluster::identity::Identity;
 use opdev_controlplane::User;
+use opdev_event::sink::EventSink;
+use opdev_event::{Event, Level, MissingRule, Notice, words};
+use opdev_generate::rbac::addition::Rules;
+use opdev_generate::rbac::role_files::{Account, FOLDER, Home, RoleFiles, path_of};
+use opdev_operator::manager::ManagerRequest;
+use opdev_os::watcher::{WatchSet, Watcher};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -263,8 +263,7 @@ impl RoleSync {
             if new_verb {
                 rule.verbs.push(refusal.verb.clone());
                 rule.at = Timestamp::now();
-                rule.allow =
-                    crate::project::generate::rbac::missing_rules::verbs(&rule.verbs, &rule.resource);
+                rule.allow = opdev_generate::rbac::missing_rules::verbs(&rule.verbs, &rule.resource);
                 rule.message.clone_from(&refusal.message);
             }
             if !refusal.namespace.is_empty() && !rule.namespaces.contains(&refusal.namespace) {
@@ -322,7 +321,7 @@ impl RoleSync {
         let places = if missing.namespaces.is_empty() { &everywhere[..] } else { &missing.namespaces };
         for namespace in places {
             for verb in &missing.verbs {
-                let question = crate::project::generate::rbac::missing_rules::question(
+                let question = opdev_generate::rbac::missing_rules::question(
                     &account.user(),
                     &account.groups(),
                     missing,

@@ -1,13 +1,13 @@
 //! A client in front of another: asks in somebody's name where it is told to, and tells of every call that was refused
 //! for want of a rule. Never changes an answer.
 
-use crate::client::forbidden::MissingRight;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
+use opdev_client::forbidden::MissingRight;
 use serde_json::Value;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;

@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// One cache, written by the manager and read by passes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shared(Arc<RwLock<Cache>>);
+pub struct Shared(Arc<RwLock<Cache>>);
 
 impl Shared {
     fn of(follow: &Follow, interest: &Interest) -> Shared {
@@ -20,31 +20,31 @@ impl Shared {
     }
 
     /// To look.
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Cache> {
+    pub fn read(&self) -> RwLockReadGuard<'_, Cache> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// To change.
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Cache> {
+    pub fn write(&self) -> RwLockWriteGuard<'_, Cache> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// All caches.
 #[derive(Debug)]
-pub(crate) struct Hub {
+pub struct Hub {
     namespaces: Vec<String>,
     caches: RwLock<HashMap<Follow, Shared>>,
 }
 
 impl Hub {
     /// `namespaces` are the only ones that are watched; none means all.
-    pub(crate) fn new(namespaces: Vec<String>) -> Hub {
+    pub fn new(namespaces: Vec<String>) -> Hub {
         Hub { namespaces, caches: RwLock::default() }
     }
 
     /// What to follow so that the objects of a kind in a namespace are known.
-    pub(crate) fn follow_of(&self, gvk: &Gvk, namespace: Option<&str>) -> Follow {
+    pub fn follow_of(&self, gvk: &Gvk, namespace: Option<&str>) -> Follow {
         let namespaces = match namespace {
             _ if self.namespaces.is_empty() => Vec::new(),
             Some(name) if self.namespaces.iter().any(|own| own == name) => self.namespaces.clone(),
@@ -55,18 +55,18 @@ impl Hub {
     }
 
     /// What to follow so that the children of a kind are known.
-    pub(crate) fn follow_children(&self, gvk: &Gvk) -> Follow {
+    pub fn follow_children(&self, gvk: &Gvk) -> Follow {
         Follow { gvk: gvk.clone(), namespaces: self.namespaces.clone(), selector: String::new() }
     }
 
     /// The cache of a stream, made with this interest where there is none.
-    pub(crate) fn open(&self, follow: &Follow, interest: &Interest) -> Shared {
+    pub fn open(&self, follow: &Follow, interest: &Interest) -> Shared {
         let mut caches = self.caches.write().unwrap_or_else(PoisonError::into_inner);
         caches.entry(follow.clone()).or_insert_with(|| Shared::of(follow, interest)).clone()
     }
 
     /// Forgets the cache of a stream that has ended.
-    pub(crate) fn close(&self, follow: &Follow) {
+    pub fn close(&self, follow: &Follow) {
         self.caches.write().unwrap_or_else(PoisonError::into_inner).remove(follow);
     }
 
@@ -76,19 +76,19 @@ impl Hub {
     }
 
     /// An object as a stream last showed it; the outer `None` where no stream knows.
-    pub(crate) fn get(&self, follow: &Follow, key: &ObjectKey) -> Option<Option<Arc<Value>>> {
+    pub fn get(&self, follow: &Follow, key: &ObjectKey) -> Option<Option<Arc<Value>>> {
         self.fresh(follow)?.read().get(key)
     }
 
     /// The objects of a stream; `None` where no stream knows all of them whole.
-    pub(crate) fn list(&self, follow: &Follow) -> Option<Vec<Arc<Value>>> {
+    pub fn list(&self, follow: &Follow) -> Option<Vec<Arc<Value>>> {
         let cache = self.fresh(follow)?;
         let cache = cache.read();
         (!cache.is_partial()).then(|| cache.objects().collect())
     }
 
     /// The objects of a stream that may lead to a custom resource; `None` where no stream knows. Others may be among them.
-    pub(crate) fn list_leading(&self, follow: &Follow) -> Option<Vec<Arc<Value>>> {
+    pub fn list_leading(&self, follow: &Follow) -> Option<Vec<Arc<Value>>> {
         Some(self.fresh(follow)?.read().objects().collect())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use super::watched_object::WatchedObject;
-use crate::event::WatchEvent;
+use opdev_event::WatchEvent;
 use opdev_object::meta;
 use opdev_object::pack::{Dictionaries, Kept};
 use serde_json::Value;
@@ -13,14 +13,14 @@ use std::sync::{Arc, OnceLock};
 
 /// What happened to one object.
 #[derive(Clone, Debug)]
-pub(crate) struct Happened {
-    pub(crate) event: WatchEvent,
+pub struct Happened {
+    pub event: WatchEvent,
     /// Where only its metadata was kept, that: see `before`.
-    pub(crate) old: Option<Before>,
+    pub old: Option<Before>,
     /// The newest state; for a deletion the last one.
-    pub(crate) object: WatchedObject,
+    pub object: WatchedObject,
     /// Whether the object was in the stream's first list.
-    pub(crate) initial: bool,
+    pub initial: bool,
 }
 
 impl Happened {
@@ -30,19 +30,19 @@ impl Happened {
     }
 
     /// The state before, where the object may have led to others than it does now.
-    pub(crate) fn moved_from(&self) -> Option<&Value> {
+    pub fn moved_from(&self) -> Option<&Value> {
         self.old.as_ref().filter(|old| old.leads_elsewhere()).map(|old| &**old)
     }
 
     /// The state before, as far as all of it is known.
-    pub(crate) fn before(&self) -> Option<&Value> {
+    pub fn before(&self) -> Option<&Value> {
         self.old.as_ref().filter(|old| old.state.is_whole).map(|old| &**old)
     }
 }
 
 /// The state of an object before a change. It is read when it is asked for: nearly all changes concern nobody.
 #[derive(Clone, Debug)]
-pub(crate) struct Before {
+pub struct Before {
     state: Arc<State>,
     tree: OnceLock<Arc<Value>>,
     leads_elsewhere: bool,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// See the module. It only grows as long as a stream lives: who has read objects once reads them again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Interest {
+pub enum Interest {
     /// All of them.
     #[default]
     All,

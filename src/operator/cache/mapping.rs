@@ -1,28 +1,28 @@
 //! Which object a dependent leads to: by its controller owner reference or by the operator's annotations.
 //! Both ways are tried for every object. Pure.
 
-use crate::event::Relation;
+use opdev_event::Relation;
 use opdev_object::meta::{self, ObjectKey};
 use serde_json::Value;
 
 /// Names the object a dependent belongs to, as `namespace/name`.
-pub(crate) const PRIMARY_RESOURCE: &str = "operator-sdk/primary-resource";
+pub const PRIMARY_RESOURCE: &str = "operator-sdk/primary-resource";
 /// Names the kind of that object, as `Kind.group`.
-pub(crate) const PRIMARY_RESOURCE_TYPE: &str = "operator-sdk/primary-resource-type";
+pub const PRIMARY_RESOURCE_TYPE: &str = "operator-sdk/primary-resource-type";
 
 /// The label of children that no owner reference can lead to their owner: its uid.
-pub(crate) const OWNER_LABEL: &str = "opdev.dev/owner-uid";
+pub const OWNER_LABEL: &str = "opdev.dev/owner-uid";
 
 /// A reconciled kind, as far as dependents need to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Primary {
-    pub(crate) group: String,
-    pub(crate) kind: String,
-    pub(crate) namespaced: bool,
+pub struct Primary {
+    pub group: String,
+    pub kind: String,
+    pub namespaced: bool,
 }
 
 /// The objects that `dependent` leads to.
-pub(crate) fn primaries_of(dependent: &Value, kinds: &[Primary]) -> Vec<(ObjectKey, Relation)> {
+pub fn primaries_of(dependent: &Value, kinds: &[Primary]) -> Vec<(ObjectKey, Relation)> {
     by_owner(dependent, kinds).into_iter().chain(by_annotation(dependent, kinds)).collect()
 }
 

@@ -82,7 +82,7 @@ fn key(object: &Value) -> Option<ObjectKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operator::cache::stream_cache::Cache;
+    use crate::stream_cache::Cache;
     use opdev_object::meta;
     use serde_json::json;
     use std::sync::Arc;

@@ -5,14 +5,14 @@ use super::interest::Interest;
 use super::merged::Merged;
 use super::stream_cache::Raw;
 use super::watched_object::Sent;
-use crate::client::forbidden::FORBIDDEN_PAUSE;
-use crate::client::watch::backoff::Pauses;
-use crate::client::watch::busy::Busy;
-use crate::client::{ApiError, Discovery, Resource};
 use futures::stream::select_all;
 use futures::{FutureExt as _, Stream, StreamExt};
 use kube::api::Api;
 use kube::runtime::watcher::{self, Config, watcher};
+use opdev_client::forbidden::FORBIDDEN_PAUSE;
+use opdev_client::watch::backoff::Pauses;
+use opdev_client::watch::busy::Busy;
+use opdev_client::{ApiError, Discovery, Resource};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,24 +21,24 @@ use tokio::sync::{mpsc, watch};
 
 /// What a stream follows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Follow {
-    pub(crate) gvk: Gvk,
+pub struct Follow {
+    pub gvk: Gvk,
     /// The only namespaces; none means all.
-    pub(crate) namespaces: Vec<String>,
+    pub namespaces: Vec<String>,
     /// Label selector, empty for all.
-    pub(crate) selector: String,
+    pub selector: String,
 }
 
 /// What a stream follows, and in which objects somebody is interested.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) follow: Follow,
-    pub(crate) interest: Interest,
+pub struct Wanted {
+    pub follow: Follow,
+    pub interest: Interest,
 }
 
 /// What a stream says.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub enum Said {
     /// An event of the API server.
     Event(Raw),
     /// It cannot follow and tries again.
@@ -53,13 +53,13 @@ pub(crate) enum Said {
 
 /// What a stream needs.
 #[derive(Clone)]
-pub(crate) struct Streams {
-    pub(crate) client: kube::Client,
-    pub(crate) discovery: Arc<Discovery>,
+pub struct Streams {
+    pub client: kube::Client,
+    pub discovery: Arc<Discovery>,
     /// Changes whenever a CRD does.
-    pub(crate) types: watch::Receiver<u64>,
+    pub types: watch::Receiver<u64>,
     /// Changes when the API server answers again.
-    pub(crate) awake: watch::Receiver<u64>,
+    pub awake: watch::Receiver<u64>,
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -70,7 +70,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Streams {
     /// Follows until the receiver is gone.
-    pub(crate) async fn follow<T, F>(self, wanted: Wanted, sender: mpsc::Sender<T>, wrap: F)
+    pub async fn follow<T, F>(self, wanted: Wanted, sender: mpsc::Sender<T>, wrap: F)
     where
         T: Send + 'static,
         F: Fn(Said) -> T + Send + 'static,
@@ -134,7 +134,7 @@ impl Streams {
     }
 
     /// Whether an object is not there any more; not, where nobody says so.
-    pub(crate) async fn is_gone(&self, object: &Value) -> bool {
+    pub async fn is_gone(&self, object: &Value) -> bool {
         let Some(at) = ObjectRef::of(object) else { return false };
         let Ok(Some(resource)) = self.discovery.resolve(&at.gvk).await else { return false };
         let found = api(&self.client, &resource, at.namespace.as_deref()).get_metadata_opt(&at.name).await;
@@ -364,7 +364,7 @@ mod tests {
     #[tokio::test]
     async fn a_namespace_that_works_does_not_make_tries_of_another_one_hot() {
         let client = server();
-        let discovery = Arc::new(Discovery::new(crate::client::ApiClient::of(&client)));
+        let discovery = Arc::new(Discovery::new(opdev_client::ApiClient::of(&client)));
         let ((_types, types), (_awake, awake)) = (watch::channel(0), watch::channel(0));
         let streams = Streams { client, discovery, types, awake };
         let namespaces = vec!["works".to_owned(), "fails".to_owned()];

@@ -5,7 +5,7 @@
 use super::change::{Before, Happened, State};
 use super::interest::Interest;
 use super::watched_object::WatchedObject;
-use crate::event::WatchEvent;
+use opdev_event::WatchEvent;
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use opdev_object::pack::Dictionaries;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// A raw event of a stream.
 #[derive(Clone, Debug)]
-pub(crate) enum Raw {
+pub enum Raw {
     /// A list begins.
     Init,
     /// An object of that list.
@@ -32,7 +32,7 @@ pub(crate) enum Raw {
 
 /// The objects of one stream.
 #[derive(Debug, Default)]
-pub(crate) struct Cache {
+pub struct Cache {
     interest: Interest,
     objects: HashMap<ObjectKey, Known>,
     dictionaries: Dictionaries,
@@ -72,7 +72,7 @@ impl Cache {
     }
 
     /// Takes one raw event in and says what it means.
-    pub(crate) fn take(&mut self, raw: Raw) -> Vec<Happened> {
+    pub fn take(&mut self, raw: Raw) -> Vec<Happened> {
         if !matches!(raw, Raw::Init | Raw::Listed(_)) {
             self.broken = false;
         }
@@ -128,7 +128,7 @@ impl Cache {
 
     /// Tells the state that a pass has read or written, so that a list or event that comes later is compared with
     /// it. What was written, or changed since the stream showed it, shows once more.
-    pub(crate) fn know(&mut self, object: &Value, wrote: bool) {
+    pub fn know(&mut self, object: &Value, wrote: bool) {
         let Some(key) = key(object) else { return };
         let before = self.objects.remove(&key);
         let known = match before {
@@ -175,17 +175,17 @@ impl Cache {
     }
 
     /// Whether the stream has shown all that passes told.
-    pub(crate) fn has_shown_all_told(&self) -> bool {
+    pub fn has_shown_all_told(&self) -> bool {
         self.objects.values().all(|known| known.told.is_none())
     }
 
     /// Whether the stream has come as far as this state of one of its objects.
-    pub(crate) fn has_reached(&self, object: &Value) -> bool {
+    pub fn has_reached(&self, object: &Value) -> bool {
         number(object).is_none_or(|version| version <= self.position_of(object))
     }
 
     /// Tells that a pass has deleted an object, so that it is not seen any more; its end still shows as an event.
-    pub(crate) fn bury(&mut self, object: &Value) {
+    pub fn bury(&mut self, object: &Value) {
         let Some(key) = key(object) else { return };
         let Some(uid) = meta::uid(object) else { return };
         if self.objects.get(&key).is_some_and(|known| known.state.is_of(object)) {
@@ -195,27 +195,27 @@ impl Cache {
     }
 
     /// What has to be asked for, for the list that was taken in last does not say whether it is there.
-    pub(crate) fn take_doubtful(&mut self) -> Vec<Arc<Value>> {
+    pub fn take_doubtful(&mut self) -> Vec<Arc<Value>> {
         std::mem::take(&mut self.doubtful)
     }
 
     /// The stream cannot follow for now.
-    pub(crate) fn broke(&mut self) {
+    pub fn broke(&mut self) {
         self.broken = true;
     }
 
     /// Whether it can be read instead of the API server.
-    pub(crate) fn is_fresh(&self) -> bool {
+    pub fn is_fresh(&self) -> bool {
         self.complete && !self.broken
     }
 
     /// The keys of all objects.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
+    pub fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
         self.objects.keys()
     }
 
     /// The objects that are known whole: all in which somebody is interested.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = Arc<Value>> {
+    pub fn objects(&self) -> impl Iterator<Item = Arc<Value>> {
         self.objects.values().filter(|known| known.state.is_whole).map(|known| known.state.object())
     }
 
@@ -225,7 +225,7 @@ impl Cache {
     }
 
     /// One object; the outer `None` where only its metadata is known.
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Option<Arc<Value>>> {
+    pub fn get(&self, key: &ObjectKey) -> Option<Option<Arc<Value>>> {
         match self.objects.get(key) {
             None => Some(None),
             Some(known) => known.state.is_whole.then(|| Some(known.state.object())),
@@ -234,7 +234,7 @@ impl Cache {
 
     /// Sets whose objects are kept whole from now on. True where all objects have to be listed again, for somebody is interested
     /// in those of which only the metadata was kept; until then the cache is not read.
-    pub(crate) fn set_interest(&mut self, interest: &Interest) -> bool {
+    pub fn set_interest(&mut self, interest: &Interest) -> bool {
         let more = self.interest.widen(interest);
         // A list that is under way has kept less than is wanted now.
         let again = more && (self.is_partial() || self.listed.is_some());
@@ -243,7 +243,7 @@ impl Cache {
     }
 
     /// The uid of one object; the outer `None` where it is not known.
-    pub(crate) fn uid(&self, key: &ObjectKey) -> Option<Option<&str>> {
+    pub fn uid(&self, key: &ObjectKey) -> Option<Option<&str>> {
         self.objects.get(key).map(|known| known.state.uid.as_deref())
     }
 
@@ -305,7 +305,7 @@ fn number(object: &Value) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operator::cache::mapping::{PRIMARY_RESOURCE, Primary};
+    use crate::mapping::{PRIMARY_RESOURCE, Primary};
     use serde_json::json;
 
     fn object(name: &str, uid: &str, version: u32) -> WatchedObject {

@@ -3,8 +3,8 @@
 //! asked for. Read from the server's text directly: kube's own `DynamicObject` reads the metadata into a type of theirs, from
 //! which the tree would have to be made again.
 
-use crate::client::Resource;
 use kube::api::{ApiResource, ObjectMeta};
+use opdev_client::Resource;
 use opdev_object::meta;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 /// See the module. It dereferences to the whole object, which is made at the first look; `identity` is there already.
 #[derive(Clone, Debug)]
-pub(crate) struct WatchedObject(Arc<Parts>);
+pub struct WatchedObject(Arc<Parts>);
 
 #[derive(Debug)]
 struct Parts {
@@ -37,12 +37,12 @@ impl WatchedObject {
     }
 
     /// Its version, kind and metadata, without `managedFields`; where the whole object was there at once, that.
-    pub(crate) fn identity(&self) -> &Value {
+    pub fn identity(&self) -> &Value {
         self.0.identity.as_ref().unwrap_or_else(|| self.tree())
     }
 
     /// The whole object.
-    pub(crate) fn tree(&self) -> &Arc<Value> {
+    pub fn tree(&self) -> &Arc<Value> {
         self.0.tree.get_or_init(|| {
             // Its metadata was read from the same text.
             let text = self.0.text.as_ref().map_or("null", |text| text.get());

@@ -1,7 +1,7 @@
 //! Changes that were seen while passes ran. A pass says at its end what it has read; what changed between such a read and
 //! the end has woken nobody, for nobody was known to read it. Here it is kept until then. Pure.
 
-use crate::operator::cache::change::Happened;
+use opdev_cache::change::Happened;
 use opdev_object::meta::Gvk;
 use std::collections::VecDeque;
 
@@ -70,7 +70,7 @@ impl Unread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::WatchEvent;
+    use opdev_event::WatchEvent;
     use serde_json::json;
     use std::sync::Arc;
 

@@ -3,12 +3,12 @@
 
 use super::Manager;
 use super::refusal::{Answer, Refusal};
-use crate::event::{
+use crate::queue::Urgency;
+use jiff::Timestamp;
+use opdev_event::{
     Action, Call, Cause, CauseKind, Event, Level, LoopKind, ObjectChange, PauseScope, Reconcile,
 };
-use crate::findings::hot_loop::Found;
-use crate::operator::queue::Urgency;
-use jiff::Timestamp;
+use opdev_findings::hot_loop::Found;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -92,7 +92,7 @@ impl Manager {
 ///
 /// # Errors
 /// Where it did: what it wrote.
-pub(crate) fn verdict(key: &ObjectKey, pass: &Reconcile) -> Answer {
+pub fn verdict(key: &ObjectKey, pass: &Reconcile) -> Answer {
     let mut writes: Vec<String> = pass.objects.iter().map(change).collect();
     writes.extend(pass.status.iter().map(|change| format!("{} of its status", change.path)));
     if writes.is_empty() {

@@ -3,13 +3,13 @@
 
 use super::Manager;
 use super::kinds::ToMap;
-use crate::client::Api;
-use crate::event::{Cause, CauseKind, Level, Relation, WatchEvent, words};
-use crate::operator::cache::caches::Hub;
-use crate::operator::queue::Urgency;
-use crate::operator::release::script::mapped;
+use crate::queue::Urgency;
 use jiff::Timestamp;
+use opdev_cache::caches::Hub;
+use opdev_client::Api;
+use opdev_event::{Cause, CauseKind, Level, Relation, WatchEvent, words};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
+use opdev_release::script::mapped;
 use opdev_types::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;

@@ -4,7 +4,6 @@
 
 mod caught_up;
 mod changed_while_running;
-mod connection;
 mod kinds;
 mod loops;
 mod mapped_objects;
@@ -14,29 +13,27 @@ mod reload;
 mod wakes;
 mod worker_end;
 
-pub use connection::follow_connection;
-
-use super::cache::stream::Streams;
 use super::queue::{Ended, Kind, Origin, Queue, Trace, Urgency, kind_of};
-use super::reconcile;
-pub use super::reconcile::dry_run_report::Shadowed;
-pub use super::release::settings::{HelmCompat, Settings};
-pub use super::release::unfit::UnfitWrite;
-use crate::client::Api;
-use crate::client::recorder::Recorder;
-use crate::event::sink::EventSink;
-use crate::event::sink::{PassNumbers, PassSink};
-use crate::event::{
-    Cause, CauseKind, Event, Level, Notice, PauseScope, Paused, QueueChanged, ReconcileStarted, Relation,
-    mask, words,
-};
-use crate::findings::hot_loop::Loops;
-use crate::sources::{Sources, Watch};
+use opdev_cache::stream::Streams;
+
 use caught_up::CatchUps;
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
-pub(crate) use loops::verdict;
+pub use loops::verdict;
+use opdev_client::Api;
+use opdev_client::recorder::Recorder;
+use opdev_event::sink::EventSink;
+use opdev_event::sink::{PassNumbers, PassSink};
+use opdev_event::{
+    Cause, CauseKind, Event, Level, Notice, PauseScope, Paused, QueueChanged, ReconcileStarted, Relation,
+    mask, words,
+};
+use opdev_findings::hot_loop::Loops;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
+pub use opdev_reconcile::dry_run_report::Shadowed;
+pub use opdev_release::settings::{HelmCompat, Settings};
+pub use opdev_release::unfit::UnfitWrite;
+use opdev_sources::{Sources, Watch};
 pub use refusal::{Answer, Refusal};
 use reload::Reload;
 use serde_json::Value;
@@ -211,9 +208,9 @@ struct Manager {
     sources: Arc<Sources>,
     queue: Queue,
     kinds: Kinds,
-    workers: JoinSet<crate::operator::release::verdict::Report>,
+    workers: JoinSet<opdev_release::verdict::Report>,
     running: HashMap<tokio::task::Id, Running>,
-    memories: HashMap<ObjectKey, crate::operator::release::memory::Memory>,
+    memories: HashMap<ObjectKey, opdev_release::memory::Memory>,
     reload: Option<Reload>,
     numbers: PassNumbers,
     /// The number of the pass that was begun last.
@@ -230,7 +227,7 @@ struct Manager {
     /// Wakes streams that wait before they try again.
     awake: watch::Sender<u64>,
     /// What renders leave for the next ones.
-    renders: Arc<crate::operator::release::render::cache::Renders>,
+    renders: Arc<opdev_release::render::cache::Renders>,
     /// Kinds that came with a save, and the cause that this is.
     added: HashMap<Kind, CauseKind>,
     /// Changes that scripts beside charts map to custom resources, and what they said.
@@ -387,8 +384,7 @@ impl Manager {
     /// own object; a chart's writes of other objects are as it wants them, while a program is asked again once what
     /// it wanted is there, unless it goes round in a circle.
     fn is_quiet(&self, key: &ObjectKey, kind: &CauseKind, echo: bool) -> bool {
-        let paused =
-            || self.memories.get(key).is_some_and(crate::operator::release::memory::Memory::is_paused);
+        let paused = || self.memories.get(key).is_some_and(opdev_release::memory::Memory::is_paused);
         match kind {
             CauseKind::Watch { relation: Relation::Primary, .. } => echo,
             // What a program, or the script beside a chart, has read may be what another pass has written.
@@ -477,7 +473,7 @@ impl Manager {
                     ..ObjectKey::default()
                 };
                 let known = self.memories.iter().filter(|(of, _)| kind_of(of) == kind_of(&key));
-                let trial = reconcile::dry_run::Trial {
+                let trial = opdev_reconcile::dry_run::Trial {
                     kinds: self.kinds.children_of(&key),
                     watch,
                     objects,
@@ -485,12 +481,12 @@ impl Manager {
                     hub: self.kinds.hub(),
                     settings: Arc::clone(&self.settings),
                     memories: known.map(|(key, memory)| (key.clone(), memory.for_trial())).collect(),
-                    ask: crate::operator::release::objects::dry_run::Ask::Server,
+                    ask: opdev_release::objects::dry_run::Ask::Server,
                     longest: TRIAL,
                 };
                 tokio::spawn(async move {
                     // Whoever asked may have saved again meanwhile.
-                    let _ = reply.send(reconcile::dry_run::run(trial).await);
+                    let _ = reply.send(opdev_reconcile::dry_run::run(trial).await);
                 });
             }
         }
@@ -517,7 +513,7 @@ impl Manager {
             };
             self.events.emit(Event::ReconcileStarted(started)).await;
             let cancel = self.cancel.child_token();
-            let job = crate::operator::reconcile::job::Job {
+            let job = opdev_reconcile::job::Job {
                 object: object.clone(),
                 watch,
                 api: self.api.clone(),
@@ -530,7 +526,7 @@ impl Manager {
                 own_only: taken.causes.iter().all(words::is_echo),
             };
             let recorder = Arc::new(Recorder::default());
-            let work = Arc::clone(&recorder).scope(reconcile::run(job));
+            let work = Arc::clone(&recorder).scope(opdev_reconcile::run(job));
             let handle = self.workers.spawn(work);
             let running = Running {
                 id: self.newest_pass,
@@ -552,7 +548,8 @@ impl Manager {
         let object = self.kinds.object(key);
         let spec =
             object.as_deref().and_then(|object| object.get("spec")).map(mask::secrets).unwrap_or_default();
-        let overrides = watch.chart().map(|chart| reconcile::override_secrets(chart)).unwrap_or_default();
+        let overrides =
+            watch.chart().map(|chart| opdev_reconcile::override_secrets(chart)).unwrap_or_default();
         let before = self.memories.get(key).map(|memory| memory.secrets().to_vec()).unwrap_or_default();
         mask::known(spec.into_iter().chain(before).chain(overrides))
     }

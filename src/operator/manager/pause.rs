@@ -3,9 +3,9 @@
 
 use super::Manager;
 use super::refusal::{Answer, Refusal};
-use crate::event::{Cause, CauseKind, Event, PauseScope};
-use crate::operator::queue::Urgency;
+use crate::queue::Urgency;
 use jiff::Timestamp;
+use opdev_event::{Cause, CauseKind, Event, PauseScope};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use tokio::time::Instant;
 

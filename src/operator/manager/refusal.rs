@@ -1,6 +1,6 @@
 //! Why the manager does not do what it is asked for.
 
-use crate::event::PauseScope;
+use opdev_event::PauseScope;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::fmt;
 

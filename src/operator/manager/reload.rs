@@ -1,9 +1,9 @@
 //! A reload on its way to the cluster: which objects have still to be reconciled for it. No IO.
 
-use crate::event::{CauseKind, ReloadSettled};
-use crate::sources::Sources;
 use jiff::Timestamp;
+use opdev_event::{CauseKind, ReloadSettled};
 use opdev_object::meta::ObjectKey;
+use opdev_sources::Sources;
 use std::collections::HashSet;
 use std::time::Instant;
 

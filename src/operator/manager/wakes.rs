@@ -2,20 +2,20 @@
 //! a release's object, and whoever has read the object. Pure.
 
 use super::kinds::Served;
-use crate::client::{OWN_MANAGER, mark};
-use crate::event::reconcile::object_change::{
+use crate::queue::{Kind, Mark, kind_of};
+use opdev_cache::change::Happened;
+use opdev_cache::mapping::{Primary, primaries_of};
+use opdev_cache::stream::Follow;
+use opdev_client::{OWN_MANAGER, mark};
+use opdev_event::reconcile::object_change::{
     changed_fields, child_update_counts, dependent_update_counts, is_own_part, last_writer, managers_of,
 };
-use crate::event::{CauseKind, Relation, WatchEvent};
-use crate::operator::cache::change::Happened;
-use crate::operator::cache::mapping::{Primary, primaries_of};
-use crate::operator::cache::stream::Follow;
-use crate::operator::queue::{Kind, Mark, kind_of};
-use crate::operator::reconcile::FINALIZER;
-use crate::operator::release::objects::inject::CHART_LABEL;
+use opdev_event::{CauseKind, Relation, WatchEvent};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
 use opdev_object::path::Path;
 use opdev_object::selector::LabelSelector;
+use opdev_reconcile::FINALIZER;
+use opdev_release::objects::inject::CHART_LABEL;
 use opdev_types::contract::Read;
 use serde_json::Value;
 use std::collections::HashMap;

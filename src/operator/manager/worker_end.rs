@@ -3,19 +3,19 @@
 use super::Manager;
 use super::kinds::Seen;
 use super::wakes::Wake;
-use crate::client::forbidden::FORBIDDEN_HINT;
-use crate::client::mark;
-use crate::client::recorder::Recorder;
-use crate::event::{
+use crate::queue::{Ended, Mark, Origin, Retry, Taken, Urgency, kind_of};
+use jiff::Timestamp;
+use opdev_client::forbidden::FORBIDDEN_HINT;
+use opdev_client::mark;
+use opdev_client::recorder::Recorder;
+use opdev_event::{
     Cause, CauseKind, Diagnostic, Event, Failure, Level, LogLine, Outcome, Place, Reconcile, Requeue,
     Severity, mask, words,
 };
-use crate::operator::queue::{Ended, Mark, Origin, Retry, Taken, Urgency, kind_of};
-use crate::operator::release::unfit::UnfitWrite;
-use crate::operator::release::verdict::Report;
-use crate::sources::Reconciler;
-use jiff::Timestamp;
 use opdev_object::meta::ObjectRef;
+use opdev_release::unfit::UnfitWrite;
+use opdev_release::verdict::Report;
+use opdev_sources::Reconciler;
 use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::task::{Id, JoinError};
@@ -316,9 +316,9 @@ mod tests {
         report.status = diff(&message(""), &message("use hunter2 or aHVudGVyMg=="));
         report.notices.push(("hunter2".to_owned(), Some("hunter2".to_owned())));
         let why = "revision 3 was made beside opdev (for hunter2)".to_owned();
-        let step = crate::event::ReleaseStep::Upgraded;
+        let step = opdev_event::ReleaseStep::Upgraded;
         let name = "site".to_owned();
-        report.releases.push(crate::event::ReleaseChange { name, step, revision: 4, why, surplus: false });
+        report.releases.push(opdev_event::ReleaseChange { name, step, revision: 4, why, surplus: false });
         report.cover(&known);
         let told = format!("{report:?}");
         assert!(!told.contains("hunter2") && !told.contains("aHVudGVyMg=="), "{told}");

@@ -2,8 +2,8 @@
 //! resumed or let through once; and so does a kind of which it is not decided whether its newest version goes on serving. Pure: nothing waits here, the queue only passes over what the gate holds.
 
 use super::{Kind, Queue, State, kind_of};
-use crate::event::{PauseScope, Paused};
 use jiff::Timestamp;
+use opdev_event::{PauseScope, Paused};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -199,7 +199,7 @@ impl Queue {
 mod tests {
     use super::super::{Ended, Origin, Urgency};
     use super::*;
-    use crate::event::{Cause, CauseKind};
+    use opdev_event::{Cause, CauseKind};
     use tokio::time::Instant;
 
     fn object(name: &str) -> ObjectRef {

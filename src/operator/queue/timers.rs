@@ -1,6 +1,6 @@
 //! When objects are reconciled again by themselves: after a period, after a wait, after a failure. Pure: the time is handed in.
 
-use crate::event::CauseKind;
+use opdev_event::CauseKind;
 use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tokio::time::Instant;

@@ -1,15 +1,15 @@
 //! A pass of a chart's custom resource under way.
 
 use super::custom_resource::Parent;
-use crate::client::Api;
-use crate::operator::release::engine::Engine;
-use crate::operator::release::status::Status;
-use crate::sources::Watch;
+use opdev_client::Api;
+use opdev_release::engine::Engine;
+use opdev_release::status::Status;
+use opdev_sources::Watch;
 use serde_json::Value;
 use std::sync::Arc;
 
 /// Says that a release has to be uninstalled before its custom resource may go.
-pub(crate) const FINALIZER: &str = "helm.sdk.operatorframework.io/uninstall-release";
+pub const FINALIZER: &str = "helm.sdk.operatorframework.io/uninstall-release";
 /// What older operators wrote.
 pub(crate) const LEGACY_FINALIZER: &str = "uninstall-helm-release";
 

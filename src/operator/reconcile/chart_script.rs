@@ -3,17 +3,17 @@
 //! say so.
 
 use super::chart::Pass;
-use crate::operator::release::history::History;
-use crate::operator::release::history::desired_release::DesiredRelease;
-use crate::operator::release::history::records::Records;
-use crate::operator::release::script::ChartScript;
-use crate::operator::release::script::hook_calls;
-use crate::operator::release::verdict::{Fault, Stage};
-use crate::sources::values;
 use anyhow::Context;
 use opdev_helm::chart::Chart;
 use opdev_helm::values::coalesce;
 use opdev_object::meta;
+use opdev_release::history::History;
+use opdev_release::history::desired_release::DesiredRelease;
+use opdev_release::history::records::Records;
+use opdev_release::script::ChartScript;
+use opdev_release::script::hook_calls;
+use opdev_release::verdict::{Fault, Stage};
+use opdev_sources::values;
 use opdev_types::contract::ChartFunction;
 use serde_json::{Value, json};
 use std::sync::Arc;

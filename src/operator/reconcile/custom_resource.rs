@@ -1,7 +1,7 @@
 //! The custom resource of a pass as last read or written, and its finalizers. Never decides which it needs.
 
-use crate::client::{Api, ApiError, At, Resource};
 use anyhow::{Context, anyhow};
+use opdev_client::{Api, ApiError, At, Resource};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -3,19 +3,19 @@
 //! program.
 
 use super::program::dry_run;
-use crate::client::read_only::ReadOnly;
-use crate::client::{Api, At};
-use crate::event::{ShadowObject, Skipped};
-use crate::operator::cache::caches::Hub;
-use crate::operator::reconcile::dry_run_report::Shadowed;
-use crate::operator::reconcile::job::{Job, ReadObject};
-use crate::operator::release::memory::Memory;
-use crate::operator::release::objects::dry_run::Ask;
-use crate::operator::release::render::cache::Renders;
-use crate::operator::release::settings::Settings;
-use crate::sources::{Reconciler, Watch};
+use crate::dry_run_report::Shadowed;
+use crate::job::{Job, ReadObject};
 use futures::stream::{self, StreamExt};
+use opdev_cache::caches::Hub;
+use opdev_client::read_only::ReadOnly;
+use opdev_client::{Api, At};
+use opdev_event::{ShadowObject, Skipped};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
+use opdev_release::memory::Memory;
+use opdev_release::objects::dry_run::Ask;
+use opdev_release::render::cache::Renders;
+use opdev_release::settings::Settings;
+use opdev_sources::{Reconciler, Watch};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,24 +28,24 @@ const AT_ONCE: usize = 4;
 const MOST: usize = 500;
 
 /// What a trial needs.
-pub(in crate::operator) struct Trial {
-    pub(in crate::operator) watch: Arc<Watch>,
-    pub(in crate::operator) objects: Vec<Arc<Value>>,
-    pub(in crate::operator) api: Api,
-    pub(in crate::operator) hub: Arc<Hub>,
-    pub(in crate::operator) settings: Arc<Settings>,
+pub struct Trial {
+    pub watch: Arc<Watch>,
+    pub objects: Vec<Arc<Value>>,
+    pub api: Api,
+    pub hub: Arc<Hub>,
+    pub settings: Arc<Settings>,
     /// Kinds of children that the running program has.
-    pub(in crate::operator) kinds: Vec<Gvk>,
+    pub kinds: Vec<Gvk>,
     /// What earlier passes of the objects left.
-    pub(in crate::operator) memories: HashMap<ObjectKey, Memory>,
+    pub memories: HashMap<ObjectKey, Memory>,
     /// Who says what writes would do.
-    pub(in crate::operator) ask: Ask,
+    pub ask: Ask,
     /// How long all of it may take.
-    pub(in crate::operator) longest: Duration,
+    pub longest: Duration,
 }
 
 /// Tries the reconciler of `watch` on every object.
-pub(in crate::operator) async fn run(mut trial: Trial) -> Shadowed {
+pub async fn run(mut trial: Trial) -> Shadowed {
     let mut shadowed = Shadowed::default();
     if !trial.watch.is_loaded() {
         return shadowed;

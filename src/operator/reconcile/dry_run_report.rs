@@ -1,6 +1,6 @@
 //! What a trial run of a chart or a program has found.
 
-use crate::event::{Action, Diagnostic, ShadowObject, Skipped};
+use opdev_event::{Action, Diagnostic, ShadowObject, Skipped};
 use opdev_object::meta::ObjectRef;
 
 /// What a reconciler would do to the objects of its kind.

@@ -2,14 +2,14 @@
 //! helm-operator-plugins library. The release itself is made by the same engine; read `upgrade`.
 
 use super::chart::{FINALIZER, LEGACY_FINALIZER, Pass};
-use crate::event::{Outcome, Requeue};
-use crate::operator::release::history::{History, Stored};
-use crate::operator::release::options::ReleaseOptions;
-use crate::operator::release::status::{DEPLOYED, INITIALIZED, IRRECONCILABLE, PAUSED, RELEASE_FAILED};
-use crate::operator::release::verdict::{Fault, Stage, Verdict};
-use crate::operator::release::wait;
-use crate::operator::release::wait::Limits;
+use opdev_event::{Outcome, Requeue};
 use opdev_object::meta;
+use opdev_release::history::{History, Stored};
+use opdev_release::options::ReleaseOptions;
+use opdev_release::status::{DEPLOYED, INITIALIZED, IRRECONCILABLE, PAUSED, RELEASE_FAILED};
+use opdev_release::verdict::{Fault, Stage, Verdict};
+use opdev_release::wait;
+use opdev_release::wait::Limits;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 

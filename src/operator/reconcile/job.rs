@@ -1,12 +1,12 @@
 //! The input of one reconcile.
 
-use crate::client::{Api, Resource};
-use crate::operator::cache::caches::Hub;
-use crate::operator::release::memory::Memory;
-use crate::operator::release::render::cache::Renders;
-use crate::operator::release::settings::Settings;
-use crate::sources::Watch;
+use opdev_cache::caches::Hub;
+use opdev_client::{Api, Resource};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_release::memory::Memory;
+use opdev_release::render::cache::Renders;
+use opdev_release::settings::Settings;
+use opdev_sources::Watch;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -18,18 +18,18 @@ pub(crate) struct ReadObject {
 }
 
 /// What a worker needs for one pass.
-pub(crate) struct Job {
-    pub(crate) object: ObjectRef,
-    pub(crate) watch: Arc<Watch>,
-    pub(crate) api: Api,
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) renders: Arc<Renders>,
-    pub(crate) memory: Memory,
+pub struct Job {
+    pub object: ObjectRef,
+    pub watch: Arc<Watch>,
+    pub api: Api,
+    pub settings: Arc<Settings>,
+    pub cancel: CancellationToken,
+    pub renders: Arc<Renders>,
+    pub memory: Memory,
     /// The caches, of which programs read.
-    pub(crate) hub: Arc<Hub>,
+    pub hub: Arc<Hub>,
     /// The kinds of a program's children that are watched.
-    pub(crate) kinds: Vec<Gvk>,
+    pub kinds: Vec<Gvk>,
     /// All that asked for the pass were own writes.
-    pub(crate) own_only: bool,
+    pub own_only: bool,
 }

@@ -1,12 +1,12 @@
 //! What a reconcile of a chart would do, found without writing: the same reads, rendering, decision and plan as a real one.
 
-use crate::event::{Diagnostic, Outcome, Place, Severity, ShadowObject, mask};
-use crate::operator::reconcile::chart::{FINALIZER, LEGACY_FINALIZER, Pass};
-use crate::operator::release::objects::dry_run::Ask;
-use crate::operator::release::plan::{Ahead, words};
-use crate::operator::release::render::from_template::template_of;
-use crate::operator::release::verdict::{Fault, Verdict};
+use crate::chart::{FINALIZER, LEGACY_FINALIZER, Pass};
+use opdev_event::{Diagnostic, Outcome, Place, Severity, ShadowObject, mask};
 use opdev_object::meta;
+use opdev_release::objects::dry_run::Ask;
+use opdev_release::plan::{Ahead, words};
+use opdev_release::render::from_template::template_of;
+use opdev_release::verdict::{Fault, Verdict};
 
 impl Pass {
     /// The words for what the pass would do.

@@ -1,13 +1,13 @@
 //! The reconcile of a custom resource that is being deleted: its release is uninstalled, then the finalizer is taken off.
 
 use super::chart::{FINALIZER, LEGACY_FINALIZER, Pass};
-use crate::event::{Outcome, Requeue};
-use crate::operator::release::annotations;
-use crate::operator::release::objects;
-use crate::operator::release::objects::inject::is_kept;
-use crate::operator::release::status::{DEPLOYED, RELEASE_FAILED};
-use crate::operator::release::verdict::{Fault, Verdict};
+use opdev_event::{Outcome, Requeue};
 use opdev_object::meta;
+use opdev_release::annotations;
+use opdev_release::objects;
+use opdev_release::objects::inject::is_kept;
+use opdev_release::status::{DEPLOYED, RELEASE_FAILED};
+use opdev_release::verdict::{Fault, Verdict};
 use serde_json::Value;
 
 const WAITING: &str = "Waiting until all resources are deleted.";

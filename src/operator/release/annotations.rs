@@ -1,8 +1,8 @@
 //! What a custom resource's annotations ask for. Booleans and durations read as Go reads them. Pure.
 
-use crate::sources::chart_options::ChartOptions;
 use opdev_object::go::duration::{self, DurationError};
 use opdev_object::meta;
+use opdev_sources::chart_options::ChartOptions;
 use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
@@ -20,13 +20,13 @@ pub(crate) fn rollback_force(object: &Value) -> bool {
 }
 
 /// Keep the object until everything of its release is gone. Default false.
-pub(crate) fn uninstall_wait(object: &Value) -> bool {
+pub fn uninstall_wait(object: &Value) -> bool {
     flag(object, "uninstall-wait", false)
 }
 
 /// An object's own reconcile period that cannot be read. Its text holds that of the duration's error.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PeriodError {
+pub struct PeriodError {
     annotation: String,
     error: DurationError,
 }
@@ -40,7 +40,7 @@ impl fmt::Display for PeriodError {
 impl std::error::Error for PeriodError {}
 
 /// The object's own reconcile period; zero means never.
-pub(crate) fn reconcile_period(object: &Value) -> Result<Option<Duration>, PeriodError> {
+pub fn reconcile_period(object: &Value) -> Result<Option<Duration>, PeriodError> {
     let annotation = format!("{PREFIX}reconcile-period");
     match meta::annotation(object, &annotation) {
         None => Ok(None),
@@ -99,7 +99,7 @@ pub(crate) fn is_true(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::chart_options::Annotations;
+    use opdev_sources::chart_options::Annotations;
     use serde_json::json;
 
     fn with(name: &str, value: &str) -> Value {

@@ -5,11 +5,11 @@
 use super::history::Stored;
 use super::render::Rendered;
 use super::render::explain;
-use crate::event::ReleaseStep;
-use crate::sources::on_save::OnSave;
+use opdev_event::ReleaseStep;
 use opdev_helm::engine::ReleaseRead;
 use opdev_helm::manifest::Hook;
 use opdev_helm::release::StoredHook;
+use opdev_sources::on_save::OnSave;
 
 /// What is not as it was when the deployed revision was made.
 #[derive(Clone, Debug, PartialEq, Eq)]

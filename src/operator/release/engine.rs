@@ -10,83 +10,83 @@ use super::options::ReleaseOptions;
 use super::render::cache::Renders;
 use super::script::ChartScript;
 use super::script::hook_calls::Doing;
-use crate::client::Api;
-use crate::event::{Outcome, ReleaseChange, ReleaseStep, Step};
-use crate::operator::release::settings::Settings;
-use crate::sources::ChartReconciler;
+use crate::settings::Settings;
+use opdev_client::Api;
+use opdev_event::{Outcome, ReleaseChange, ReleaseStep, Step};
 use opdev_object::meta::Gvk;
+use opdev_sources::ChartReconciler;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How many different things are said of one object.
-pub(crate) const MOST_SAID: usize = 64;
+pub const MOST_SAID: usize = 64;
 
 /// One release.
-pub(crate) struct Engine {
-    pub(crate) name: String,
-    pub(crate) namespace: String,
+pub struct Engine {
+    pub name: String,
+    pub namespace: String,
     /// Its chart.
-    pub(crate) reconciler: Arc<ChartReconciler>,
+    pub reconciler: Arc<ChartReconciler>,
     /// The set of sources that last changed the chart.
-    pub(crate) changed_in: u64,
-    pub(crate) api: Api,
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) renders: Arc<Renders>,
-    pub(crate) owner: Owner,
-    pub(crate) memory: Memory,
-    pub(crate) options: ReleaseOptions,
+    pub changed_in: u64,
+    pub api: Api,
+    pub settings: Arc<Settings>,
+    pub cancel: CancellationToken,
+    pub renders: Arc<Renders>,
+    pub owner: Owner,
+    pub memory: Memory,
+    pub options: ReleaseOptions,
     /// The script beside the chart.
-    pub(crate) script: Option<Arc<ChartScript>>,
+    pub script: Option<Arc<ChartScript>>,
     /// What is being done to the release.
-    pub(crate) doing: Doing,
+    pub doing: Doing,
     /// What a script waits for, in its words.
-    pub(crate) waiting: Option<String>,
+    pub waiting: Option<String>,
     /// After what time a script wants the next pass at the latest.
-    pub(crate) requeue: Option<Duration>,
-    pub(crate) effects: Effects,
-    pub(crate) clock: Clock,
+    pub requeue: Option<Duration>,
+    pub effects: Effects,
+    pub clock: Clock,
     /// The kinds of its objects.
-    pub(crate) dependents: Vec<Gvk>,
-    pub(crate) notices: Vec<(String, Option<String>)>,
+    pub dependents: Vec<Gvk>,
+    pub notices: Vec<(String, Option<String>)>,
     /// The manifests and hooks that were read or rendered.
-    pub(crate) manifests: Vec<String>,
+    pub manifests: Vec<String>,
     /// What is deployed now.
-    pub(crate) deployed: Option<Deployed>,
+    pub deployed: Option<Deployed>,
     /// Whether the chart could be rendered and compared with the cluster.
-    pub(crate) planned: bool,
+    pub planned: bool,
     /// What became of its revisions.
-    pub(crate) changes: Vec<ReleaseChange>,
+    pub changes: Vec<ReleaseChange>,
     /// Why the next pass should come at once: the Operator SDK's operator is woken by its own status write, and its
     /// next pass does something else than this one.
-    pub(crate) again: Option<String>,
+    pub again: Option<String>,
 }
 
 /// A deployed revision, as far as it is told.
 #[derive(Debug)]
-pub(crate) struct Deployed {
-    pub(crate) revision: i64,
-    pub(crate) notes: String,
-    pub(crate) manifest: String,
+pub struct Deployed {
+    pub revision: i64,
+    pub notes: String,
+    pub manifest: String,
 }
 
 /// The steps of a pass.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     began: Instant,
-    pub(crate) steps: Vec<Step>,
+    pub steps: Vec<Step>,
 }
 
 impl Clock {
     /// A pass that began then.
-    pub(crate) fn new(began: Instant) -> Clock {
+    pub fn new(began: Instant) -> Clock {
         Clock { began, steps: Vec::new() }
     }
 
     /// Notes that the part of the pass since the last note was this step.
-    pub(crate) fn note(&mut self, name: &str) {
+    pub fn note(&mut self, name: &str) {
         let start = self.steps.last().map_or(Duration::ZERO, |step| step.start + step.took);
         let took = self.began.elapsed().saturating_sub(start);
         self.steps.push(Step { name: name.to_owned(), start, took });
@@ -141,24 +141,24 @@ impl Engine {
     }
 
     /// Says which annotations of the custom resource have no effect, as in the Operator SDK's operator.
-    pub(crate) fn say_ignored_annotations(&mut self, object: &Value) {
+    pub fn say_ignored_annotations(&mut self, object: &Value) {
         for name in annotations::ignored(object, &self.reconciler.options) {
             self.say(annotations::ignored_words(&name), Some(annotations::IGNORED_HINT));
         }
     }
 
     /// The name of the chart, empty where there is none.
-    pub(crate) fn chart_label(&self) -> String {
+    pub fn chart_label(&self) -> String {
         self.reconciler.chart.as_ref().map(|chart| chart.name().to_owned()).unwrap_or_default()
     }
 
     /// Notes that the part of the pass since the last note was this step.
-    pub(crate) fn note(&mut self, name: &str) {
+    pub fn note(&mut self, name: &str) {
         self.clock.note(name);
     }
 
     /// Says something once per object.
-    pub(crate) fn say(&mut self, message: String, hint: Option<&str>) {
+    pub fn say(&mut self, message: String, hint: Option<&str>) {
         if self.memory.said.len() < MOST_SAID && self.memory.said.insert(message.clone()) {
             self.notices.push((message, hint.map(str::to_owned)));
         }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 /// What is kept of an object from pass to pass. Everything in it can be lost without harm.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// The spec that the deployed release was made of.
     pub(crate) spec: Option<Value>,
     /// The set of sources that last changed the watch, when the deployed release was made.
@@ -21,17 +21,17 @@ pub(crate) struct Memory {
     /// The set of sources whose chart was last looked at for what differs from render to render.
     pub(crate) compared: Option<u64>,
     /// Records that no object of the cluster holds.
-    pub(crate) records: Kept,
-    pub(crate) emitted: Emitted,
-    pub(crate) said: HashSet<String>,
+    pub records: Kept,
+    pub emitted: Emitted,
+    pub said: HashSet<String>,
     /// What the pass before knew to be secret.
-    pub(crate) secrets: Vec<String>,
+    pub secrets: Vec<String>,
     /// What the reconciler of a script keeps beside its releases.
-    pub(crate) program: Option<Box<dyn ProgramMemory>>,
+    pub program: Option<Box<dyn ProgramMemory>>,
 }
 
 /// What the reconciler of a script keeps of an object. The release engine carries it and does not look into it.
-pub(crate) trait ProgramMemory: std::fmt::Debug + Send + Sync {
+pub trait ProgramMemory: std::fmt::Debug + Send + Sync {
     /// Whether own writes lead to no reconcile for now.
     fn is_paused(&self) -> bool;
 
@@ -41,12 +41,12 @@ pub(crate) trait ProgramMemory: std::fmt::Debug + Send + Sync {
 
 impl Memory {
     /// What the pass before knew to be secret.
-    pub(in crate::operator) fn secrets(&self) -> &[String] {
+    pub fn secrets(&self) -> &[String] {
         &self.secrets
     }
 
     /// What a trial run starts from: what a real pass would, without what was said and recorded.
-    pub(in crate::operator) fn for_trial(&self) -> Memory {
+    pub fn for_trial(&self) -> Memory {
         Memory {
             spec: self.spec.clone(),
             sources: self.sources,
@@ -60,7 +60,7 @@ impl Memory {
     }
 
     /// Whether own writes lead to no pass for now.
-    pub(in crate::operator) fn is_paused(&self) -> bool {
+    pub fn is_paused(&self) -> bool {
         self.program.as_ref().is_some_and(|program| program.is_paused())
     }
 }

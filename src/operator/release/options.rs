@@ -1,10 +1,10 @@
 //! How one release is made: what the project's options and the annotations of its custom resource choose. Pure.
 
 use super::annotations;
-use crate::operator::release::settings::Settings;
-use crate::sources::chart_options::{ActionOptions, Annotations, ChartOptions, Choice, OnHookError, Storage};
+use crate::settings::Settings;
 use opdev_helm::release::chunked::Chunking;
 use opdev_object::meta;
+use opdev_sources::chart_options::{ActionOptions, Annotations, ChartOptions, Choice, OnHookError, Storage};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ const WAIT_FOR_DELETION: Duration = Duration::from_secs(30);
 
 /// How one release is made.
 #[derive(Clone, Debug)]
-pub(crate) struct ReleaseOptions {
+pub struct ReleaseOptions {
     /// As an operator of the helm-operator-plugins library does it.
-    pub(crate) hybrid: bool,
+    pub hybrid: bool,
     pub(crate) max_history: usize,
     /// Whether a failed install is uninstalled and a failed upgrade rolled back.
     pub(crate) failure_rollbacks: bool,
-    pub(crate) storage: Storage,
+    pub storage: Storage,
     /// How `Storage::Chunked` splits records.
-    pub(crate) chunked: Chunking,
-    pub(crate) storage_namespace: Option<String>,
+    pub chunked: Chunking,
+    pub storage_namespace: Option<String>,
     /// Whether the custom resource owns the records.
-    pub(crate) storage_owner: bool,
+    pub storage_owner: bool,
     pub(crate) force: Forces,
     pub(crate) on_hook_error: OnHookError,
     /// How long the end of the custom resource is waited for; `None` means not at all.
-    pub(crate) wait_for_deletion: Option<Duration>,
+    pub wait_for_deletion: Option<Duration>,
     pub(crate) install: HelmAction,
     pub(crate) upgrade: HelmAction,
     pub(crate) uninstall: HelmAction,
@@ -68,7 +68,7 @@ pub(crate) enum Jobs {
 
 impl ReleaseOptions {
     /// For a release of a custom resource.
-    pub(crate) fn of(options: &ChartOptions, object: &Value, settings: &Settings) -> ReleaseOptions {
+    pub fn of(options: &ChartOptions, object: &Value, settings: &Settings) -> ReleaseOptions {
         let hybrid = options.is_hybrid();
         let named = options
             .annotations
@@ -118,7 +118,7 @@ impl ReleaseOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::chart_options::ChartEngine;
+    use opdev_sources::chart_options::ChartEngine;
     use serde_json::json;
 
     fn of(options: &ChartOptions, annotations: &Value) -> ReleaseOptions {

@@ -16,8 +16,8 @@ use super::render::{Identity, Lookups, Rendered};
 use super::script::hook_calls::Doing;
 use super::upgrade::{Base, SURPLUS_LIMIT};
 use super::verdict::Fault;
-use crate::client::ApiError;
-use crate::event::{Action, HookAhead, ObjectChange, ReleaseAhead, ReleaseStep, StepAhead};
+use opdev_client::ApiError;
+use opdev_event::{Action, HookAhead, ObjectChange, ReleaseAhead, ReleaseStep, StepAhead};
 use opdev_helm::manifest::{Hook, HookEvent};
 use opdev_helm::release::StoredHook;
 use opdev_object::meta::{self, Gvk, ObjectRef};
@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 const NAMED: usize = 5;
 
 /// Changes that would be made, in words.
-pub(crate) fn words(changes: &[ObjectChange]) -> String {
+pub fn words(changes: &[ObjectChange]) -> String {
     if changes.is_empty() {
         return "read-only: all is as it should be".to_owned();
     }
@@ -50,17 +50,17 @@ pub(crate) fn words(changes: &[ObjectChange]) -> String {
 
 /// What a pass would do.
 #[derive(Default)]
-pub(crate) struct Ahead {
-    pub(crate) foretold: Foretold,
-    pub(crate) hooks: Vec<HookAhead>,
-    pub(crate) release: Option<ReleaseAhead>,
+pub struct Ahead {
+    pub foretold: Foretold,
+    pub hooks: Vec<HookAhead>,
+    pub release: Option<ReleaseAhead>,
     /// The manifest whose objects would be written.
-    pub(crate) manifest: String,
+    pub manifest: String,
 }
 
 impl Engine {
     /// What bringing the release to what is wished for would do.
-    pub(crate) async fn ahead(
+    pub async fn ahead(
         &mut self,
         history: &History,
         desired: &DesiredRelease,
@@ -75,11 +75,7 @@ impl Engine {
     }
 
     /// What the script's hooks would say: one that throws is seen before it serves.
-    pub(crate) async fn try_hooks(
-        &mut self,
-        history: &History,
-        desired: &DesiredRelease,
-    ) -> Result<(), Fault> {
+    pub async fn try_hooks(&mut self, history: &History, desired: &DesiredRelease) -> Result<(), Fault> {
         let deployed = history.deployed().map_err(Fault::plain)?;
         let doing = if deployed.is_some() { Doing::Reconcile } else { Doing::Install };
         if self.ask_before(doing, &desired.values, deployed.as_ref()).await? {
@@ -164,7 +160,7 @@ impl Engine {
         Ok(self.found(foretold, Vec::new(), None, manifest))
     }
 
-    pub(crate) async fn uninstall_ahead(&mut self, history: &History) -> anyhow::Result<Ahead> {
+    pub async fn uninstall_ahead(&mut self, history: &History) -> anyhow::Result<Ahead> {
         let manifests = history.live_manifests()?;
         let (hooks, chart) = history.newest_hooks()?;
         let wanted = self.stored_objects(&manifests, &chart).await?;

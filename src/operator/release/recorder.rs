@@ -1,7 +1,7 @@
 //! Emits Kubernetes Events. Repeats are counted, floods cut.
 
 use super::objects::inject::Owner;
-use crate::client::{Api, At};
+use opdev_client::{Api, At};
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ const REFILL: Duration = Duration::from_secs(300);
 
 /// The events of one object that were emitted before, by message: name and count.
 #[derive(Debug)]
-pub(crate) struct Emitted {
+pub struct Emitted {
     known: HashMap<String, (String, u64)>,
     /// How many more may be written now.
     tokens: u32,
@@ -46,20 +46,15 @@ impl Emitted {
 
 /// A Kubernetes Event.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Note<'a> {
+pub struct Note<'a> {
     /// `Normal` or `Warning`.
-    pub(crate) kind: &'a str,
-    pub(crate) reason: &'a str,
-    pub(crate) message: &'a str,
+    pub kind: &'a str,
+    pub reason: &'a str,
+    pub message: &'a str,
 }
 
 /// Writes an event, or counts it on where it was written before.
-pub(crate) async fn emit(
-    api: &Api,
-    owner: &Owner,
-    note: Note<'_>,
-    emitted: &mut Emitted,
-) -> anyhow::Result<()> {
+pub async fn emit(api: &Api, owner: &Owner, note: Note<'_>, emitted: &mut Emitted) -> anyhow::Result<()> {
     let Note { kind, reason, message } = note;
     let identity = format!("{kind} {reason} {message}");
     if !emitted.spend() {

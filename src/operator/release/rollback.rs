@@ -6,8 +6,8 @@ use super::history::{History, Stored};
 use super::hooks::Hooks;
 use super::objects::Wanted;
 use super::objects::apply::{Force, Plan};
-use crate::event::ReleaseStep;
 use anyhow::{Context, anyhow};
+use opdev_event::ReleaseStep;
 use opdev_helm::manifest::HookEvent;
 
 /// An upgrade that failed.

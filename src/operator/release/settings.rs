@@ -1,8 +1,8 @@
 //! How the operator runs: what the command line and the project's files choose.
 
 use super::unfit::UnfitWrite;
-use crate::client::read_only::ReadOnly;
-use crate::sources::on_save::OnSave;
+use opdev_client::read_only::ReadOnly;
+use opdev_sources::on_save::OnSave;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -66,7 +66,7 @@ impl From<HelmCompat> for opdev_helm::engine::Compat {
 
 impl Settings {
     /// The namespaces that are watched, and whose custom resources are reconciled; none means all.
-    pub(crate) fn watched(&self) -> Vec<String> {
+    pub fn watched(&self) -> Vec<String> {
         if self.only.is_empty() { self.namespace.iter().cloned().collect() } else { self.only.clone() }
     }
 }

@@ -4,19 +4,19 @@ use opdev_object::meta;
 use serde_json::{Map, Value, json};
 
 /// Seen by the operator.
-pub(crate) const INITIALIZED: &str = "Initialized";
+pub const INITIALIZED: &str = "Initialized";
 /// Installed or upgraded.
-pub(crate) const DEPLOYED: &str = "Deployed";
+pub const DEPLOYED: &str = "Deployed";
 /// Install, upgrade or uninstall failed.
-pub(crate) const RELEASE_FAILED: &str = "ReleaseFailed";
+pub const RELEASE_FAILED: &str = "ReleaseFailed";
 /// The custom resource is left alone.
-pub(crate) const PAUSED: &str = "Paused";
+pub const PAUSED: &str = "Paused";
 /// The state of the release could not be told or repaired.
-pub(crate) const IRRECONCILABLE: &str = "Irreconcilable";
+pub const IRRECONCILABLE: &str = "Irreconcilable";
 
 /// The status to write. Only what the operator knows is kept of the one before.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Status {
+pub struct Status {
     conditions: Vec<Condition>,
     deployed_release: Option<(String, String)>,
     now: String,
@@ -35,7 +35,7 @@ struct Condition {
 
 impl Status {
     /// Reads the status of an object; `now` dates what changes from here on.
-    pub(crate) fn of(object: &Value, now: jiff::Timestamp) -> Status {
+    pub fn of(object: &Value, now: jiff::Timestamp) -> Status {
         let status = object.get("status").unwrap_or(&Value::Null);
         let text =
             |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
@@ -60,22 +60,22 @@ impl Status {
 
     /// The conditions in the order of their types, as the helm-operator-plugins library writes them.
     #[must_use]
-    pub(crate) fn sorted(self) -> Status {
+    pub fn sorted(self) -> Status {
         Status { sorted: true, ..self }
     }
 
     /// Sets a condition; its time changes only when its status does.
-    pub(crate) fn set(&mut self, kind: &str, status: bool, reason: &str, message: &str) {
+    pub fn set(&mut self, kind: &str, status: bool, reason: &str, message: &str) {
         self.put(kind, if status { "True" } else { "False" }, reason, message);
     }
 
     /// Nothing is known of a condition.
-    pub(crate) fn unknown(&mut self, kind: &str) {
+    pub fn unknown(&mut self, kind: &str) {
         self.put(kind, "Unknown", "", "");
     }
 
     /// Sets a condition with any status.
-    pub(crate) fn put(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
+    pub fn put(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
         let known = self.conditions.iter().position(|condition| condition.kind == kind);
         let since = known
             .map(|at| &self.conditions[at])
@@ -95,22 +95,22 @@ impl Status {
     }
 
     /// Removes a condition: absent means false.
-    pub(crate) fn clear(&mut self, kind: &str) {
+    pub fn clear(&mut self, kind: &str) {
         self.conditions.retain(|condition| condition.kind != kind);
     }
 
     /// Takes a condition away that has this reason: another one may be somebody else's.
-    pub(crate) fn clear_own(&mut self, kind: &str, reason: &str) {
+    pub fn clear_own(&mut self, kind: &str, reason: &str) {
         self.conditions.retain(|condition| condition.kind != kind || condition.reason != reason);
     }
 
     /// Names the release that is deployed and its manifest, or none.
-    pub(crate) fn release(&mut self, release: Option<(&str, &str)>) {
+    pub fn release(&mut self, release: Option<(&str, &str)>) {
         self.deployed_release = release.map(|(name, manifest)| (name.to_owned(), manifest.to_owned()));
     }
 
     /// The JSON to write.
-    pub(crate) fn to_json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let mut status = Map::new();
         let mut conditions: Vec<&Condition> = self.conditions.iter().collect();
         if self.sorted {

@@ -1,15 +1,15 @@
 //! Takes a release off the cluster: hooks, objects in uninstall order, then every revision. It reads the stored revisions,
 //! so that a chart that does not load cannot keep a custom resource alive.
 
-use crate::client::Deletion;
-use crate::operator::release::engine::Engine;
-use crate::operator::release::history::History;
-use crate::operator::release::hooks::Hooks;
-use crate::operator::release::objects;
-use crate::operator::release::objects::Wanted;
-use crate::operator::release::objects::apply::remove;
-use crate::operator::release::objects::inject::{ReleaseNames, is_kept};
+use crate::engine::Engine;
+use crate::history::History;
+use crate::hooks::Hooks;
+use crate::objects;
+use crate::objects::Wanted;
+use crate::objects::apply::remove;
+use crate::objects::inject::{ReleaseNames, is_kept};
 use anyhow::Context;
+use opdev_client::Deletion;
 use opdev_helm::engine::Compat;
 use opdev_helm::manifest;
 use opdev_helm::manifest::HookEvent;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 impl Engine {
     /// Hooks, objects and revisions.
-    pub(crate) async fn uninstall_release(&mut self, mut history: History) -> anyhow::Result<()> {
+    pub async fn uninstall_release(&mut self, mut history: History) -> anyhow::Result<()> {
         let name = self.name.clone();
         if let Some(newest) = history.newest()? {
             // Where it was installed, whatever the options say by now.
@@ -42,7 +42,7 @@ impl Engine {
     }
 
     /// Deletes the objects of some manifests in uninstall order. Goes on after an error and returns the first one.
-    pub(crate) async fn remove_objects(&mut self, manifests: &[String], chart: &str) -> anyhow::Result<()> {
+    pub async fn remove_objects(&mut self, manifests: &[String], chart: &str) -> anyhow::Result<()> {
         let wanted = self.stored_objects(manifests, chart).await?;
         let live = objects::live(&self.api, &wanted).await?;
         let mut first_error = None;
@@ -76,11 +76,7 @@ impl Engine {
     }
 
     /// The objects of some manifests in uninstall order, each once, without those that stay.
-    pub(crate) async fn stored_objects(
-        &self,
-        manifests: &[String],
-        chart: &str,
-    ) -> anyhow::Result<Vec<Wanted>> {
+    pub async fn stored_objects(&self, manifests: &[String], chart: &str) -> anyhow::Result<Vec<Wanted>> {
         let namespace = self.namespace.clone();
         let names = ReleaseNames { name: &self.name, namespace: &namespace, chart };
         let mut wanted: Vec<Wanted> = Vec::new();

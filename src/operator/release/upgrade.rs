@@ -15,8 +15,8 @@ use super::render::{Identity, Lookups, Rendered};
 use super::rollback::Failure;
 use super::script::hook_calls::Doing;
 use super::verdict::{Fault, Stage};
-use crate::event::{Action, Outcome, ReleaseStep, mask};
 use anyhow::Context;
+use opdev_event::{Action, Outcome, ReleaseStep, mask};
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::ReleaseRead;
 use opdev_helm::manifest::{self, HookEvent};
@@ -51,11 +51,7 @@ impl Base {
 impl Engine {
     /// Brings the release to what is wished for. The caller has healed its history and sees to it that it will be
     /// uninstalled one day.
-    pub(crate) async fn release(
-        &mut self,
-        history: History,
-        desired: DesiredRelease,
-    ) -> Result<Outcome, Fault> {
+    pub async fn release(&mut self, history: History, desired: DesiredRelease) -> Result<Outcome, Fault> {
         let values = desired.values.clone();
         let outcome = match self.base(&history).map_err(Fault::state)? {
             None => self.install(history, desired).await?,
@@ -197,7 +193,7 @@ impl Engine {
 
     /// The values of the next revision. Helm's upgrade that is given no values takes those of the deployed revision, and
     /// the Operator SDK's operator gives none where the spec is empty (`reuseValues` in Helm's `pkg/action/upgrade.go`).
-    pub(crate) fn values_for(&mut self, history: &History, values: Value) -> anyhow::Result<Value> {
+    pub fn values_for(&mut self, history: &History, values: Value) -> anyhow::Result<Value> {
         let is_empty = |values: &Value| values.as_object().is_none_or(serde_json::Map::is_empty);
         if !is_empty(&values) {
             return Ok(values);

@@ -3,8 +3,8 @@
 use super::memory::Memory;
 use super::objects::dry_run::is_unfit;
 use super::status::{IRRECONCILABLE, RELEASE_FAILED};
-use crate::client::forbidden::MissingRight;
-use crate::event::{Diagnostic, Level, ObjectChange, Outcome, ReleaseChange, Requeue, Step, mask};
+use opdev_client::forbidden::MissingRight;
+use opdev_event::{Diagnostic, Level, ObjectChange, Outcome, ReleaseChange, Requeue, Step, mask};
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::Gvk;
 use opdev_types::contract::Read;
@@ -13,51 +13,51 @@ use std::sync::Arc;
 
 /// What a worker hands back.
 #[derive(Debug)]
-pub(in crate::operator) struct Report {
-    pub(in crate::operator) outcome: Outcome,
-    pub(in crate::operator) uid: Option<String>,
-    pub(in crate::operator) status: Vec<Change>,
-    pub(in crate::operator) objects: Vec<ObjectChange>,
+pub struct Report {
+    pub outcome: Outcome,
+    pub uid: Option<String>,
+    pub status: Vec<Change>,
+    pub objects: Vec<ObjectChange>,
     /// States of objects that the pass has read or written, and whether it wrote them.
-    pub(in crate::operator) known: Vec<(Arc<Value>, bool)>,
+    pub known: Vec<(Arc<Value>, bool)>,
     /// The kinds of the release's objects.
-    pub(in crate::operator) dependents: Vec<Gvk>,
+    pub dependents: Vec<Gvk>,
     /// Objects that the pass deleted.
-    pub(in crate::operator) buried: Vec<Arc<Value>>,
+    pub buried: Vec<Arc<Value>>,
     /// The kinds of a program's children.
-    pub(in crate::operator) children: Vec<Gvk>,
+    pub children: Vec<Gvk>,
     /// What a program has read.
-    pub(in crate::operator) reads: Option<Vec<Read>>,
-    pub(in crate::operator) steps: Vec<Step>,
-    pub(in crate::operator) requeue: Option<Requeue>,
+    pub reads: Option<Vec<Read>>,
+    pub steps: Vec<Step>,
+    pub requeue: Option<Requeue>,
     /// What a program waits for.
-    pub(in crate::operator) waiting: Option<String>,
+    pub waiting: Option<String>,
     /// What became of revisions of releases.
-    pub(in crate::operator) releases: Vec<ReleaseChange>,
-    pub(in crate::operator) failure: Option<Failed>,
+    pub releases: Vec<ReleaseChange>,
+    pub failure: Option<Failed>,
     /// What the user should know, with hints.
-    pub(in crate::operator) notices: Vec<(String, Option<String>)>,
+    pub notices: Vec<(String, Option<String>)>,
     /// What a program wrote to its log.
-    pub(in crate::operator) logs: Vec<(Level, String)>,
-    pub(in crate::operator) memory: Memory,
+    pub logs: Vec<(Level, String)>,
+    pub memory: Memory,
 }
 
 /// Why a pass failed.
 #[derive(Debug)]
-pub(crate) struct Failed {
-    pub(in crate::operator) chain: Vec<String>,
-    pub(in crate::operator) diagnostic: Option<Diagnostic>,
+pub struct Failed {
+    pub chain: Vec<String>,
+    pub diagnostic: Option<Diagnostic>,
     /// Whether trying again can help.
-    pub(in crate::operator) retry: bool,
+    pub retry: bool,
     /// The right that was missing, where that is why.
-    pub(in crate::operator) missing: Option<MissingRight>,
+    pub missing: Option<MissingRight>,
     /// Whether the API server refused a write because it does not fit its kind.
-    pub(in crate::operator) unfit: bool,
+    pub unfit: bool,
 }
 
 impl Report {
     /// A report of which only the outcome is known.
-    pub(crate) fn of(outcome: Outcome) -> Report {
+    pub fn of(outcome: Outcome) -> Report {
         Report {
             outcome,
             uid: None,
@@ -80,19 +80,19 @@ impl Report {
     }
 
     /// The object does not exist any more.
-    pub(in crate::operator) fn gone() -> Report {
+    pub fn gone() -> Report {
         Report::of(Outcome::Gone)
     }
 
     /// A pass that could not even begin, or that broke off.
-    pub(in crate::operator) fn failed(chain: Vec<String>) -> Report {
+    pub fn failed(chain: Vec<String>) -> Report {
         let missing = missing_right(&chain);
         let failure = Some(Failed { missing, chain, diagnostic: None, retry: true, unfit: false });
         Report { failure, ..Report::of(Outcome::Failed) }
     }
 
     /// Masks known secrets in everything that will be shown.
-    pub(in crate::operator) fn cover(&mut self, secrets: &[String]) {
+    pub fn cover(&mut self, secrets: &[String]) {
         mask::values_of(&mut self.status, secrets);
         self.objects.iter_mut().for_each(|object| mask::values_of(&mut object.changes, secrets));
         for (message, hint) in &mut self.notices {
@@ -119,20 +119,20 @@ impl Report {
 
 /// A pass that ended well.
 #[derive(Debug)]
-pub(crate) struct Verdict {
-    pub(crate) outcome: Outcome,
-    pub(crate) requeue: Option<Requeue>,
+pub struct Verdict {
+    pub outcome: Outcome,
+    pub requeue: Option<Requeue>,
     /// What it waits for, in the program's words.
-    pub(crate) waiting: Option<String>,
+    pub waiting: Option<String>,
 }
 
 impl Verdict {
-    pub(crate) fn new(outcome: Outcome) -> Verdict {
+    pub fn new(outcome: Outcome) -> Verdict {
         Verdict { outcome, requeue: None, waiting: None }
     }
 
     #[must_use]
-    pub(crate) fn after(mut self, requeue: Option<Requeue>) -> Verdict {
+    pub fn after(mut self, requeue: Option<Requeue>) -> Verdict {
         self.requeue = requeue;
         self
     }
@@ -140,21 +140,21 @@ impl Verdict {
 
 /// A pass that failed.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) error: anyhow::Error,
+pub struct Fault {
+    pub error: anyhow::Error,
     /// The condition that shows it, and its reason.
-    pub(crate) condition: Option<(&'static str, &'static str)>,
-    pub(crate) diagnostic: Option<Box<Diagnostic>>,
-    pub(crate) retry: bool,
+    pub condition: Option<(&'static str, &'static str)>,
+    pub diagnostic: Option<Box<Diagnostic>>,
+    pub retry: bool,
     /// What went wrong after it.
-    pub(crate) also: Option<anyhow::Error>,
+    pub also: Option<anyhow::Error>,
     /// Where it happened.
-    pub(crate) stage: Stage,
+    pub stage: Stage,
 }
 
 /// Where a pass of a chart failed, as far as conditions tell it apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// The values could not be made.
     Values,
     /// It could not be told what to do.
@@ -168,27 +168,27 @@ pub(crate) enum Stage {
 
 impl Fault {
     /// A failure that no condition shows.
-    pub(crate) fn plain(error: anyhow::Error) -> Fault {
+    pub fn plain(error: anyhow::Error) -> Fault {
         Fault { error, condition: None, diagnostic: None, retry: true, also: None, stage: Stage::Other }
     }
 
     /// The state of the release could not be told or repaired.
-    pub(crate) fn irreconcilable(error: anyhow::Error) -> Fault {
+    pub fn irreconcilable(error: anyhow::Error) -> Fault {
         Fault { condition: Some((IRRECONCILABLE, "ReconcileError")), ..Fault::plain(error) }
     }
 
     /// It could not be told what to do.
-    pub(crate) fn state(error: anyhow::Error) -> Fault {
+    pub fn state(error: anyhow::Error) -> Fault {
         Fault { stage: Stage::State, ..Fault::irreconcilable(error) }
     }
 
     /// Install, upgrade or uninstall failed.
-    pub(crate) fn release_failed(reason: &'static str, error: anyhow::Error) -> Fault {
+    pub fn release_failed(reason: &'static str, error: anyhow::Error) -> Fault {
         Fault { condition: Some((RELEASE_FAILED, reason)), ..Fault::plain(error) }
     }
 
     /// The failure as it is shown, not masked yet.
-    pub(crate) fn into_failed(self) -> Failed {
+    pub fn into_failed(self) -> Failed {
         let mut chain = chain(&self.error);
         if let Some(also) = &self.also {
             chain.extend(self::chain(also).into_iter().map(|cause| format!("also: {cause}")));
@@ -219,12 +219,12 @@ impl std::fmt::Display for Blamed {
 impl std::error::Error for Blamed {}
 
 /// The whole chain of causes, outermost first.
-pub(crate) fn chain(error: &anyhow::Error) -> Vec<String> {
+pub fn chain(error: &anyhow::Error) -> Vec<String> {
     error.chain().map(ToString::to_string).collect()
 }
 
 /// What changed in the status, with paths from the object's root.
-pub(crate) fn status_changes(before: &Value, after: Option<&Value>) -> Vec<Change> {
+pub fn status_changes(before: &Value, after: Option<&Value>) -> Vec<Change> {
     let wrap = |status: &Value| if status.is_null() { json!({}) } else { json!({"status": status}) };
     diff(&wrap(before), &wrap(after.unwrap_or(&Value::Null)))
 }

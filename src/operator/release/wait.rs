@@ -1,10 +1,10 @@
 //! Waits for one object to reach a state: by a watch, for a finite time, until opdev stops. Never polls.
 
-use crate::client::{Api, At};
 use anyhow::anyhow;
 use futures::StreamExt;
 use kube::api::{Api as KubeApi, DynamicObject};
 use kube::runtime::watcher::watch_object;
+use opdev_client::{Api, At};
 use serde_json::Value;
 use std::pin::pin;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 /// The limits of a wait.
 #[derive(Clone, Copy)]
-pub(crate) struct Limits<'a> {
-    pub(crate) timeout: Duration,
-    pub(crate) cancel: &'a CancellationToken,
+pub struct Limits<'a> {
+    pub timeout: Duration,
+    pub cancel: &'a CancellationToken,
 }
 
 /// Waits until `done` says how it ended. It sees the object, or `None` where there is none.
@@ -55,7 +55,7 @@ pub(crate) async fn until(
 }
 
 /// Waits until the object is gone.
-pub(crate) async fn until_gone(api: &Api, at: &At<'_>, limits: Limits<'_>, what: &str) -> anyhow::Result<()> {
+pub async fn until_gone(api: &Api, at: &At<'_>, limits: Limits<'_>, what: &str) -> anyhow::Result<()> {
     until(api, at, limits, what, |object| object.is_none().then_some(Ok(()))).await
 }
 

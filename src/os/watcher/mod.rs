@@ -15,20 +15,20 @@ use tokio::sync::Notify;
 
 /// Folders and files to listen to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WatchSet {
+pub struct WatchSet {
     /// Folders with everything below them.
-    pub(crate) deep: BTreeSet<PathBuf>,
+    pub deep: BTreeSet<PathBuf>,
     /// Folders without what is below them.
-    pub(crate) flat: BTreeSet<PathBuf>,
+    pub flat: BTreeSet<PathBuf>,
 }
 
 /// Changes between two moments of rest.
 #[derive(Clone, Debug)]
-pub(crate) struct Batch {
+pub struct Batch {
     /// When the writer closed or renamed the last file.
-    pub(crate) saved_at: Instant,
+    pub saved_at: Instant,
     /// The paths that were named.
-    pub(crate) paths: BTreeSet<PathBuf>,
+    pub paths: BTreeSet<PathBuf>,
 }
 
 /// The oldest write that a poll may have come upon: it looks twice a second.
@@ -46,13 +46,13 @@ impl Batch {
 }
 
 /// A running watcher.
-pub(crate) struct Watcher {
+pub struct Watcher {
     inner: Box<dyn notify::Watcher + Send>,
     watched: WatchSet,
     pending: Arc<Pending>,
     quiet: Duration,
     /// Whether it polls rather than listens.
-    pub(crate) polls: bool,
+    pub polls: bool,
 }
 
 #[derive(Default)]
@@ -66,7 +66,7 @@ impl Watcher {
     ///
     /// # Errors
     /// Where the kernel refuses; see `limit_hint` for the usual reason.
-    pub(crate) fn start(quiet: Duration, poll: bool) -> Result<Watcher> {
+    pub fn start(quiet: Duration, poll: bool) -> Result<Watcher> {
         let pending = Arc::new(Pending::default());
         let sink = Arc::clone(&pending);
         let on_event = move |event: notify::Result<notify::Event>| sink.take(event);
@@ -85,7 +85,7 @@ impl Watcher {
     ///
     /// # Errors
     /// The first folder the kernel refuses.
-    pub(crate) fn watch(&mut self, set: &WatchSet, renew: bool) -> Result<bool> {
+    pub fn watch(&mut self, set: &WatchSet, renew: bool) -> Result<bool> {
         if *set == self.watched && !renew {
             return Ok(false);
         }
@@ -104,7 +104,7 @@ impl Watcher {
     }
 
     /// The next batch, once nothing has happened for the quiet time and no `git` command holds its lock.
-    pub(crate) fn next(&self, root: &Path) -> impl Future<Output = Batch> + Send + 'static {
+    pub fn next(&self, root: &Path) -> impl Future<Output = Batch> + Send + 'static {
         let (pending, quiet, root) = (Arc::clone(&self.pending), self.quiet, root.to_owned());
         let polls = self.polls;
         async move {
@@ -194,7 +194,7 @@ fn git_is_busy(root: &Path) -> bool {
 }
 
 /// What to tell a user whose kernel refuses to watch more files.
-pub(crate) fn limit_hint(error: &anyhow::Error) -> Option<String> {
+pub fn limit_hint(error: &anyhow::Error) -> Option<String> {
     let notify = error.downcast_ref::<notify::Error>()?;
     let full = match &notify.kind {
         notify::ErrorKind::MaxFilesWatch => true,

@@ -1,8 +1,8 @@
 //! A saved program that builds and ends at once gives way to the one before it, which has run.
 
 use super::Life;
-use crate::event::{Diagnostic, ProcessExit, Severity};
-use crate::program::build::{Built, LAST};
+use crate::build::{Built, LAST};
+use opdev_event::{Diagnostic, ProcessExit, Severity};
 use std::time::Duration;
 
 /// A new program that ends so soon has not begun to work.

@@ -1,13 +1,13 @@
 //! One start of a program: its command, its environment, and the ways of its lines.
 
 use super::{Environment, Life, OTHER_CLUSTERS, Running, Start};
-use crate::event::{Level, ProcessState, words};
-use crate::os::child::{Child, GroupEnd, Launch};
-use crate::program::debugger;
-use crate::program::lines;
-use crate::program::lines::{Tail, Told};
-use crate::project::program::settings::KUBECONFIG;
+use crate::debugger;
+use crate::lines;
+use crate::lines::{Tail, Told};
 use jiff::Timestamp;
+use opdev_event::{Level, ProcessState, words};
+use opdev_os::child::{Child, GroupEnd, Launch};
+use opdev_project::program::settings::KUBECONFIG;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

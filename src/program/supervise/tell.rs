@@ -1,13 +1,13 @@
 //! What the supervisor tells of a program and of its builds.
 
 use super::{Life, Running};
-use crate::event::{
+use crate::connections;
+use jiff::Timestamp;
+use opdev_event::{
     BuildChanged, BuildState, Diagnostic, Event, Level, Notice, ProcessChanged, ReloadFailed, TraceLevel,
     words,
 };
-use crate::program::connections;
-use crate::program::trace::inject::Rung;
-use jiff::Timestamp;
+use opdev_trace::inject::Rung;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;

@@ -1,10 +1,10 @@
 //! What led to a pass, in the words that all passes share.
 
 use super::Attribution;
-use crate::event::reconcile::object_change::{changed_fields, last_writer};
-use crate::event::{Cause, CauseKind, OwnWrite, Relation, WatchEvent, mask, words};
-use crate::findings::facts::record::{Begin, TraceCause, TraceObject, Why};
-use crate::findings::facts::record_fields::{reference, time};
+use opdev_event::reconcile::object_change::{changed_fields, last_writer};
+use opdev_event::{Cause, CauseKind, OwnWrite, Relation, WatchEvent, mask, words};
+use opdev_findings::facts::record::{Begin, TraceCause, TraceObject, Why};
+use opdev_findings::facts::record_fields::{reference, time};
 use opdev_object::meta::{ObjectRef, controller};
 use std::time::Duration;
 

@@ -2,15 +2,15 @@
 //! refusal with the field that the server named. Pure.
 
 use super::reconcile::{Open, Write};
-use crate::event::evidence::{
+use jiff::Timestamp;
+use opdev_event::evidence::{
     EventFact, Evidence, FieldFact, OwnerFact, ReadFact, RefusalFact, StaleFact, WriteFact, WriteVerb,
 };
-use crate::event::reconcile::object_change::{last_writer, managers_of};
-use crate::event::{FindingKind, PassFinding, TraceLevel, mask};
-use crate::findings::facts::observed::ObservedCall;
-use crate::findings::facts::record::{Begin, End};
-use crate::findings::facts::record_fields::{reference, time};
-use jiff::Timestamp;
+use opdev_event::reconcile::object_change::{last_writer, managers_of};
+use opdev_event::{FindingKind, PassFinding, TraceLevel, mask};
+use opdev_findings::facts::observed::ObservedCall;
+use opdev_findings::facts::record::{Begin, End};
+use opdev_findings::facts::record_fields::{reference, time};
 use opdev_object::api_path::ApiPath;
 use opdev_object::diff::{Change, diff, reorderings};
 use opdev_object::meta::{self, ObjectKey, ObjectRef, finalizers, owner_references, resource_version};
@@ -178,7 +178,7 @@ fn requeue(end: &End) -> Option<Duration> {
     end.requeue.then_some(Duration::ZERO)
 }
 
-fn read_fact(read: &crate::findings::facts::record::CacheRead) -> ReadFact {
+fn read_fact(read: &opdev_findings::facts::record::CacheRead) -> ReadFact {
     let of = reference(&read.object);
     let objects = match read.verb.as_str() {
         "get" => vec![of.key()],

@@ -1,8 +1,8 @@
 //! The socket on which traced processes tell what they do, one JSON object a line. Whoever else writes to it, or
 //! writes nonsense, is told of once and does no harm: lines are bounded, and so is the channel behind them.
 
-use crate::findings::facts::record::{Hello, ReconcileNow, Record, Traced};
 use jiff::Timestamp;
+use opdev_findings::facts::record::{Hello, ReconcileNow, Record, Traced};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;

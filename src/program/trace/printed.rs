@@ -2,8 +2,8 @@
 //! shown, for it belongs to its pass. The printed one is left out only while the process is connected and tells; what
 //! its connection did not tell to its end is shown as it was printed.
 
-use crate::event::LogLine;
-use crate::findings::facts::record::{LineName, PrintedLine};
+use opdev_event::LogLine;
+use opdev_findings::facts::record::{LineName, PrintedLine};
 use std::collections::BTreeMap;
 
 /// Lines that wait for their other half. An older one than these is shown, perhaps twice.

@@ -3,14 +3,14 @@
 
 use super::surplus_left;
 use super::surplus_left::surplus;
-use crate::event::reconcile::object_change::last_writer;
-use crate::event::{FindingKind, PassFinding, Reconcile};
-use crate::findings::facts::observed::ObservedCall;
-use crate::findings::facts::record::{CacheRead, End};
-use crate::findings::facts::record_fields::{reference, time};
-use crate::findings::facts::versions::{Versions, older};
-use crate::program::trace::reconcile::{Open, Write};
+use crate::reconcile::{Open, Write};
 use jiff::{SignedDuration, Timestamp};
+use opdev_event::reconcile::object_change::last_writer;
+use opdev_event::{FindingKind, PassFinding, Reconcile};
+use opdev_findings::facts::observed::ObservedCall;
+use opdev_findings::facts::record::{CacheRead, End};
+use opdev_findings::facts::record_fields::{reference, time};
+use opdev_findings::facts::versions::{Versions, older};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef, controller, label, resource_version};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};

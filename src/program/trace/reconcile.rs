@@ -1,16 +1,16 @@
 //! One pass while it is under way, and what becomes of it when it ends.
 
 use super::evidence::{self, Beside};
-use crate::event::evidence::{Handover, WriteFact};
-use crate::event::{
+use jiff::Timestamp;
+use opdev_event::evidence::{Handover, WriteFact};
+use opdev_event::{
     Action, CachedRead, Call, Cause, Diagnostic, Failure, ObjectChange, Outcome, OwnWrite, Place,
     ProcessPass, Reconcile, ReconcileStarted, Requeue, Severity, Step, TraceLevel, mask,
 };
-use crate::findings::facts::observed::ObservedCall;
-use crate::findings::facts::record::{Begin, CacheRead, End, LogRecord};
-use crate::findings::facts::record_fields::{reference, time};
-use crate::findings::facts::versions::Versions;
-use jiff::Timestamp;
+use opdev_findings::facts::observed::ObservedCall;
+use opdev_findings::facts::record::{Begin, CacheRead, End, LogRecord};
+use opdev_findings::facts::record_fields::{reference, time};
+use opdev_findings::facts::versions::Versions;
 use opdev_object::diff::{Change, diff, reorderings};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::path::Segment;

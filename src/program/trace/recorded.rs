@@ -3,10 +3,10 @@
 //! known, the object that the Event is about.
 
 use super::place_of;
-use crate::findings::facts::observed::ObservedCall;
-use crate::findings::facts::record::RecordedEvent;
-use crate::findings::facts::record_fields::time;
 use jiff::{SignedDuration, Timestamp};
+use opdev_findings::facts::observed::ObservedCall;
+use opdev_findings::facts::record::RecordedEvent;
+use opdev_findings::facts::record_fields::time;
 use serde_json::Value;
 use std::collections::VecDeque;
 

@@ -1,9 +1,9 @@
 //! Children of which a pass saw more than the spec asks for, and left them all. Pure.
 
-use crate::event::{FindingKind, PassFinding, Reconcile};
-use crate::findings::facts::record::CacheRead;
-use crate::findings::facts::versions::Versions;
-use crate::program::trace::reconcile::Open;
+use crate::reconcile::Open;
+use opdev_event::{FindingKind, PassFinding, Reconcile};
+use opdev_findings::facts::record::CacheRead;
+use opdev_findings::facts::versions::Versions;
 use opdev_object::meta::{ObjectKey, controller};
 use serde_json::Value;
 use std::collections::HashMap;

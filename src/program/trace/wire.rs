@@ -3,12 +3,12 @@
 //! writes is made twice. What was seen of the object since its pass before is taken for the cause.
 
 use super::Attribution;
-use crate::event::{Cause, CauseKind, Event, TraceLevel};
-use crate::findings::facts::observed::{ObjectLine, ObservedCall, ObservedEvent};
-use crate::findings::facts::record::{Begin, End, TraceCause, TraceObject, Why};
-use crate::findings::facts::record_fields::nanoseconds;
-use crate::program::trace::reconcile::{Open, Write};
+use crate::reconcile::{Open, Write};
 use jiff::{SignedDuration, Timestamp};
+use opdev_event::{Cause, CauseKind, Event, TraceLevel};
+use opdev_findings::facts::observed::{ObjectLine, ObservedCall, ObservedEvent};
+use opdev_findings::facts::record::{Begin, End, TraceCause, TraceObject, Why};
+use opdev_findings::facts::record_fields::nanoseconds;
 use opdev_object::api_path::ApiPath;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, controller, owner_references, resource_version};
 use serde_json::Value;
@@ -313,7 +313,7 @@ impl Attribution {
     /// Whether a cause is a write of a pass.
     fn is_own(&self, cause: &TraceCause) -> bool {
         let written = |object: &TraceObject| {
-            (crate::findings::facts::record_fields::reference(object).key(), object.rv.clone())
+            (opdev_findings::facts::record_fields::reference(object).key(), object.rv.clone())
         };
         cause.object.as_ref().is_some_and(|object| self.written.contains_key(&written(object)))
     }

@@ -2,11 +2,11 @@
 //! controller-gen places them. Writes only where `refresh` is called; runs no Go.
 
 use super::manifests::{self, Asked, Made, Target};
-use crate::os::read;
-use crate::os::small_file::small_text;
-use crate::project::go::files;
-use crate::project::go::files::{Disk, Wanted};
 use anyhow::{Context as _, Result, bail};
+use opdev_os::read;
+use opdev_os::small_file::small_text;
+use opdev_project::go::files;
+use opdev_project::go::files::{Disk, Wanted};
 use opdev_types::diagnostic::Severity;
 use opdev_types::emit::{self, Artifact};
 use opdev_types::go::{DEEP_COPY_FILE, DeepCopyFile, Generator};

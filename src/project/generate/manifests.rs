@@ -1,18 +1,17 @@
 //! What controller-gen would write for a project: CRDs, roles and webhook configurations, as files with their places, and how they differ from
 //! what is committed. Writes only where `write` is called; runs no Go.
 
-use crate::event;
-use crate::os::private_folder;
-use crate::os::read;
-use crate::project::go::files;
-use crate::project::go::files::{Disk, Wanted};
-use crate::sources::chart_problems;
-use crate::sources::created::CreatedKinds;
-use crate::sources::deadline;
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, Chart};
 use opdev_object::lines;
 use opdev_object::meta::{self, Gvk};
+use opdev_os::private_folder;
+use opdev_os::read;
+use opdev_project::go::files;
+use opdev_project::go::files::{Disk, Wanted};
+use opdev_sources::chart_problems;
+use opdev_sources::created::CreatedKinds;
+use opdev_sources::deadline;
 use opdev_types::diagnostic::{Diagnostic, Place, Severity};
 use opdev_types::emit::{self, Artifact};
 use opdev_types::go::{Generator, Options, Profile};
@@ -64,7 +63,7 @@ pub struct Made {
     /// The files, in order.
     pub files: Vec<Target>,
     /// What is wrong, with excerpts.
-    pub diagnostics: Vec<event::Diagnostic>,
+    pub diagnostics: Vec<opdev_event::Diagnostic>,
     /// Names of CRDs that could not be made in full; they are not among the files.
     pub broken: Vec<String>,
     /// The release of controller-gen that was followed, and why.
@@ -81,13 +80,13 @@ impl Made {
 
     /// That in words, one line for each; `None` where nothing is wrong.
     pub fn wrong(&self) -> Option<String> {
-        let lines: Vec<String> = self.errors().map(event::words::diagnostic).collect();
+        let lines: Vec<String> = self.errors().map(opdev_event::words::diagnostic).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
     /// What is wrong.
-    pub(crate) fn errors(&self) -> impl Iterator<Item = &event::Diagnostic> {
-        self.diagnostics.iter().filter(|one| one.severity == event::Severity::Error)
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &opdev_event::Diagnostic> {
+        self.diagnostics.iter().filter(|one| one.severity == opdev_event::Severity::Error)
     }
 }
 
@@ -427,7 +426,7 @@ fn chart_rules(run: &mut Run<'_>) -> Result<Vec<Rule>> {
 }
 
 /// A diagnostic with the lines around its place.
-pub(crate) fn shown(disk: &Disk, found: &Diagnostic) -> event::Diagnostic {
+pub(crate) fn shown(disk: &Disk, found: &Diagnostic) -> opdev_event::Diagnostic {
     let mut texts = BTreeMap::new();
     if let Some(Place { file, .. }) = &found.place
         && let Some(text) = opdev_types::go::Files::read(disk, file)

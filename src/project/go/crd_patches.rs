@@ -1,11 +1,11 @@
 //! The CRDs of Go types as the project deploys them: with the patches of `config/crd/kustomization.yaml`, and, where the
 //! Makefile changes the generated files afterwards, as the committed files have them. Reads files; writes and runs nothing.
 
-use crate::os::small_file::small_text;
-use crate::project::program::kustomization::Overlaid;
-use crate::sources::definitions::Made;
+use crate::program::kustomization::Overlaid;
 use opdev_kustomize::NAMES;
 use opdev_object::{meta, yaml};
+use opdev_os::small_file::small_text;
+use opdev_sources::definitions::Made;
 use opdev_types::diagnostic::Diagnostic;
 use opdev_types::emit;
 use opdev_types::pin::{self, Source};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 const FOLDER: &str = "config/crd";
 /// The folder in which projects keep the CRDs of their Go types.
-pub(crate) const BASES: [&str; 2] = ["config/crd/bases", "config/components/crd/bases"];
+pub const BASES: [&str; 2] = ["config/crd/bases", "config/components/crd/bases"];
 /// Programs that change text or YAML.
 const EDITORS: [&str; 6] = ["yq", "sed", "gsed", "perl", "awk", "jq"];
 

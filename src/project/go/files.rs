@@ -2,9 +2,9 @@
 //! hold kinds or RBAC markers, and the files themselves for `opdev_types::go`. Only reads, and only below the root, in
 //! folders that `replace` names and in the module cache.
 
-use crate::os::read;
-use crate::os::small_file::{small_file, small_text};
 use anyhow::{Context as _, Result, bail};
+use opdev_os::read;
+use opdev_os::small_file::{small_file, small_text};
 use opdev_types::go::Files;
 use opdev_types::pin::{self, Inputs, Output, Settings, Source};
 use std::collections::BTreeSet;

@@ -4,9 +4,9 @@
 use super::crd_patches::Patches;
 use super::files;
 use super::files::{Disk, Wanted};
-use crate::event::Place;
-use crate::project::Project;
-use crate::sources::definitions::{Made, Types};
+use crate::Project;
+use opdev_event::Place;
+use opdev_sources::definitions::{Made, Types};
 use opdev_types::go::{Crd, Generator, Options, Profile};
 use opdev_types::pin::{CrdFlags, Settings};
 use std::collections::{BTreeMap, BTreeSet};

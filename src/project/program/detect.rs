@@ -3,10 +3,10 @@
 
 use super::files;
 use super::settings::{Build, KUBECONFIG, Plan, STOP_AFTER, Settings, usual_globs};
-use crate::os::read;
-use crate::os::small_file::small_text;
 use anyhow::{Context as _, Result, bail};
 use opdev_object::go::duration;
+use opdev_os::read;
+use opdev_os::small_file::small_text;
 use opdev_types::pin::{self, RecipeCommand, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The files of a project that matter to its program: which folders to listen to, and which of the files that were
 //! saved differ from what was built last. Reads files; never follows links.
 
-use crate::os::read;
 use anyhow::{Context as _, Result};
+use opdev_os::read;
 use regex::RegexSet;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -15,7 +15,7 @@ const MOST: usize = 4_000;
 
 /// What a program was made of, by content.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub struct Tree {
     dir: PathBuf,
     globs: RegexSet,
     known: BTreeMap<PathBuf, u64>,
@@ -26,7 +26,7 @@ impl Tree {
     ///
     /// # Errors
     /// Where a glob cannot be read.
-    pub(crate) fn read(dir: &Path, globs: &[String]) -> Result<Tree> {
+    pub fn read(dir: &Path, globs: &[String]) -> Result<Tree> {
         let patterns: Vec<String> = globs.iter().map(|glob| pattern(glob)).collect();
         let globs = RegexSet::new(&patterns)
             .with_context(|| format!("a glob under `operator.watch` cannot be read: {}", globs.join(", ")))?;
@@ -40,7 +40,7 @@ impl Tree {
     }
 
     /// Those of the saved files that matter and hold other bytes than before.
-    pub(crate) fn changed(&mut self, saved: &[PathBuf]) -> Vec<PathBuf> {
+    pub fn changed(&mut self, saved: &[PathBuf]) -> Vec<PathBuf> {
         saved.iter().filter(|path| self.differs(path)).cloned().collect()
     }
 
@@ -71,7 +71,7 @@ impl Tree {
 }
 
 /// The folder and all below it in which somebody may edit the program.
-pub(crate) fn folders(dir: &Path) -> Vec<PathBuf> {
+pub fn folders(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];
     let mut walk = read::Walk::from(dir);

@@ -2,9 +2,9 @@
 //! Service, Secrets and ConfigMaps. It is built as `kubectl kustomize` builds it, but files with other kinds only are not
 //! read, and what cannot be built is left out, for a program runs without it.
 
-use crate::os::small_file::small_file;
 use opdev_kustomize::{BuiltObject, Files, build_what_can_be};
 use opdev_object::yaml;
+use opdev_os::small_file::small_file;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;

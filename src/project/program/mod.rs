@@ -1,12 +1,12 @@
 //! The programs of a project as its files describe them: how each is found, built, configured and deployed. Starts none.
-use crate::event::Permission;
-use crate::project::Project;
-use crate::project::program::settings::Plan;
-use crate::sources::load::OwnProgram;
+use crate::Project;
+use crate::program::settings::Plan;
+use opdev_event::Permission;
+use opdev_sources::load::OwnProgram;
 
 pub mod detect;
 pub(crate) mod detect_all;
-pub(crate) mod files;
+pub mod files;
 pub mod kustomization;
 pub mod manager_manifest;
 pub mod settings;
@@ -14,16 +14,16 @@ pub mod webhooks;
 
 /// The programs of a project, or why there is none where there should be one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Programs {
+pub struct Programs {
     plans: Vec<Plan>,
     problem: Option<String>,
 }
 
 impl Programs {
     /// Looks for the programs that `opdev.yaml` names, or for the one that the project's own files make.
-    pub(crate) fn of(project: &Project) -> Programs {
+    pub fn of(project: &Project) -> Programs {
         let watches = project.watches.as_ref().is_some_and(|path| project.root.join(path).is_file());
-        match crate::project::program::detect_all::detect_all(
+        match crate::program::detect_all::detect_all(
             &project.root,
             project.settings.operator.as_ref(),
             watches,
@@ -34,7 +34,7 @@ impl Programs {
     }
 
     /// The first Go program runs under a debugger that waits at this address, where there is one.
-    pub(crate) fn debugged(mut self, debug: Option<String>) -> Programs {
+    pub fn debugged(mut self, debug: Option<String>) -> Programs {
         let go = self.plans.iter().position(|plan| plan.main_package().is_some());
         if let Some(plan) = self.plans.get_mut(go.unwrap_or_default()) {
             plan.debug = debug;
@@ -43,7 +43,7 @@ impl Programs {
     }
 
     /// What they reconcile.
-    pub(crate) fn reconcile(&self) -> Vec<OwnProgram> {
+    pub fn reconcile(&self) -> Vec<OwnProgram> {
         let of = |plan: &Plan| {
             let kinds = plan.kinds.clone();
             OwnProgram { words: plan.words.clone(), charts: plan.charts, kinds }
@@ -52,23 +52,23 @@ impl Programs {
     }
 
     /// What the user is asked before anything of them is built or started.
-    pub(crate) fn permissions(&self) -> Vec<Permission> {
+    pub fn permissions(&self) -> Vec<Permission> {
         self.plans.iter().map(permission).collect()
     }
 
     /// How each of them is built and started.
-    pub(crate) fn plans(&self) -> &[Plan] {
+    pub fn plans(&self) -> &[Plan] {
         &self.plans
     }
 
     /// Why there are none where there should be some.
-    pub(crate) fn problem(&self) -> Option<&str> {
+    pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 }
 
 /// What the user is asked before anything of a program is built or started.
-pub(crate) fn permission(plan: &Plan) -> Permission {
+pub fn permission(plan: &Plan) -> Permission {
     let (program, build) = plan.commands();
     Permission::StartOperator { program, build, folder: plan.dir.display().to_string() }
 }

@@ -1,7 +1,7 @@
 //! What opdev is to build, start and watch: the settings under `operator:` in `opdev.yaml`, and the plan that comes of
 //! them and of the project's own files. Plain data.
 
-use crate::event::shell;
+use opdev_event::shell;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -165,7 +165,7 @@ pub struct Plan {
 }
 
 /// What stands in a command for the path of the kubeconfig that opdev gives to the program.
-pub(crate) const KUBECONFIG: &str = "$(KUBECONFIG)";
+pub const KUBECONFIG: &str = "$(KUBECONFIG)";
 
 /// How long a program may take to stop unless the settings say otherwise.
 pub(crate) const STOP_AFTER: Duration = Duration::from_secs(10);

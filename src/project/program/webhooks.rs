@@ -4,11 +4,11 @@
 
 use super::kustomization::{Kustomized, documents};
 use super::manager_manifest;
-use crate::os::read;
-use crate::os::small_file::small_text;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use opdev_object::meta;
+use opdev_os::read;
+use opdev_os::small_file::small_text;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

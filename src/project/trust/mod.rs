@@ -11,15 +11,15 @@ mod wanted;
 
 pub use store::{Store, TrustedProject};
 pub use wanted::wanted;
-pub(crate) use wanted::{applied_on_start, wanted_of};
+pub use wanted::{applied_on_start, wanted_of};
 
 use super::Project;
-use crate::event::shell;
-use crate::event::sink::EventSink;
-use crate::event::words::visible_line;
-use crate::event::{Event, Permission, TrustAnswer, TrustAnswered, TrustAsked};
 use anyhow::{Result, bail};
 use jiff::Timestamp;
+use opdev_event::shell;
+use opdev_event::sink::EventSink;
+use opdev_event::words::visible_line;
+use opdev_event::{Event, Permission, TrustAnswer, TrustAnswered, TrustAsked};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,14 +76,14 @@ impl Trust {
     }
 
     /// Waits until the permission is given, however often it is refused before.
-    pub(crate) async fn granted(&self, permission: &Permission) {
+    pub async fn granted(&self, permission: &Permission) {
         let mut changes = self.decided.subscribe();
         // The sender lives as long as `self`.
         let _ = changes.wait_for(|decided| decided.granted.contains(permission)).await;
     }
 
     /// Counts the answers; it changes with each of them.
-    pub(crate) fn answers(&self) -> watch::Receiver<u64> {
+    pub fn answers(&self) -> watch::Receiver<u64> {
         self.answers.subscribe()
     }
 
@@ -112,7 +112,7 @@ impl Trust {
 
     /// Whether all that the project's files want is answered. Where it is not, or where objects of the control plane want more,
     /// the user is asked, once for each set of wishes.
-    pub(crate) async fn ask(&self, wanted: &[Permission], events: &EventSink) -> Result<bool> {
+    pub async fn ask(&self, wanted: &[Permission], events: &EventSink) -> Result<bool> {
         for notice in self.news() {
             events.emit(Event::Noticed(notice)).await;
         }
@@ -169,7 +169,7 @@ impl Trust {
     /// # Errors
     /// Where nothing is asked, something else is asked by now, or the answer cannot be remembered: then it counts until
     /// opdev ends.
-    pub(crate) async fn answer(
+    pub async fn answer(
         &self,
         answer: TrustAnswer,
         about: &[Permission],
@@ -217,7 +217,7 @@ impl Trust {
     }
 
     /// Forgets refusals, and what was asked, so that the user is asked again.
-    pub(crate) fn ask_again(&self) {
+    pub fn ask_again(&self) {
         let mut forgotten = false;
         self.decided.send_if_modified(|decided| {
             forgotten = !decided.refused.is_empty() || decided.asked.is_some();

@@ -2,13 +2,13 @@
 //! asked about each host once, and it is not called before. What kubectl has made is the user's own, and is only told.
 
 use super::Trust;
-use crate::event::{Level, Notice, Permission};
 use jiff::Timestamp;
 use opdev_controlplane::{OutsideCall, Reach};
+use opdev_event::{Level, Notice, Permission};
 
 impl Trust {
     /// Decides for an embedded control plane whom it may call.
-    pub(crate) fn reach(&self) -> Reach {
+    pub fn reach(&self) -> Reach {
         let trust = self.clone();
         Reach::new(move |call| trust.may_call(call))
     }

@@ -2,11 +2,11 @@
 //! the user only. Holds hashes that bind each permission to the project's folder, and the words for `opdev trust --list`;
 //! only the hashes count.
 
-use crate::event::Permission;
-use crate::os::private_folder::PrivateFolder;
-use crate::os::user_config;
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
+use opdev_event::Permission;
+use opdev_os::private_folder::PrivateFolder;
+use opdev_os::user_config;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;

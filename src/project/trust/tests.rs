@@ -1,7 +1,7 @@
 //! What is asked about, what is remembered, and that nobody else decides.
 
 use super::*;
-use crate::project::{files, load};
+use crate::{files, load};
 use opdev_controlplane::OutsideCall;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

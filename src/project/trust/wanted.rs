@@ -1,10 +1,10 @@
 //! What a project's files want beyond rendering charts and applying them to a local cluster: one typed list, collected here
 //! and nowhere else. Reads `watches.yaml` and looks for the operator's own program; the rest is in the project's settings already.
 
-use crate::event::Permission;
-use crate::project::Project;
-use crate::project::program::Programs;
-use crate::sources::load::environment_variables;
+use crate::Project;
+use crate::program::Programs;
+use opdev_event::Permission;
+use opdev_sources::load::environment_variables;
 use std::io;
 
 /// Everything that the project wants and the user has to allow, each once, in the order of the kinds of permission.
@@ -16,7 +16,7 @@ pub fn wanted(project: &Project) -> Vec<Permission> {
 
 /// The same, where `watches.yaml` has been read and the operator's own programs are known: to look for them reads every Go
 /// file of the project.
-pub(crate) fn wanted_of(
+pub fn wanted_of(
     project: &Project,
     (path, text): &(String, io::Result<String>),
     programs: Vec<Permission>,
@@ -42,7 +42,7 @@ fn reconcilers(project: &Project) -> Vec<Permission> {
 
 /// The files that are applied at every start, each with what the user has to allow first: nothing where reconcilers reach
 /// nothing.
-pub(crate) fn applied_on_start(project: &Project) -> Vec<(String, Option<Permission>)> {
+pub fn applied_on_start(project: &Project) -> Vec<(String, Option<Permission>)> {
     let settings = &project.settings;
     let reach = !settings.allow.programs.is_empty() || !settings.allow.hosts.is_empty();
     let file = |file: &String| (file.clone(), reach.then(|| Permission::ApplyOnStart { file: file.clone() }));

@@ -3,13 +3,13 @@
 use super::expressions::Expressions;
 use super::files::{Deletion, Manifest};
 use super::subset::differences;
-use crate::client::{ApiError, resource_of, without_secrets};
-use crate::scenario::shared_cluster::inside;
+use crate::shared_cluster::inside;
 use anyhow::{Context as _, Result};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchParams};
 use kube::core::ApiResource;
+use opdev_client::{ApiError, resource_of, without_secrets};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::{Value, json};
 

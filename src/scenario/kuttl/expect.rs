@@ -1,7 +1,7 @@
 //! What only opdev can say about a step: how reconciles ended, how many there were, what they wrote and why they ran. It stands
 //! in `NN-name.opdev.yaml` beside the step, a name that kuttl leaves alone.
 
-use crate::event::{LoopFound, Outcome, Reconcile, words};
+use opdev_event::{LoopFound, Outcome, Reconcile, words};
 use serde::Deserialize;
 use std::sync::Arc;
 

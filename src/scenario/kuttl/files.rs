@@ -3,13 +3,13 @@
 use super::expect::Expect;
 use super::expressions::Expressions;
 use super::keys;
-use crate::os::read;
-use crate::os::small_file::{small_text, unreadable};
-use crate::scenario::manifest;
-pub(crate) use crate::scenario::manifest::Manifest;
+use crate::manifest;
+pub(crate) use crate::manifest::Manifest;
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
 use opdev_object::yaml::{self, Node};
+use opdev_os::read;
+use opdev_os::small_file::{small_text, unreadable};
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -115,7 +115,7 @@ const EXPECTED: &str = ".opdev.yaml";
 ///
 /// # Errors
 /// Where a file cannot be read, or asks for what opdev does not have.
-pub(crate) fn tests(root: &Path, path: &Path) -> Result<Vec<KuttlTest>> {
+pub fn tests(root: &Path, path: &Path) -> Result<Vec<KuttlTest>> {
     let path = root.join(path);
     let (folder, suite) = match path.is_file() {
         true if path.file_name().is_some_and(|name| name == SUITE) => (path.parent().unwrap_or(root), true),

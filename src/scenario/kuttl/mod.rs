@@ -4,7 +4,7 @@
 mod cluster;
 mod expect;
 mod expressions;
-pub(crate) mod files;
+pub mod files;
 mod keys;
 mod subset;
 
@@ -12,9 +12,6 @@ use super::found;
 use super::report::{Case, Outcome, Suite};
 use super::settled::BEHIND;
 use super::world::{Setup, World, all_waits};
-use crate::event::{LoopFound, Reconcile};
-use crate::os::child::{GroupEnd, Launch, printed};
-use crate::state::State;
 use anyhow::{Context as _, Result, anyhow, bail};
 use cluster::Cluster;
 use expect::Expect;
@@ -22,6 +19,9 @@ pub use files::KuttlTest;
 use files::{Command, Manifest, Step, manifests};
 use futures::StreamExt as _;
 use opdev_controlplane::Controllers;
+use opdev_event::{LoopFound, Reconcile};
+use opdev_os::child::{GroupEnd, Launch, printed};
+use opdev_state::State;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,15 +34,15 @@ const MOST_OUTPUT: usize = 4_000;
 
 /// How the tests are run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct How {
+pub struct How {
     /// How long each step may take, where the suite does not say.
-    pub(crate) limit: Duration,
+    pub limit: Duration,
     /// Whether commands of steps may run.
-    pub(crate) commands: bool,
+    pub commands: bool,
 }
 
 /// Runs one folder.
-pub(crate) async fn run(setup: &Setup, test: &KuttlTest, how: How) -> (Suite, Option<World>) {
+pub async fn run(setup: &Setup, test: &KuttlTest, how: How) -> (Suite, Option<World>) {
     let began = Instant::now();
     let mut suite = Suite { name: test.name.clone(), cases: Vec::new(), took: Duration::ZERO, error: None };
     let mut setup = setup.clone();

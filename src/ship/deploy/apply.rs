@@ -3,11 +3,11 @@
 
 use super::input::shown;
 use super::kinds::Place;
-use crate::client::error_words::told;
-use crate::client::{ApiError, OWN_MANAGER, is_conflict, is_not_found, object_path, send, without_secrets};
 use anyhow::{Result, anyhow};
 use http::Method;
 use kube::Client;
+use opdev_client::error_words::told;
+use opdev_client::{ApiError, OWN_MANAGER, is_conflict, is_not_found, object_path, send, without_secrets};
 use opdev_object::apply::{HandOver, LAST_APPLIED};
 use opdev_object::fieldset::FieldSet;
 use opdev_object::meta;

@@ -3,10 +3,10 @@
 
 use super::input::{Say, gvk, shown};
 use super::kinds::Kinds;
-use crate::client::{is_not_found, object_path, send};
 use anyhow::{Result, bail};
 use http::Method;
 use kube::Client;
+use opdev_client::{is_not_found, object_path, send};
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -1,16 +1,15 @@
 //! What an administrator has to give a developer so that `opdev run -n NAMESPACE` lacks nothing: the project's
 //! CustomResourceDefinitions, and a Role with its RoleBinding for one namespace. Asks no cluster.
 
-use crate::cluster::observe;
-use crate::project::Project;
-use crate::project::files;
-use crate::project::generate::manifests;
-use crate::project::generate::manifests::Asked;
-use crate::project::load;
-use crate::project::trust::{Store, Trust};
 use anyhow::{Context as _, Result, anyhow, bail};
+use opdev_generate::manifests;
+use opdev_generate::manifests::Asked;
 use opdev_object::facts::facts;
 use opdev_object::yaml;
+use opdev_project::Project;
+use opdev_project::files;
+use opdev_project::load;
+use opdev_project::trust::{Store, Trust};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -42,7 +41,7 @@ pub fn grant(project: &Project, user: &str, namespace: &str) -> Result<String> {
     }
     rules.extend(of_operator(project)?);
     let mut seen: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for gvk in observe::shown() {
+    for gvk in opdev_observe::shown() {
         if let Some(fact) = facts().resources().iter().find(|fact| fact.gvk() == gvk) {
             seen.entry(gvk.group).or_default().push(fact.resource.clone());
         }

@@ -5,18 +5,18 @@
 use super::input::{DeployInput, RemoveOptions, Say};
 use super::manifests::{self, Goal};
 use super::session::Session;
-use crate::client::{is_not_found, object_path, send};
-use crate::event::sink::EventSink;
-use crate::event::sink::PassNumbers;
-use crate::event::{Event, words};
-use crate::operator::manager;
-use crate::operator::manager::ManagerInput;
-use crate::operator::release::settings::Settings;
-use crate::sources::Sources;
 use anyhow::{Context as _, Result};
 use http::Method;
 use kube::core::ApiResource;
+use opdev_client::{is_not_found, object_path, send};
+use opdev_event::sink::EventSink;
+use opdev_event::sink::PassNumbers;
+use opdev_event::{Event, words};
 use opdev_object::meta;
+use opdev_operator::manager;
+use opdev_operator::manager::ManagerInput;
+use opdev_release::settings::Settings;
+use opdev_sources::Sources;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -97,7 +97,7 @@ impl<'a> StandIn<'a> {
         if self.somebody_is_there().await {
             return Ok(());
         }
-        let (mut sources, _) = crate::project::load::read_once(&self.input.project, &self.input.trust)?;
+        let (mut sources, _) = opdev_project::load::read_once(&self.input.project, &self.input.trust)?;
         let (group, kind) = (&self.resource.group, &self.resource.kind);
         sources.watches.retain(|watch| watch.gvk.group == *group && watch.gvk.kind == *kind);
         if sources.watches.is_empty() {
@@ -113,7 +113,7 @@ impl<'a> StandIn<'a> {
     /// Whether an operator may be at work: an opdev in this project, or a Deployment of the project with a pod that is ready.
     /// What cannot be known counts as one.
     async fn somebody_is_there(&self) -> bool {
-        if crate::cluster::data_folder::running(&self.input.project.root)
+        if opdev_cluster::data_folder::running(&self.input.project.root)
             .is_ok_and(|kubeconfig| kubeconfig.is_some())
         {
             return true;

@@ -2,8 +2,8 @@
 //! applied. Pure.
 
 use super::input::{Say, shown};
-use crate::event::words;
 use anyhow::{Result, anyhow, bail};
+use opdev_event::words;
 use opdev_object::go::duration::non_negative;
 use opdev_object::meta;
 use opdev_object::yaml::{self, Kind};

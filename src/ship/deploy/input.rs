@@ -1,11 +1,11 @@
 //! What the commands are given, and the words for objects that all of them use.
 
-use crate::cluster::Choice;
-use crate::event::words;
-use crate::project::Project;
-use crate::project::trust::Trust;
 use anyhow::Result;
+use opdev_cluster::Choice;
+use opdev_event::words;
 use opdev_object::meta::Gvk;
+use opdev_project::Project;
+use opdev_project::trust::Trust;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! The kinds of what is deployed: where the API server serves them, and who provides those that it lacks.
 
 use super::input::{ApplyOptions, Say, gvk, is_crd};
-use crate::client::{ApiError, resource_of};
 use anyhow::{Result, bail};
 use kube::Client;
 use kube::core::ApiResource;
+use opdev_client::{ApiError, resource_of};
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

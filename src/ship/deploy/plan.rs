@@ -1,23 +1,22 @@
 //! What reconciles with the project's files as they are would do to everything that is there. Writes nothing, neither to
 //! the cluster nor into the project. Starts no operator: `operator::foresee` tries each object.
 
-use crate::cluster::crds;
-use crate::cluster::data_folder::running;
-use crate::cluster::owner::Owner;
-use crate::cluster::{Choice, Connection};
-use crate::event::words;
-use crate::event::{Diagnostic, Plan, Protection, Skipped};
-use crate::operator::reconcile::plan_all::foresee;
-use crate::operator::release::settings::Settings;
-use crate::os::lock::Lock;
-use crate::os::private_folder::{PrivateFolder, STATE};
-use crate::project::Project;
-use crate::project::load::read_once;
-use crate::project::trust::Trust;
-use crate::sources::Sources;
 use anyhow::{Context as _, Result, bail};
+use opdev_cluster::data_folder::running;
+use opdev_cluster::owner::Owner;
+use opdev_cluster::{Choice, Connection};
 use opdev_controlplane::Controllers;
+use opdev_event::words;
+use opdev_event::{Diagnostic, Plan, Protection, Skipped};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_os::lock::Lock;
+use opdev_os::private_folder::{PrivateFolder, STATE};
+use opdev_project::Project;
+use opdev_project::load::read_once;
+use opdev_project::trust::Trust;
+use opdev_reconcile::plan_all::foresee;
+use opdev_release::settings::Settings;
+use opdev_sources::Sources;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -145,7 +144,8 @@ async fn look(
         input.objects.is_empty() || input.objects.iter().any(of)
     };
     let cautious = connection.cluster.protection != Protection::Local;
-    plan.types = crds::foresee(&connection.client, &sources.definitions, cautious, input.offline).await?;
+    plan.types =
+        opdev_crds::foresee(&connection.client, &sources.definitions, cautious, input.offline).await?;
     plan.types.retain(|one| kind_asked(&one.kind));
     for watch in sources.watches.iter().filter(|watch| kind_asked(&watch.gvk)) {
         let found = foresee(&connection.client, &settings, watch, asked, input.offline)
@@ -179,7 +179,7 @@ fn missing<'s>(selectors: &'s [Selector], plan: &Plan) -> Option<&'s Selector> {
 
 /// Where to look.
 struct Place {
-    choice: Choice,
+    pub choice: Choice,
     /// Whether it is an embedded control plane: that of an opdev that runs is reached as any other cluster.
     embedded: bool,
     folder: PrivateFolder,
@@ -198,8 +198,8 @@ impl Place {
                     Choice { embedded: false, context: None, kubeconfig: Some(kubeconfig), ..choice.clone() }
                 }
                 None => {
-                    let kept = root.join(STATE).join(crate::cluster::data_folder::NAME);
-                    copy_objects(&kept, &folder.folder(crate::cluster::data_folder::NAME)?)?;
+                    let kept = root.join(STATE).join(opdev_cluster::data_folder::NAME);
+                    copy_objects(&kept, &folder.folder(opdev_cluster::data_folder::NAME)?)?;
                     let owner = Owner::at(&copies.join("owner"));
                     let controllers = Controllers::None;
                     Choice { embedded: true, fresh: false, controllers, owner, ..choice.clone() }

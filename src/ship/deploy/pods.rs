@@ -1,12 +1,12 @@
 //! What the pods of a workload wait for: their containers' reasons, why they are not scheduled, what events say.
 
-use crate::client::{escape, is_forbidden, send};
-use crate::event::words;
 use anyhow::Result;
 use http::Method;
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
+use opdev_client::{escape, is_forbidden, send};
+use opdev_event::words;
 use opdev_object::meta;
 use serde_json::Value;
 

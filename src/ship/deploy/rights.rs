@@ -3,12 +3,12 @@
 
 use super::input::gvk;
 use super::kinds::Kinds;
-use crate::client::send;
-use crate::event::words;
 use anyhow::{Result, bail};
 use futures::StreamExt as _;
 use http::Method;
 use kube::Client;
+use opdev_client::send;
+use opdev_event::words;
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

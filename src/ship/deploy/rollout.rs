@@ -3,11 +3,11 @@
 
 use super::input::{Say, shown};
 use super::pods;
-use crate::client::send;
-use crate::event::words;
 use anyhow::{Result, bail};
 use http::Method;
 use kube::Client;
+use opdev_client::send;
+use opdev_event::words;
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::BTreeSet;

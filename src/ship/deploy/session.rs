@@ -1,11 +1,11 @@
 //! The cluster that a command works on.
 
 use super::input::{DeployInput, Say};
-use crate::cluster::data_folder::running;
-use crate::cluster::{Choice, Connection};
-use crate::event::words;
-use crate::os::lock::Lock;
 use anyhow::{Result, bail};
+use opdev_cluster::data_folder::running;
+use opdev_cluster::{Choice, Connection};
+use opdev_event::words;
+use opdev_os::lock::Lock;
 
 /// A connection for one command.
 pub(super) struct Session {

@@ -1,15 +1,13 @@
 //! The image of the operator: finds what goes into it, and writes or uploads what `src/ship/image` has packed.
 
-use crate::os::private_folder::{make_folders, write_named};
-use crate::os::read;
-use crate::project::Project;
-use crate::pull::{Access, BaseImage, Homes, ImageReference, download_image, push_image};
-pub use crate::ship::image::contents::{Allowed, project_files};
-use crate::ship::image::{
-    BINARY, Entries, HOME, Image, ImageSettings, Layer, Layout, OCI_LAYOUT, Program, merge_indexes,
-};
+pub use crate::contents::{Allowed, project_files};
+use crate::{BINARY, Entries, HOME, Image, ImageSettings, Layer, Layout, OCI_LAYOUT, Program, merge_indexes};
 use anyhow::{Context as _, Result, anyhow, bail};
 use jiff::Timestamp;
+use opdev_os::private_folder::{make_folders, write_named};
+use opdev_os::read;
+use opdev_project::Project;
+use opdev_pull::{Access, BaseImage, Homes, ImageReference, download_image, push_image};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

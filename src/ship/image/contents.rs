@@ -1,18 +1,18 @@
 //! Which files of a project go into its image: those that the operator reads, and nothing else. Never a link out of the
 //! project, never a file that holds a key.
 
-use crate::event::{Severity, TrustAnswer, words};
-use crate::os::read;
-use crate::os::small_file::{small_text, unreadable};
-use crate::project::Project;
-use crate::project::files;
-use crate::project::go::files as go_files;
-use crate::project::trust;
-use crate::project::trust::{Store, Trust};
-use crate::ship::image::{Entries, HOME, IgnoreFile, secret_in};
-use crate::sources::Sources;
+use crate::{Entries, HOME, IgnoreFile, secret_in};
 use anyhow::{Context as _, Result, bail};
+use opdev_event::{Severity, TrustAnswer, words};
 use opdev_helm::chart;
+use opdev_os::read;
+use opdev_os::small_file::{small_text, unreadable};
+use opdev_project::Project;
+use opdev_project::files;
+use opdev_project::go::files as go_files;
+use opdev_project::trust;
+use opdev_project::trust::{Store, Trust};
+use opdev_sources::Sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
@@ -70,7 +70,7 @@ fn sources(project: &Project) -> Result<Sources> {
     let trust = Trust::of(&project.root, Store::none());
     trust.decide(TrustAnswer::Once, &trust::wanted(project));
     let instead = "build that image with its Dockerfile (`make docker-build`); opdev image packs charts, scripts and templates";
-    let (sources, problems) = crate::project::load::read_operated(project, &trust, instead)?;
+    let (sources, problems) = opdev_project::load::read_operated(project, &trust, instead)?;
     let broken: Vec<String> =
         problems.iter().filter(|one| one.severity == Severity::Error).map(words::diagnostic).collect();
     if !broken.is_empty() {

@@ -1,8 +1,8 @@
 //! Layers: entries as a tar archive in gzip, without anything that differs from run to run.
 
 use super::entries::Entries;
-use crate::os::sha256;
 use flate2::{Compression, GzBuilder};
+use opdev_os::sha256;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 

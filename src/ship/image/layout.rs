@@ -2,8 +2,8 @@
 //! asks for.
 
 use super::manifest::{Image, descriptor};
-use crate::os::sha256;
-use crate::pull::{ImageReference, Upload};
+use opdev_os::sha256;
+use opdev_pull::{ImageReference, Upload};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
@@ -126,7 +126,7 @@ impl Layout {
     /// What a registry is sent.
     pub fn upload<'a>(&'a self, name: &'a ImageReference) -> Upload<'a> {
         let blobs = self.blobs().into_iter().map(|(digest, bytes)| (digest, &**bytes)).collect();
-        let of_image = crate::ship::image::manifest::MANIFEST;
+        let of_image = crate::manifest::MANIFEST;
         let mut manifests: Vec<(&str, &str, &[u8])> = self
             .images
             .iter()

@@ -1,9 +1,9 @@
 //! One image: how it starts, which layers it has, on which base it stands.
 
 use super::layer::Layer;
-use crate::os::sha256;
-use crate::pull::BaseImage;
 use opdev_object::meta;
+use opdev_os::sha256;
+use opdev_pull::BaseImage;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -146,8 +146,8 @@ fn start(config: &mut Value, labels: &BTreeMap<String, String>, has_base: bool) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pull::BaseLayer;
-    use crate::ship::image::Entries;
+    use crate::Entries;
+    use opdev_pull::BaseLayer;
 
     #[test]
     fn a_base_keeps_its_layers_and_variables_and_loses_its_command() {

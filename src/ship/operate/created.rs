@@ -2,12 +2,12 @@
 //! object that came later are read once.
 
 use super::metrics::Metrics;
-use crate::event::{Outcome, Reconcile};
 use jiff::Timestamp;
 use kube::Client;
 use kube::api::{Api, ListParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::discovery::Scope;
+use opdev_event::{Outcome, Reconcile};
 use opdev_object::meta::{Gvk, ObjectKey};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

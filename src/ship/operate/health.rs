@@ -1,9 +1,9 @@
 //! Whether the process is well (`/healthz`), and whether it does its work (`/readyz`), as the kubelet asks.
 
 use super::logs::{Line, LogLevel, LogWriter};
-use crate::event::{ConnectionChanged, Event};
-use crate::operator::manager::{KindState, ManagerRequest};
 use opdev_controlplane::{EndpointRequest, EndpointResponse};
+use opdev_event::{ConnectionChanged, Event};
+use opdev_operator::manager::{KindState, ManagerRequest};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -171,8 +171,8 @@ pub(super) fn plain(status: u16, text: impl Into<String>) -> EndpointResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Trouble, TroubleKind};
     use jiff::Timestamp;
+    use opdev_event::{Trouble, TroubleKind};
     use opdev_object::meta::Gvk;
 
     fn connection(trouble: Option<Trouble>) -> Event {

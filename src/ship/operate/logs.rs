@@ -1,8 +1,9 @@
 //! Log lines as helm-operator writes them, one JSON object each, or as text for people.
 
-use crate::event::words::{self, Expected};
-use crate::event::{Event, Level, Outcome, Reconcile, ReleaseStep};
 use jiff::Timestamp;
+use opdev_event::words;
+use opdev_event::words::Expected;
+use opdev_event::{Event, Level, Outcome, Reconcile, ReleaseStep};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::str::FromStr;

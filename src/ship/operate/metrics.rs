@@ -3,8 +3,8 @@
 
 use super::process;
 use super::text::{Exposition, Histogram, Kind};
-use crate::event::{Cause, Event, LoopKind, Outcome, Reconcile, ReconcileStarted, ReleaseStep};
 use jiff::Timestamp;
+use opdev_event::{Cause, Event, LoopKind, Outcome, Reconcile, ReconcileStarted, ReleaseStep};
 use opdev_object::meta::{Gvk, ObjectKey};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,7 @@
 
 use super::super::load::{Files, Loaded, Loader};
 use super::*;
-use crate::event::KindHealth;
+use opdev_event::KindHealth;
 use serde_json::json;
 
 fn crd_of(kind: &str, field: &str) -> Value {

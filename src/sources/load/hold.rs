@@ -1,9 +1,10 @@
 //! Charts that wait for the user's word: the older one stays in the set, load after load, until it is answered or the
 //! edit is undone. Pure.
 
-use crate::event::Diagnostic;
-use crate::sources::files::hash;
-use crate::sources::{Watch, load::Trial};
+use crate::Watch;
+use crate::files::hash;
+use crate::load::Trial;
+use opdev_event::Diagnostic;
 use opdev_object::meta::Gvk;
 use std::collections::BTreeMap;
 use std::sync::Arc;

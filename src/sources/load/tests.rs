@@ -1,8 +1,8 @@
 //! Sets of sources, one after the other.
 
 use super::*;
-use crate::sources::definitions::Types;
-use crate::sources::reconcilers::Texts;
+use crate::definitions::Types;
+use crate::reconcilers::Texts;
 
 const WATCHES: &str = "- {group: a.b, version: v1, kind: One, chart: charts/one}\n\
                        - {group: a.b, version: v1, kind: Two, chart: charts/two}\n";

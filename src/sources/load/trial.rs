@@ -2,8 +2,8 @@
 //! Until then the older one stays in the set. Pure; `hold` remembers held charts, `sources/reconcilers.rs` held programs.
 
 use super::{Loaded, Loader, same_script};
-use crate::event::Diagnostic;
-use crate::sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
+use crate::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
+use opdev_event::Diagnostic;
 use opdev_object::meta::Gvk;
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@ use super::*;
 /// What is said of a kind that nothing reconciles.
 const NOTHING: &str = "MemcachedBackup: it has no chart and no reconciler; `operator:` in opdev.yaml names a program of your \
                        own that reconciles it";
-use crate::event::KindHealth;
-use crate::sources::definitions::Types;
+use crate::definitions::Types;
+use opdev_event::KindHealth;
 
 const WATCHES: &str = "- {group: a.b, version: v1, kind: One, chart: charts/one}\n";
 const GOOD: &str = "export function reconcile(self) { return { children: [] }; }\n";

@@ -1,10 +1,10 @@
 //! Objects whose metadata alone was read: rows as of whole ones, versions of whole ones only, nothing lost that was known.
 
 use super::{cr, memcached, owned, see};
-use crate::event::{Body, Event, ObjectGone, ObjectSeen, UnrelatedObject, UnrelatedSeen};
-use crate::state::State;
-use crate::state::tree;
+use crate::State;
+use crate::tree;
 use jiff::Timestamp;
+use opdev_event::{Body, Event, ObjectGone, ObjectSeen, UnrelatedObject, UnrelatedSeen};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use serde_json::{Value, json};
 

@@ -4,12 +4,12 @@
 use super::budget::History;
 use super::health::{self, Level};
 use super::{Limits, State, tree};
-use crate::event::{
+use jiff::Timestamp;
+use opdev_event::{
     Body, Diagnostic, Event, Failure, KindHealth, KindStatus, LogLine, Notice, ObjectGone, ObjectSeen,
     Outcome, QueueChanged, Reconcile, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome,
     RequestStarted, Severity, SourcesChanged,
 };
-use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -243,17 +243,17 @@ fn a_pass_that_is_told_again_takes_its_own_place() {
     let mut state = State::with_limits(Limits { reconciles: 3, ..Limits::default() });
     let told = |state: &mut State, id: u64, late: u32| {
         let mut pass = pass(id, "a", Outcome::Unchanged);
-        pass.process = Some(Box::new(crate::event::ProcessPass {
+        pass.process = Some(Box::new(opdev_event::ProcessPass {
             controller: "a".to_owned(),
             reconcile_id: id.to_string(),
-            traced: crate::event::TraceLevel::Full,
+            traced: opdev_event::TraceLevel::Full,
             reads: Vec::new(),
             own_writes: Vec::new(),
             guessed_calls: Vec::new(),
             disturbed_calls: Vec::new(),
             late_calls: late,
             findings: Vec::new(),
-            evidence: crate::event::evidence::Handover::default(),
+            evidence: opdev_event::evidence::Handover::default(),
         }));
         state.reduce(Event::Reconciled(Arc::new(pass)));
     };
@@ -294,7 +294,7 @@ fn everything_that_grows_is_bounded() {
         let at = Timestamp::UNIX_EPOCH;
         let line = LogLine {
             at,
-            level: crate::event::Level::Info,
+            level: opdev_event::Level::Info,
             target: String::new(),
             message: id.to_string(),
             reconcile: None,
@@ -302,7 +302,7 @@ fn everything_that_grows_is_bounded() {
         state.reduce(Event::Log(line));
         let notice = Notice {
             at,
-            level: crate::event::Level::Warn,
+            level: opdev_event::Level::Warn,
             message: (id / 2).to_string(),
             hint: None,
             object: None,
@@ -539,7 +539,7 @@ fn all_history_together_stays_within_its_budget_and_is_shared_fairly() {
     let line = |i: usize| {
         Event::Log(LogLine {
             at: Timestamp::UNIX_EPOCH,
-            level: crate::event::Level::Info,
+            level: opdev_event::Level::Info,
             target: "a".to_owned(),
             message: format!("{i} {}", "x".repeat(90)),
             reconcile: None,

@@ -1,9 +1,9 @@
 //! What an object waits for, why it does not go, and what is left of it once it has gone.
 
 use super::{cr, lose, memcached, owned, pass, see, sources};
-use crate::event::{Action, Event, KindHealth, ObjectChange, Outcome, Requeue};
-use crate::state::conditions::Truth;
-use crate::state::{Seen, State, deletion, waiting};
+use crate::conditions::Truth;
+use crate::{Seen, State, deletion, waiting};
+use opdev_event::{Action, Event, KindHealth, ObjectChange, Outcome, Requeue};
 use opdev_object::meta::ObjectRef;
 use serde_json::{Value, json};
 use std::sync::Arc;

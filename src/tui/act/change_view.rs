@@ -1,17 +1,17 @@
 //! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
 //! View changes only; nothing here asks for anything. `update` hands the keys of these actions to `perform`.
 
-use crate::event::{LogSource, ViewRequest};
-use crate::state::State;
-use crate::tui::asked::ValuesOf;
-use crate::tui::layer::Need;
-use crate::tui::panes::detail::pods;
-use crate::tui::panes::disabled::NotNow;
-use crate::tui::panes::folds::Grouping;
-use crate::tui::panes::keys::action::See;
-use crate::tui::panes::pane::{Pane, Tab};
-use crate::tui::panes::waterfall;
-use crate::tui::view::ViewState;
+use crate::asked::ValuesOf;
+use crate::layer::Need;
+use crate::view::ViewState;
+use opdev_event::{LogSource, ViewRequest};
+use opdev_panes::detail::pods;
+use opdev_panes::disabled::NotNow;
+use opdev_panes::folds::Grouping;
+use opdev_panes::keys::action::See;
+use opdev_panes::pane::{Pane, Tab};
+use opdev_panes::waterfall;
+use opdev_state::State;
 use std::sync::Arc;
 
 /// Whether one is possible right now; if not, why.

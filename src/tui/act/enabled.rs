@@ -1,11 +1,11 @@
 //! Which actions are possible right now.
 
 use super::change_view;
-use crate::state::State;
-use crate::tui::find;
-use crate::tui::panes::disabled::NotNow;
-use crate::tui::panes::keys::action::Do;
-use crate::tui::view::ViewState;
+use crate::find;
+use crate::view::ViewState;
+use opdev_panes::disabled::NotNow;
+use opdev_panes::keys::action::Do;
+use opdev_state::State;
 
 /// Whether an action is possible right now; if not, why.
 pub(crate) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), NotNow> {

@@ -1,6 +1,6 @@
 //! What leaving a cluster asks first.
 
-use crate::state::{Seen, State};
+use opdev_state::{Seen, State};
 use std::sync::Arc;
 
 /// Whether custom resources would stay behind on a cluster that lives on, and nobody has said what becomes of them.

@@ -1,10 +1,10 @@
 //! Marked rows: one, a range, all but those, none. What acts on objects acts on the marked ones, else on the
 //! selected one.
 
-use crate::state::{Seen, State};
-use crate::tui::panes::lists::kind_table::row_of;
-use crate::tui::view::ViewState;
+use crate::view::ViewState;
 use opdev_object::meta::ObjectKey;
+use opdev_panes::lists::kind_table::row_of;
+use opdev_state::{Seen, State};
 use std::sync::Arc;
 
 impl ViewState {
@@ -16,7 +16,7 @@ impl ViewState {
 
     /// Objects that are gone are not marked any more. In a table that is still read, they may be on a page to come.
     pub(crate) fn settle_marks(&mut self, state: &State) {
-        if self.marks.len() == 0 {
+        if self.marks.count() == 0 {
             return;
         }
         let mut marks = std::mem::take(&mut self.marks);
@@ -39,7 +39,7 @@ impl ViewState {
     /// The custom resources that actions are about: the marked ones, else the selected one.
     pub(crate) fn custom_targets(&self, state: &State) -> Vec<Arc<Seen>> {
         let custom = |seen: &Arc<Seen>| state.is_custom(&seen.key.group, &seen.key.kind);
-        if self.marks.len() > 0 {
+        if self.marks.count() > 0 {
             return self.targets(state).into_iter().filter(custom).collect();
         }
         self.root(state).cloned().into_iter().filter(|seen| self.browse.is_none() || custom(seen)).collect()

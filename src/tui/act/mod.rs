@@ -17,18 +17,18 @@ use super::dialog::{
 };
 use super::find::candidates::What;
 use super::find::picker::open;
-use super::panes::disabled::NotNow;
-use super::panes::keys::action::Do;
-use super::panes::pane::Tab;
-use super::panes::replicas::replicas;
 use super::view::ViewState;
-use crate::event::{
+use crate::act::writable::{connected, writes};
+use opdev_event::{
     ClusterTask, DraftTask, Fault, FaultRule, OperatorTask, PauseScope, ProjectTask, Request, SourcesTask,
     Task, TraceLevel,
 };
-use crate::state::{Seen, State};
-use crate::tui::act::writable::{connected, writes};
 use opdev_object::meta::{ObjectKey, ObjectRef};
+use opdev_panes::disabled::NotNow;
+use opdev_panes::keys::action::Do;
+use opdev_panes::pane::Tab;
+use opdev_panes::replicas::replicas;
+use opdev_state::{Seen, State};
 use std::sync::Arc;
 
 /// Whether an action is possible right now; if not, why.

@@ -1,18 +1,18 @@
 //! The mouse, where the user wants it: a click goes to a pane and selects a row, the wheel scrolls what is below it.
 //! A click on a tab, a heading or a key of the footer does what its key does; a border can be dragged.
 
-use crate::state::State;
-use crate::tui::command::{Command, Input, Mouse};
-use crate::tui::panes::click_targets::{Shown, Spot};
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::layout;
-use crate::tui::panes::lists::kind_table::TableSort;
-use crate::tui::panes::lists::table::{Column, Sort};
-use crate::tui::panes::pane::Pane;
-use crate::tui::update::update;
-use crate::tui::view::ViewState;
+use crate::command::{Command, Input, Mouse};
+use crate::update::update;
+use crate::view::ViewState;
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
+use opdev_panes::click_targets::{Shown, Spot};
+use opdev_panes::keys::action::Do;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::layout;
+use opdev_panes::lists::kind_table::TableSort;
+use opdev_panes::lists::table::{Column, Sort};
+use opdev_panes::pane::Pane;
+use opdev_state::State;
 use ratatui::layout::{Position, Rect};
 use std::cmp::Ordering;
 
@@ -175,9 +175,9 @@ fn click(view: &mut ViewState, pane: Pane, area: Rect, y: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::dialog::Help;
-    use crate::tui::tests::fixture::busy;
-    use crate::tui::tests::frames::{screen, text};
+    use crate::dialog::Help;
+    use crate::tests::fixture::busy;
+    use crate::tests::frames::{screen, text};
 
     fn mouse(view: &mut ViewState, mouse: Mouse) -> Vec<Command> {
         let state = busy();
@@ -211,7 +211,7 @@ mod tests {
         };
         let (x, y) = place(&mut view, " YAML ");
         mouse(&mut view, Mouse::Click(x + 2, y));
-        assert_eq!((view.focus, view.detail.tab), (Pane::Detail, crate::tui::panes::pane::Tab::YAML));
+        assert_eq!((view.focus, view.detail.tab), (Pane::Detail, opdev_panes::pane::Tab::YAML));
         let (x, y) = place(&mut view, "NAME");
         mouse(&mut view, Mouse::Click(x, y));
         assert_eq!(
@@ -231,7 +231,7 @@ mod tests {
         let asked = mouse(&mut view, Mouse::Release);
         assert!(matches!(
             asked.as_slice(),
-            [Command::Request(_, crate::event::Request::View(crate::event::ViewRequest::Remember { .. }))]
+            [Command::Request(_, opdev_event::Request::View(opdev_event::ViewRequest::Remember { .. }))]
         ));
         screen(&state, &mut view, "", (120, 36));
         assert_eq!(view.screen.places[0].right() - 1, edge + 6);

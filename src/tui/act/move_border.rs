@@ -1,11 +1,11 @@
 //! Moving the borders between panes, by key or by mouse. Where they stand is remembered for the next start.
 
-use crate::event::{Borders, ViewRequest};
-use crate::tui::command::{Command, ask};
-use crate::tui::panes::disabled::NotNow;
-use crate::tui::panes::layout;
-use crate::tui::panes::layout::{Edge, Shape, Side};
-use crate::tui::view::ViewState;
+use crate::command::{Command, ask};
+use crate::view::ViewState;
+use opdev_event::{Borders, ViewRequest};
+use opdev_panes::disabled::NotNow;
+use opdev_panes::layout;
+use opdev_panes::layout::{Edge, Shape, Side};
 
 /// How far one key moves a border: columns and rows.
 const STEP: (u16, u16) = (3, 1);

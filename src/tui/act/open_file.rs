@@ -1,11 +1,11 @@
 //! Which file the key that opens a file means: the one that the selected failure names, else the one that is broken.
 
-use crate::event::Place;
-use crate::state::State;
-use crate::tui::command::Command;
-use crate::tui::panes::disabled::NotNow;
-use crate::tui::panes::pane::Pane;
-use crate::tui::view::ViewState;
+use crate::command::Command;
+use crate::view::ViewState;
+use opdev_event::Place;
+use opdev_panes::disabled::NotNow;
+use opdev_panes::pane::Pane;
+use opdev_state::State;
 use std::path::Path;
 
 /// The place to go to; none where nothing names one.

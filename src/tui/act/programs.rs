@@ -2,14 +2,14 @@
 //! put into their words here; `run` gives the terminal to those that want it, the inner loop runs the others.
 
 use super::writable::{connected, writes};
-use crate::event::{ProgramRun, ProjectTask, Request, shell};
-use crate::state::{Seen, State};
-use crate::tui::dialog::Confirm;
-use crate::tui::panes::disabled::NotNow;
-use crate::tui::panes::keys::user_command::OwnCommand;
-use crate::tui::panes::kubectl;
-use crate::tui::view::ViewState;
+use crate::dialog::Confirm;
+use crate::view::ViewState;
+use opdev_event::{ProgramRun, ProjectTask, Request, shell};
 use opdev_object::meta::ObjectRef;
+use opdev_panes::disabled::NotNow;
+use opdev_panes::keys::user_command::OwnCommand;
+use opdev_panes::kubectl;
+use opdev_state::{Seen, State};
 use serde_json::Value;
 use std::sync::Arc;
 

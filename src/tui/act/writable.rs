@@ -1,8 +1,8 @@
 //! Whether anything can be asked for at all: the connection is there, and the cluster may be written to.
 
-use crate::event::Started;
-use crate::state::State;
-use crate::tui::panes::disabled::NotNow;
+use opdev_event::Started;
+use opdev_panes::disabled::NotNow;
+use opdev_state::State;
 
 /// The connection; why there is none.
 pub(crate) fn connected(state: &State) -> Result<&Started, NotNow> {

@@ -1,11 +1,11 @@
 //! What a key in a dialog leads to.
 
-use crate::event::Request;
-use crate::tui::layer::Layer;
-use crate::tui::panes::keys::action::Do;
+use crate::layer::Layer;
+use opdev_event::Request;
+use opdev_panes::keys::action::Do;
 
 /// What a key in a dialog leads to.
-pub(in crate::tui) enum Answer {
+pub(crate) enum Answer {
     /// The dialog closes, and the key is for what is below.
     Pass,
     /// The dialog stays.

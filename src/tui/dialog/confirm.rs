@@ -1,19 +1,19 @@
 //! A question about several objects, or about something with consequences: what, how many, yes or no.
 
 use super::answer::Answer;
-use crate::event::Request;
-use crate::state::State;
-use crate::tui::draw::boxes::{Choice, boxed, choices, named};
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::{Choice, boxed, choices, named};
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::Request;
 use opdev_object::meta::ObjectRef;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// A question.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct Confirm {
+pub(crate) struct Confirm {
     /// What is to be done, such as `Reconcile 3 objects`.
     pub title: String,
     /// Which objects.

@@ -1,16 +1,16 @@
 //! What to copy to the clipboard: one key each.
 
 use super::answer::Answer;
-use crate::state::State;
-use crate::tui::draw::boxes::boxed;
-use crate::tui::layer::{Canvas, Layer, Need};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::kubectl;
-use crate::tui::panes::text::{Row, cut, left};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::boxed;
+use crate::layer::{Canvas, Layer, Need};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_object::yaml;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::kubectl;
+use opdev_panes::text::{Row, cut, left};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use serde_json::Value;
 
 /// Longer texts do not get through to the clipboards of terminals.
@@ -61,7 +61,7 @@ fn copies(view: &ViewState, state: &State) -> Vec<(char, &'static str, String)> 
 
 /// The dialog: what can be copied.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Copy {
+pub(crate) struct Copy {
     /// The chosen row.
     index: usize,
 }

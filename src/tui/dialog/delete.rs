@@ -2,22 +2,22 @@
 //! For an object that is to go already and does not, it offers to remove what it waits for, with the same care.
 
 use super::answer::Answer;
-use crate::event::{ObjectTask, Propagation, Task};
-use crate::state::{Seen, State, tree};
-use crate::tui::draw::boxes::{Choice, boxed, choices, named};
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::{Choice, boxed, choices, named};
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::{ObjectTask, Propagation, Task};
 use opdev_object::meta::{self, ObjectRef};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::{Seen, State, tree};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The delete dialog.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct Delete {
+pub(crate) struct Delete {
     /// Which objects, with their uids.
     pub objects: Vec<ObjectRef>,
     /// What belongs to them: kind and how many.
@@ -38,7 +38,7 @@ pub(in crate::tui) struct Delete {
 
 impl Delete {
     /// For some objects, with what will go along.
-    pub(in crate::tui) fn of(all: &[Arc<Seen>], state: &State) -> Self {
+    pub(crate) fn of(all: &[Arc<Seen>], state: &State) -> Self {
         let mut owned: BTreeMap<String, usize> = BTreeMap::new();
         let mut finalizers: Vec<String> = Vec::new();
         let mut more = false;
@@ -93,7 +93,7 @@ impl Delete {
 
 impl Layer for Delete {
     fn key(&mut self, key: Key, _view: &mut ViewState, _state: &State) -> Answer {
-        use crate::event::Propagation::{Background, Foreground, Orphan};
+        use opdev_event::Propagation::{Background, Foreground, Orphan};
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) | (_, Some('q' | 'n')) => return Answer::Close,
             (_, Some('y')) => return Answer::Ask(self.task().into()),

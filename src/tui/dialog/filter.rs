@@ -1,19 +1,19 @@
 //! The line in which one types the filter of a pane. What is typed narrows the pane at once.
 
 use super::answer::Answer;
-use crate::state::State;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::lists::filter::Filter;
-use crate::tui::panes::pane::Pane;
-use crate::tui::panes::text::Row;
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::lists::filter::Filter;
+use opdev_panes::pane::Pane;
+use opdev_panes::text::Row;
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// The line.
 #[derive(Debug)]
-pub(in crate::tui) struct FilterLine {
+pub(crate) struct FilterLine {
     /// Of which pane.
     pane: Pane,
     /// The filter before.
@@ -22,7 +22,7 @@ pub(in crate::tui) struct FilterLine {
 
 impl FilterLine {
     /// For the pane with the focus.
-    pub(in crate::tui) fn of(view: &ViewState) -> Self {
+    pub(crate) fn of(view: &ViewState) -> Self {
         FilterLine { pane: view.focus, before: view.filter(view.focus).to_owned() }
     }
 }

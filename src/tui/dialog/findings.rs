@@ -1,17 +1,17 @@
 //! What is wrong with the operator: a list, worst first, and below it the page of the chosen one.
 
 use super::answer::Answer;
-use crate::event::{RuleFinding, words};
-use crate::state::State;
-use crate::tui::draw::boxes::boxed;
-use crate::tui::draw::findings::{role, sign};
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, clean, left, right, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::boxed;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
 use jiff::Timestamp;
+use opdev_event::{RuleFinding, words};
+use opdev_panes::finding_sign::{role, sign};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, clean, left, right, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use std::time::Duration;
 
 /// Rows of the list beside the page.
@@ -19,7 +19,7 @@ const ROWS: usize = 8;
 
 /// The dialog. It holds on to a finding, not to a place: what is counted meanwhile moves nothing.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct FindingsList {
+pub(crate) struct FindingsList {
     chosen: Option<u64>,
     /// The first line of the page that is shown.
     scroll: usize,

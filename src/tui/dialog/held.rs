@@ -2,20 +2,20 @@
 //! that came up by itself takes no answer until it is asked for: its keys were meant for something else.
 
 use super::answer::Answer;
-use crate::event::{Held, HeldChange, SourcesTask, words};
-use crate::state::State;
-use crate::tui::draw::boxes::{Choice, boxed, choices, scrolled};
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::detail::impact;
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::{Choice, boxed, choices, scrolled};
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::{Held, HeldChange, SourcesTask, words};
+use opdev_panes::detail::impact;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// The dialog about a held change.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct HeldDialog {
+pub(crate) struct HeldDialog {
     /// Which.
     pub id: String,
     /// The first visible line of what changes.
@@ -26,12 +26,12 @@ pub(in crate::tui) struct HeldDialog {
 
 impl HeldDialog {
     /// For a held change that the user wants to answer.
-    pub(in crate::tui) fn of(held: &Held) -> Self {
+    pub(crate) fn of(held: &Held) -> Self {
         HeldDialog { id: held.id.clone(), scroll: 0, asked_for: true }
     }
 
     /// For a change that is held from now on.
-    pub(in crate::tui) fn news(held: &Held) -> Self {
+    pub(crate) fn news(held: &Held) -> Self {
         HeldDialog { asked_for: false, ..Self::of(held) }
     }
 
@@ -131,7 +131,7 @@ fn answers(held: &Held, cells: usize, roomy: bool) -> Vec<Row> {
 
 impl ViewState {
     /// Opens the dialog about a change that has come to be held, unless something else is open.
-    pub(in crate::tui) fn open_held(&mut self, state: &State) {
+    pub(crate) fn open_held(&mut self, state: &State) {
         let held = &state.impact.held;
         self.questions.held.retain(|id| held.iter().any(|held| held.id == *id));
         if self.layers.is_empty() && !self.leaving {

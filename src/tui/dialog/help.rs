@@ -2,25 +2,25 @@
 //! its keys and whether it is possible now. It scrolls, and narrows to what is searched for after a slash.
 
 use super::answer::Answer;
-use crate::state::State;
-use crate::tui::act::enabled::enabled;
-use crate::tui::act::programs;
-use crate::tui::draw::boxes::{boxed, full};
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::action::{Do, Section, Seek};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::keys::registry::{ACTIONS, by};
-use crate::tui::panes::lists::filter::Filter;
-use crate::tui::panes::pane::{Pane, Tab};
-use crate::tui::panes::text::{Row, left, width};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::act::enabled::enabled;
+use crate::act::programs;
+use crate::draw::boxes::{boxed, full};
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_panes::keys::action::{Do, Section, Seek};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::keys::registry::{ACTIONS, by};
+use opdev_panes::lists::filter::Filter;
+use opdev_panes::pane::{Pane, Tab};
+use opdev_panes::text::{Row, left, width};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use ratatui::layout::Rect;
 
 /// The help.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Help {
+pub(crate) struct Help {
     /// The first visible line.
     scroll: usize,
     /// What is searched for in it.

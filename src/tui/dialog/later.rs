@@ -1,7 +1,7 @@
 //! The last lines of a dialog that came up by itself.
 
-use crate::tui::panes::text::Row;
-use crate::tui::panes::theme::Role;
+use opdev_panes::text::Row;
+use opdev_panes::theme::Role;
 
 /// See the module. Keys that were typed before it came up answer nothing.
 pub(super) fn answer_later() -> Vec<Row> {

@@ -1,15 +1,15 @@
 //! What becomes of the custom resources when opdev leaves a cluster that lives on, for good or for another one.
 
 use super::answer::Answer;
-use crate::event::{Destination, OnExit, SessionRequest};
-use crate::state::State;
-use crate::tui::draw::boxes::boxed;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::boxed;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::{Destination, OnExit, SessionRequest};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// The answers, the safe one first: what, and what it means.
 const WAYS: [(OnExit, &str, &str); 3] = [
@@ -37,7 +37,7 @@ fn leave(how: OnExit, to: Option<&Destination>) -> Answer {
 
 /// The question.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Leave {
+pub(crate) struct Leave {
     /// The chosen row.
     index: usize,
     /// Where opdev goes; nowhere where it ends.
@@ -46,7 +46,7 @@ pub(in crate::tui) struct Leave {
 
 impl Leave {
     /// Before opdev goes to another cluster.
-    pub(in crate::tui) fn to(to: Destination) -> Self {
+    pub(crate) fn to(to: Destination) -> Self {
         Leave { index: 0, to: Some(to) }
     }
 }

@@ -1,20 +1,20 @@
 //! Who holds how much memory: the history with its budget, and the objects.
 
 use super::answer::Answer;
-use crate::event::words;
-use crate::state::State;
-use crate::state::budget::{History, Holding};
-use crate::tui::draw::boxes::boxed;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, left, right};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::boxed;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::words;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, left, right};
+use opdev_panes::theme::Role;
+use opdev_state::State;
+use opdev_state::budget::{History, Holding};
 
 /// The box.
 #[derive(Debug)]
-pub(in crate::tui) struct Memory;
+pub(crate) struct Memory;
 
 impl Layer for Memory {
     /// There is nothing to do but to leave it.

@@ -1,16 +1,16 @@
 //! What a new object begins with: the text of a sample, or what a kind's schema says.
 
 use super::answer::Answer;
-use crate::event::{DraftTask, NewFrom};
-use crate::state::State;
-use crate::tui::draw::boxes::boxed;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::lists::filter::passes;
-use crate::tui::panes::text::{Row, cut_front, width};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::boxed;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::{DraftTask, NewFrom};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::lists::filter::passes;
+use opdev_panes::text::{Row, cut_front, width};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// The rows that pass what was typed: kinds by their schema first, then samples, each with its words and its path.
 fn beginnings(state: &State, typed: &str) -> Vec<(NewFrom, String, String)> {
@@ -29,7 +29,7 @@ fn beginnings(state: &State, typed: &str) -> Vec<(NewFrom, String, String)> {
 
 /// The dialog.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct New {
+pub(crate) struct New {
     /// What was typed to narrow the list.
     typed: String,
     /// The chosen row.

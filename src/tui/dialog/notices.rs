@@ -2,17 +2,17 @@
 //! for a moment only; here it can be read again.
 
 use super::answer::Answer;
-use crate::event::{Level, RequestOutcome, words};
-use crate::state::State;
-use crate::tui::draw::boxes::full;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::detail::parts::clock;
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, cut_words, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::full;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
 use jiff::Timestamp;
+use opdev_event::{Level, RequestOutcome, words};
+use opdev_panes::detail::parts::clock;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, cut_words, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// What the list keeps of each kind.
 const MOST: usize = 100;
@@ -31,7 +31,7 @@ struct Entry {
 
 /// The list.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Notices {
+pub(crate) struct Notices {
     index: usize,
 }
 

@@ -1,22 +1,22 @@
 //! What a draft would change, before it is written: cancel, open the text again, write.
 
 use super::answer::Answer;
-use crate::event::{Action, Draft, DraftId, DraftStage, DraftTask, Review};
-use crate::state::State;
-use crate::tui::draw::boxes::{Choice, boxed, choices, scrolled};
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::detail::change_rows;
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::{Choice, boxed, choices, scrolled};
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
 use jiff::Timestamp;
+use opdev_event::{Action, Draft, DraftId, DraftStage, DraftTask, Review};
+use opdev_panes::detail::change_rows;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use std::sync::Arc;
 
 /// The dialog.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct ReviewDialog {
+pub(crate) struct ReviewDialog {
     /// Which draft.
     pub id: DraftId,
     /// Which of its stages.
@@ -26,7 +26,7 @@ pub(in crate::tui) struct ReviewDialog {
 }
 
 /// What a draft would change, while it waits for an answer.
-pub(in crate::tui) fn review_of(state: &State, id: DraftId) -> Option<(&Arc<Draft>, &Review)> {
+pub(crate) fn review_of(state: &State, id: DraftId) -> Option<(&Arc<Draft>, &Review)> {
     let draft = state.drafts.get(id)?;
     match &draft.stage {
         DraftStage::Review(review) => Some((draft, review)),
@@ -36,7 +36,7 @@ pub(in crate::tui) fn review_of(state: &State, id: DraftId) -> Option<(&Arc<Draf
 
 impl ReviewDialog {
     /// For a draft.
-    pub(in crate::tui) fn of(draft: &Draft) -> Self {
+    pub(crate) fn of(draft: &Draft) -> Self {
         ReviewDialog { id: draft.id, at: draft.at, scroll: 0 }
     }
 }

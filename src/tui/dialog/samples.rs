@@ -1,29 +1,29 @@
 //! Applying: a sample of the project, or a file by its path.
 
 use super::answer::Answer;
-use crate::event::{ObjectTask, Sample, ViewRequest};
-use crate::state::State;
-use crate::tui::draw::boxes::boxed;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::lists::filter::passes;
-use crate::tui::panes::text::{Row, cut_front, left, width};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::boxed;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::{ObjectTask, Sample, ViewRequest};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::lists::filter::passes;
+use opdev_panes::text::{Row, cut_front, left, width};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// The dialog.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Samples {
+pub(crate) struct Samples {
     /// What was typed to narrow the list.
-    pub(in crate::tui) typed: String,
+    pub(crate) typed: String,
     /// The chosen row.
     index: usize,
 }
 
 impl Samples {
     /// The samples, narrowed to what is typed.
-    pub(in crate::tui) fn like(typed: String) -> Self {
+    pub(crate) fn like(typed: String) -> Self {
         Samples { typed, index: 0 }
     }
 }

@@ -1,22 +1,22 @@
 //! The scale dialog: a number for one object or for all marked ones.
 
 use super::answer::Answer;
-use crate::event::{ObjectTask, Task};
-use crate::state::{Seen, State, tree};
-use crate::tui::draw::boxes::{boxed, named};
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::replicas::replicas;
-use crate::tui::panes::text::{Row, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::{boxed, named};
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::{ObjectTask, Task};
 use opdev_object::meta::ObjectRef;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::replicas::replicas;
+use opdev_panes::text::{Row, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::{Seen, State, tree};
 use std::sync::Arc;
 
 /// The scale dialog.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct Scale {
+pub(crate) struct Scale {
     /// Which objects.
     pub objects: Vec<ObjectRef>,
     /// How many the first one asks for now.
@@ -31,7 +31,7 @@ pub(in crate::tui) struct Scale {
 
 impl Scale {
     /// For some objects.
-    pub(in crate::tui) fn of(all: &[Arc<Seen>], state: &State) -> Self {
+    pub(crate) fn of(all: &[Arc<Seen>], state: &State) -> Self {
         let from = all.first().and_then(|seen| replicas(state, seen));
         let typed = from.map_or_else(String::new, |n| n.to_string());
         let owner = all.iter().find_map(|seen| reconciled_by(state, seen));
@@ -40,7 +40,7 @@ impl Scale {
     }
 
     /// What is asked for once the number is known.
-    pub(in crate::tui) fn task(&self, replicas: i32) -> Task {
+    pub(crate) fn task(&self, replicas: i32) -> Task {
         let one = |object: &ObjectRef| Task::from(ObjectTask::Scale { object: object.clone(), replicas });
         match self.objects.as_slice() {
             [object] => one(object),

@@ -1,26 +1,26 @@
 //! The line in which one types what to search for in the detail pane.
 
 use super::answer::Answer;
-use crate::state::State;
-use crate::tui::find::search_step::step;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::pane::Pane;
-use crate::tui::panes::text::Row;
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::find::search_step::step;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::pane::Pane;
+use opdev_panes::text::Row;
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// The line.
 #[derive(Debug)]
-pub(in crate::tui) struct SearchLine {
+pub(crate) struct SearchLine {
     /// What was searched for before.
     before: String,
 }
 
 impl SearchLine {
     /// Goes on from what is searched for now.
-    pub(in crate::tui) fn of(view: &ViewState) -> Self {
+    pub(crate) fn of(view: &ViewState) -> Self {
         SearchLine { before: view.detail.search.text.clone() }
     }
 }

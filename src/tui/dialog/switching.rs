@@ -1,23 +1,23 @@
 //! The wait for another cluster; and, for whatever is done to custom resources before opdev leaves one, how far that is.
 
 use super::answer::Answer;
-use crate::event::{Destination, OnExit, RequestId, Task};
-use crate::state::State;
-use crate::tui::draw::boxes::boxed;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, cut, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::boxed;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::{Destination, OnExit, RequestId, Task};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, cut, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// The request to go to another cluster is under way.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct Switching {
+pub(crate) struct Switching {
     /// The request.
-    pub(in crate::tui) id: RequestId,
+    pub(crate) id: RequestId,
     /// Where to.
-    pub(in crate::tui) to: Destination,
+    pub(crate) to: Destination,
 }
 
 impl Layer for Switching {
@@ -49,7 +49,7 @@ impl Layer for Switching {
 }
 
 /// Draws how far leaving is, while it is under way.
-pub(in crate::tui) fn progress(state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
+pub(crate) fn progress(state: &State, view: &mut ViewState, canvas: &mut Canvas<'_>) {
     let goes_on = view.top::<Switching>().is_some();
     let Some(leaving) = state.leaving.as_ref().filter(|_| view.leaving || goes_on) else { return };
     let done = (leaving.total as usize).saturating_sub(leaving.left.len());

@@ -1,15 +1,15 @@
 //! Requests under way and the last ones that ended, newest first. What is under way can be dropped.
 
 use super::answer::Answer;
-use crate::event::{RequestFinished, RequestOutcome, RequestStarted, words};
-use crate::state::State;
-use crate::tui::draw::boxes::boxed;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, cut, left, right, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::boxed;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::{RequestFinished, RequestOutcome, RequestStarted, words};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, cut, left, right, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn tasks(state: &State) -> Vec<Task> {
 
 /// The dialog.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Tasks {
+pub(crate) struct Tasks {
     /// The chosen row.
     index: usize,
 }
@@ -51,7 +51,7 @@ impl Layer for Tasks {
             (KeyCode::PageUp, _) => self.index = self.index.saturating_sub(10),
             (_, Some('x')) => {
                 if let Some(Task::Running(task)) = all.get(self.index) {
-                    return Answer::AskOn(crate::event::Task::Cancel { id: task.id }.into());
+                    return Answer::AskOn(opdev_event::Task::Cancel { id: task.id }.into());
                 }
             }
             _ => {}

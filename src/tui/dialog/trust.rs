@@ -3,19 +3,19 @@
 //! else.
 
 use super::answer::Answer;
-use crate::event::{Permission, ProjectTask, TrustAnswer, TrustAsked, words};
-use crate::state::State;
-use crate::tui::draw::boxes::{Choice, boxed, choices, scrolled};
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::{Choice, boxed, choices, scrolled};
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::{Permission, ProjectTask, TrustAnswer, TrustAsked, words};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// The dialog about what a project wants.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct TrustDialog {
+pub(crate) struct TrustDialog {
     /// What is asked about.
     pub permissions: Vec<Permission>,
     /// The first visible line of the list.
@@ -26,12 +26,12 @@ pub(in crate::tui) struct TrustDialog {
 
 impl TrustDialog {
     /// For what the user wants to answer.
-    pub(in crate::tui) fn of(asked: &TrustAsked) -> Self {
+    pub(crate) fn of(asked: &TrustAsked) -> Self {
         TrustDialog { permissions: asked.unanswered.clone(), scroll: 0, asked_for: true }
     }
 
     /// For what is asked from now on.
-    pub(in crate::tui) fn news(asked: &TrustAsked) -> Self {
+    pub(crate) fn news(asked: &TrustAsked) -> Self {
         TrustDialog { asked_for: false, ..Self::of(asked) }
     }
 
@@ -75,7 +75,7 @@ impl Layer for TrustDialog {
 
 impl ViewState {
     /// Opens the dialog about what the project wants, unless something else is open.
-    pub(in crate::tui) fn open_trust(&mut self, state: &State) {
+    pub(crate) fn open_trust(&mut self, state: &State) {
         let asked = state.trust.as_ref();
         if self.layers.is_empty()
             && !self.leaving

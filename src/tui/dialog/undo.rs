@@ -1,20 +1,20 @@
 //! What was done lately, newest first; enter shows what undoing it would change.
 
 use super::answer::Answer;
-use crate::event::{DraftTask, words};
-use crate::state::State;
-use crate::tui::draw::boxes::boxed;
-use crate::tui::draw::pieces::age;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, left, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::boxed;
+use crate::draw::pieces::age;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::{DraftTask, words};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, left, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// The dialog.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Undo {
+pub(crate) struct Undo {
     /// The chosen row.
     index: usize,
 }

@@ -1,19 +1,19 @@
 //! The question before the first write to a cluster that is not clearly local: its name has to be typed.
 
 use super::answer::Answer;
-use crate::event::ClusterTask;
-use crate::state::State;
-use crate::tui::draw::boxes::boxed;
-use crate::tui::layer::{Canvas, Layer};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::view::ViewState;
+use crate::draw::boxes::boxed;
+use crate::layer::{Canvas, Layer};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::ClusterTask;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 
 /// The dialog.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct Unlock {
+pub(crate) struct Unlock {
     /// The context's name.
     pub context: String,
     /// Its server.
@@ -26,7 +26,7 @@ pub(in crate::tui) struct Unlock {
 
 impl Unlock {
     /// For the cluster that opdev is connected to.
-    pub(in crate::tui) fn of(state: &State) -> Option<Self> {
+    pub(crate) fn of(state: &State) -> Option<Self> {
         let cluster = &state.started.as_ref()?.cluster;
         Some(Unlock {
             context: cluster.name.clone(),
@@ -37,7 +37,7 @@ impl Unlock {
     }
 
     /// Whether the name is there.
-    pub(in crate::tui) fn is_right(&self) -> bool {
+    pub(crate) fn is_right(&self) -> bool {
         self.typed == self.context
     }
 }

@@ -5,12 +5,12 @@
 use super::super::toast::Toast;
 use super::super::view::ViewState;
 use super::{frame, process};
-use crate::event::{Diagnostic, words};
-use crate::state::{Program, State};
-use crate::tui::act::open_file;
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::text::{Row, cut, cut_front, cut_path, cut_words, width, wrap};
-use crate::tui::panes::theme::Role;
+use crate::act::open_file;
+use opdev_event::{Diagnostic, words};
+use opdev_panes::keys::action::Do;
+use opdev_panes::text::{Row, cut, cut_front, cut_path, cut_words, width, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::{Program, State};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -22,7 +22,7 @@ struct Part {
 }
 
 /// What stands at the lower edge.
-pub(in crate::tui) struct Bottom {
+pub(crate) struct Bottom {
     parts: Vec<Part>,
     /// What stands in the lowest border.
     note: Option<Toast>,

@@ -3,15 +3,15 @@
 use super::super::layer::Canvas;
 use super::super::view::ViewState;
 use super::frame::plain_box;
-use crate::tui::panes::click_targets::{Dialog, Spot};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::text::{Row, left, width, wrap};
-use crate::tui::panes::theme::Role;
 use opdev_object::meta::ObjectRef;
+use opdev_panes::click_targets::{Dialog, Spot};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::text::{Row, left, width, wrap};
+use opdev_panes::theme::Role;
 use ratatui::layout::Rect;
 
 /// A box in the middle, as large as its rows need and the body allows.
-pub(in crate::tui) fn boxed(
+pub(crate) fn boxed(
     title: &str,
     rows: &[Row],
     selected: Option<usize>,
@@ -65,7 +65,7 @@ fn clickable(row: &Row, (x, y): (u16, u16), view: &mut ViewState) {
 }
 
 /// A box as wide as the body and as high as its rows, at the top: a list that is read.
-pub(in crate::tui) fn full(
+pub(crate) fn full(
     title: &str,
     rows: &[Row],
     selected: Option<usize>,
@@ -86,7 +86,7 @@ pub(in crate::tui) fn full(
 }
 
 /// A text above buttons that always show: what of it fits, and how many lines follow.
-pub(in crate::tui) fn scrolled(what: Vec<Row>, buttons: Vec<Row>, scroll: usize, body: Rect) -> Vec<Row> {
+pub(crate) fn scrolled(what: Vec<Row>, buttons: Vec<Row>, scroll: usize, body: Rect) -> Vec<Row> {
     let room = (body.height as usize).saturating_sub(2 + buttons.len()).max(1);
     let last = what.len().saturating_sub(room);
     let scroll = scroll.min(last);
@@ -102,16 +102,16 @@ pub(in crate::tui) fn scrolled(what: Vec<Row>, buttons: Vec<Row>, scroll: usize,
 }
 
 /// An answer to a question: its key, its word, what it means, and how loud it is.
-pub(in crate::tui) struct Choice<'a> {
-    pub(in crate::tui) key: &'a str,
-    pub(in crate::tui) word: &'a str,
-    pub(in crate::tui) means: &'a str,
-    pub(in crate::tui) role: Role,
+pub(crate) struct Choice<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) word: &'a str,
+    pub(crate) means: &'a str,
+    pub(crate) role: Role,
 }
 
 /// The answers of a question, a line each: letters answer, and enter alone does nothing. Side by side where there is
 /// little room.
-pub(in crate::tui) fn choices(all: &[Choice<'_>], cells: usize, roomy: bool) -> Vec<Row> {
+pub(crate) fn choices(all: &[Choice<'_>], cells: usize, roomy: bool) -> Vec<Row> {
     if !roomy {
         let mut rows = vec![Row::default()];
         for choice in all {
@@ -145,7 +145,7 @@ pub(in crate::tui) fn choices(all: &[Choice<'_>], cells: usize, roomy: bool) -> 
 }
 
 /// The names of several objects; one is in the title.
-pub(in crate::tui) fn named(objects: &[ObjectRef], most: usize) -> Vec<Row> {
+pub(crate) fn named(objects: &[ObjectRef], most: usize) -> Vec<Row> {
     if objects.len() < 2 {
         return Vec::new();
     }

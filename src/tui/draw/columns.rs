@@ -1,12 +1,12 @@
 //! Which columns the list of the custom resources has, for drawing it and for sorting it.
 
 use super::super::view::ViewState;
-use crate::event::PrinterColumn;
-use crate::state::State;
-use crate::tui::panes::lists::table::Column;
+use opdev_event::PrinterColumn;
+use opdev_panes::lists::table::Column;
+use opdev_state::State;
 
 /// The columns that the list shows, in their order.
-pub(in crate::tui) fn shown_columns(view: &ViewState, state: &State) -> Vec<Column> {
+pub(crate) fn shown_columns(view: &ViewState, state: &State) -> Vec<Column> {
     let mut all = vec![Column::Kind];
     if view.resources.namespaces_differ || view.resources.namespace_shown {
         all.push(Column::Namespace);

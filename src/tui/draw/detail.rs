@@ -1,11 +1,11 @@
 //! The detail pane: a window over its lines, what is searched for made to stand out, and how much there is.
 
 use super::super::view::ViewState;
-use crate::state::State;
-use crate::tui::panes::detail::search;
-use crate::tui::panes::pane::{Pane, Tab};
-use crate::tui::panes::text::{Row, width};
-use crate::tui::panes::theme::Role;
+use opdev_panes::detail::search;
+use opdev_panes::pane::{Pane, Tab};
+use opdev_panes::text::{Row, width};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -3,14 +3,14 @@
 
 use super::super::view::ViewState;
 use super::pieces::line;
-use crate::state::State;
-use crate::tui::act::enabled::enabled;
-use crate::tui::panes::click_targets::Spot;
-use crate::tui::panes::keys::action;
-use crate::tui::panes::keys::action::{Do, Seek};
-use crate::tui::panes::keys::registry;
-use crate::tui::panes::text::{Row, width};
-use crate::tui::panes::theme::Role;
+use crate::act::enabled::enabled;
+use opdev_panes::click_targets::Spot;
+use opdev_panes::keys::action;
+use opdev_panes::keys::action::{Do, Seek};
+use opdev_panes::keys::registry;
+use opdev_panes::text::{Row, width};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

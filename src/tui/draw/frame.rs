@@ -1,17 +1,17 @@
 //! Borders and titles. Neighbours share a border; the joint is the character that fits both.
 
 use super::super::view::ViewState;
-use crate::event::Protection;
-use crate::state::{State, tree};
-use crate::tui::draw::kind_table;
-use crate::tui::draw::pieces::tabs;
-use crate::tui::panes::click_targets::{Shown, Spot};
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::action::See;
-use crate::tui::panes::layout::Shape;
-use crate::tui::panes::pane::Pane;
-use crate::tui::panes::text::{Row, cut, cut_apart, width};
-use crate::tui::panes::theme::Role;
+use crate::draw::kind_table;
+use crate::draw::pieces::tabs;
+use opdev_event::Protection;
+use opdev_panes::click_targets::{Shown, Spot};
+use opdev_panes::keys::action::Do;
+use opdev_panes::keys::action::See;
+use opdev_panes::layout::Shape;
+use opdev_panes::pane::Pane;
+use opdev_panes::text::{Row, cut, cut_apart, width};
+use opdev_panes::theme::Role;
+use opdev_state::{State, tree};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::symbols::merge::MergeStrategy;
@@ -26,7 +26,7 @@ pub(super) fn edge(which: Pane, state: &State, view: &ViewState, buffer: &mut Bu
 /// Draws the border of what stands below the panes.
 pub(super) fn block(buffer: &mut Buffer, view: &ViewState, area: Rect) {
     let inside = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    crate::tui::draw::pieces::clear(buffer, inside);
+    crate::draw::pieces::clear(buffer, inside);
     shared(buffer, view, area, Role::Border);
 }
 
@@ -170,7 +170,7 @@ fn protection(state: &State) -> Role {
 
 /// What a pane is about.
 fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
-    let name = |object: Option<&std::sync::Arc<crate::state::Seen>>| object.map(|seen| seen.key.name.clone());
+    let name = |object: Option<&std::sync::Arc<opdev_state::Seen>>| object.map(|seen| seen.key.name.clone());
     match which {
         Pane::Resources if view.browse.is_some() => {
             kind_table::title(view, state).map(|(_, about)| about).filter(|about| !about.is_empty())
@@ -213,8 +213,8 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
 }
 
 /// An empty box over whatever was there.
-pub(in crate::tui) fn plain_box(buffer: &mut Buffer, view: &ViewState, area: Rect, title: &str) -> Rect {
-    crate::tui::draw::pieces::clear(buffer, area);
+pub(crate) fn plain_box(buffer: &mut Buffer, view: &ViewState, area: Rect, title: &str) -> Rect {
+    crate::draw::pieces::clear(buffer, area);
     let block = Block::bordered().border_style(view.look.theme.style(Role::Focus));
     let inner = block.inner(area);
     block.render(area, buffer);

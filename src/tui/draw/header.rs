@@ -2,13 +2,14 @@
 //! way on a narrow screen; project, cluster, namespace, identity and the state of the newest save never do.
 
 use super::super::view::ViewState;
-use super::{findings, process};
-use crate::event::{Diagnostic, Fault, FaultRule, Protection, ShadowRun, TroubleKind, words};
-use crate::state::State;
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::text::{Row, cut, cut_apart, width};
-use crate::tui::panes::theme::Role;
+use super::process;
 use jiff::Timestamp;
+use opdev_event::{Diagnostic, Fault, FaultRule, Protection, ShadowRun, TroubleKind, words};
+use opdev_panes::finding_sign;
+use opdev_panes::keys::action::Do;
+use opdev_panes::text::{Row, cut, cut_apart, width};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ impl Save {
 
 /// The line.
 pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Timestamp) -> Row {
-    let badge = findings::badge(state);
+    let badge = finding_sign::badge(state);
     let cells = cells.saturating_sub(width(&badge.text()));
     let mut save = newest_save(state, view, now);
     // What went well says so in a quiet voice while something waits or is broken.
@@ -196,7 +197,7 @@ fn counts(state: &State, view: &ViewState) -> Vec<(u8, Role, String)> {
         (4, asked.len() - programs, "asked", Role::Busy),
         (4, programs, if programs == 1 { "program runs" } else { "programs run" }, Role::Changed),
         (6, state.paused.len(), "paused", Role::Busy),
-        (5, view.marks.len(), "marked", Role::Changed),
+        (5, view.marks.count(), "marked", Role::Changed),
     ];
     let some = all.into_iter().filter(|(_, count, ..)| *count > 0);
     some.map(|(keep, count, word, role)| (keep, role, format!("{count} {word}"))).collect()

@@ -2,17 +2,17 @@
 //! are in `resources`, the reconciles in `passes`.
 
 use super::super::view::ViewState;
-use crate::event::words;
-use crate::state::State;
-use crate::state::health::Level;
-use crate::state::tree::Node;
-use crate::tui::draw::pieces::age;
-use crate::tui::panes::detail::parts::clock;
-use crate::tui::panes::pane::Pane;
-use crate::tui::panes::text::{Row, cut, cut_front, left, width, wrap};
-use crate::tui::panes::theme::Role;
+use crate::draw::pieces::age;
 use jiff::Timestamp;
+use opdev_event::words;
 use opdev_object::meta::ObjectKey;
+use opdev_panes::detail::parts::clock;
+use opdev_panes::pane::Pane;
+use opdev_panes::text::{Row, cut, cut_front, left, width, wrap};
+use opdev_panes::theme::Role;
+use opdev_state::State;
+use opdev_state::health::Level;
+use opdev_state::tree::Node;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

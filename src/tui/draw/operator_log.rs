@@ -2,10 +2,10 @@
 
 use super::super::view::ViewState;
 use super::lists::{put, words_of};
-use crate::state::State;
-use crate::tui::panes::pane::Pane;
-use crate::tui::panes::text::Row;
-use crate::tui::panes::theme::Role;
+use opdev_panes::pane::Pane;
+use opdev_panes::text::Row;
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -4,14 +4,14 @@
 use super::super::view::ViewState;
 use super::pieces::line;
 use super::{detail, frame, kind_table, lists, operator_log, reconciles, resources};
-use crate::state::State;
-use crate::tui::panes::click_targets::{Shown, Spot};
-use crate::tui::panes::layout;
-use crate::tui::panes::layout::Shape;
-use crate::tui::panes::pane::Pane;
-use crate::tui::panes::text::{Row, width};
-use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
+use opdev_panes::click_targets::{Shown, Spot};
+use opdev_panes::layout;
+use opdev_panes::layout::Shape;
+use opdev_panes::pane::Pane;
+use opdev_panes::text::{Row, width};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

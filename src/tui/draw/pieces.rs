@@ -1,13 +1,13 @@
 //! What several panes draw: ages, empty cells, the tabs of the detail pane.
 
 use super::super::view::ViewState;
-use crate::event::words;
-use crate::tui::panes::detail::TABS;
-use crate::tui::panes::detail::page::DetailTab;
-use crate::tui::panes::pane::Tab;
-use crate::tui::panes::text::{Row, width};
-use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
+use opdev_event::words;
+use opdev_panes::detail::TABS;
+use opdev_panes::detail::page::DetailTab;
+use opdev_panes::pane::Tab;
+use opdev_panes::text::{Row, width};
+use opdev_panes::theme::Role;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -19,7 +19,7 @@ pub(super) fn line(buffer: &mut Buffer, view: &ViewState, area: Rect, row: &Row)
 }
 
 /// An age, and a note of when it will read differently.
-pub(in crate::tui) fn age(view: &mut ViewState, since: Option<Timestamp>, now: Timestamp) -> String {
+pub(crate) fn age(view: &mut ViewState, since: Option<Timestamp>, now: Timestamp) -> String {
     let Some(since) = since else { return String::new() };
     let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     view.wake_in(words::short_age_changes_in(age));

@@ -2,10 +2,10 @@
 
 use super::super::view::ViewState;
 use super::header::Save;
-use crate::event::{BuildChanged, BuildState, ProcessState, TraceLevel, words};
-use crate::state::{Program, State};
-use crate::tui::panes::theme::Role;
 use jiff::Timestamp;
+use opdev_event::{BuildChanged, BuildState, ProcessState, TraceLevel, words};
+use opdev_panes::theme::Role;
+use opdev_state::{Program, State};
 use std::time::Duration;
 
 /// How far the newest save of the programs' own files is; `None` where other files are what matters now. Of several programs

@@ -2,17 +2,17 @@
 //! follow the pane, so a new row moves no column. An empty list says what will fill it.
 
 use super::super::view::ViewState;
-use super::findings;
 use super::lists::{mark, put, words_of};
-use crate::event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, words};
-use crate::state::State;
-use crate::tui::panes::detail::parts::clock;
-use crate::tui::panes::folds::{PassRow, only_retries};
-use crate::tui::panes::pane::Pane;
-use crate::tui::panes::text::{Row, cut_apart, cut_words, left, right, width};
-use crate::tui::panes::theme::Role;
-use crate::tui::panes::waterfall;
+use opdev_event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, words};
 use opdev_object::meta::ObjectRef;
+use opdev_panes::detail::parts::clock;
+use opdev_panes::finding_sign;
+use opdev_panes::folds::{PassRow, only_retries};
+use opdev_panes::pane::Pane;
+use opdev_panes::text::{Row, cut_apart, cut_words, left, right, width};
+use opdev_panes::theme::Role;
+use opdev_panes::waterfall;
+use opdev_state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ fn pass_row(
     let mut came_to = words::came_to(pass);
     let found = state.findings.shown_by(pass).filter(|found| found.severity != FindingSeverity::Hint);
     if let Some(found) = found {
-        (symbol, role) = (findings::sign(found), findings::role(found));
+        (symbol, role) = (finding_sign::sign(found), finding_sign::role(found));
         if found.storm {
             came_to = found.per_second.map_or_else(|| "storm".to_owned(), |rate| format!("{rate}/s"));
         }

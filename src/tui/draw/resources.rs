@@ -3,21 +3,21 @@
 
 use super::super::view::ViewState;
 use super::columns::printer_columns;
-use super::findings;
 use super::lists::{mark, put, sign, star, words_of};
-use crate::event::{KindHealth, PrinterColumn, TroubleKind, words};
-use crate::state::health::Level;
-use crate::state::{Seen, State, columns, tree};
-use crate::tui::act::enabled::enabled;
-use crate::tui::draw::pieces::age;
-use crate::tui::panes::click_targets::Spot;
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::action::Seek;
-use crate::tui::panes::lists::table::Column;
-use crate::tui::panes::pane::Pane;
-use crate::tui::panes::text::{Row, cut, cut_apart, cut_path, left, right, width};
-use crate::tui::panes::theme::Role;
+use crate::act::enabled::enabled;
+use crate::draw::pieces::age;
 use jiff::Timestamp;
+use opdev_event::{KindHealth, PrinterColumn, TroubleKind, words};
+use opdev_panes::click_targets::Spot;
+use opdev_panes::finding_sign;
+use opdev_panes::keys::action::Do;
+use opdev_panes::keys::action::Seek;
+use opdev_panes::lists::table::Column;
+use opdev_panes::pane::Pane;
+use opdev_panes::text::{Row, cut, cut_apart, cut_path, left, right, width};
+use opdev_panes::theme::Role;
+use opdev_state::health::Level;
+use opdev_state::{Seen, State, columns, tree};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ fn look(state: &State, seen: &Seen, info: &tree::Row) -> (&'static str, String, 
         return ("○", "deleted".to_owned(), Role::Dim);
     }
     if let Some(finding) = state.findings.of(&seen.key) {
-        return (findings::sign(finding), finding.short(), findings::role(finding));
+        return (finding_sign::sign(finding), finding.short(), finding_sign::role(finding));
     }
     let (symbol, role) = sign(info.level);
     let symbol = if info.running && info.level != Level::Bad { "↻" } else { symbol };

@@ -2,13 +2,13 @@
 
 use super::super::view::ViewState;
 use super::frame::plain_box;
-use crate::state::State;
-use crate::tui::act::enabled::enabled;
-use crate::tui::act::programs;
-use crate::tui::panes::keys::chord::Chord;
-use crate::tui::panes::text::{Row, cut, left, width};
-use crate::tui::panes::theme::Role;
+use crate::act::enabled::enabled;
+use crate::act::programs;
 use jiff::Timestamp;
+use opdev_panes::keys::chord::Chord;
+use opdev_panes::text::{Row, cut, left, width};
+use opdev_panes::theme::Role;
+use opdev_state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::time::Duration;

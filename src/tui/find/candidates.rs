@@ -1,11 +1,11 @@
 //! What can be chosen from a list, and which of it matches what is typed. Knows no view; `picker` gathers and opens.
 
-use crate::event::{Destination, FaultRule, PodFailure};
-use crate::state::{Changes, State};
-use crate::tui::panes::fuzzy::{Nearness, Query};
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::theme::Theme;
+use opdev_event::{Destination, FaultRule, PodFailure};
 use opdev_object::meta::ObjectKey;
+use opdev_panes::fuzzy::{Nearness, Query};
+use opdev_panes::keys::action::Do;
+use opdev_panes::theme::Theme;
+use opdev_state::{Changes, State};
 use std::collections::HashMap;
 use std::sync::Arc;
 

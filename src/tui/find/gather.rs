@@ -1,14 +1,14 @@
 //! What can be chosen from each list, gathered when it opens: actions, objects, kinds, files, namespaces, contexts.
 
 use super::candidates::{Index, Item, What};
-use crate::event::{Destination, FaultRule, PodFailure, words};
-use crate::state::State;
-use crate::tui::act::programs;
-use crate::tui::panes::keys::action::{Do, Seek};
-use crate::tui::panes::keys::registry::ACTIONS;
-use crate::tui::panes::theme::Theme;
-use crate::tui::view::ViewState;
+use crate::act::programs;
+use crate::view::ViewState;
+use opdev_event::{Destination, FaultRule, PodFailure, words};
 use opdev_object::meta::ObjectKey;
+use opdev_panes::keys::action::{Do, Seek};
+use opdev_panes::keys::registry::ACTIONS;
+use opdev_panes::theme::Theme;
+use opdev_state::State;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -11,20 +11,20 @@ use super::act::leave::asks_before_leaving;
 use super::act::programs;
 use super::dialog::{Answer, Leave, Samples, SearchLine};
 use super::draw::shown_columns;
-use super::panes::disabled::NotNow;
-use super::panes::keys::action::{Seek, SortKey};
-use super::panes::keys::registry;
-use super::panes::lists::table::{Column, Sort};
-use super::panes::pane::{Pane, Tab};
-use super::panes::theme::Theme;
 use super::view::ViewState;
-use crate::event::{Level, ObjectTask, OperatorTask, SessionRequest, Task};
-use crate::state::{Seen, State, tree};
-use crate::tui::find::candidates::{Item, What};
-use crate::tui::find::gather::is_here;
-use crate::tui::find::picker::open;
-use crate::tui::find::search_step::step;
+use crate::find::candidates::{Item, What};
+use crate::find::gather::is_here;
+use crate::find::picker::open;
+use crate::find::search_step::step;
+use opdev_event::{Level, ObjectTask, OperatorTask, SessionRequest, Task};
 use opdev_object::meta::ObjectKey;
+use opdev_panes::disabled::NotNow;
+use opdev_panes::keys::action::{Seek, SortKey};
+use opdev_panes::keys::registry;
+use opdev_panes::lists::table::{Column, Sort};
+use opdev_panes::pane::{Pane, Tab};
+use opdev_panes::theme::Theme;
+use opdev_state::{Seen, State, tree};
 use std::sync::Arc;
 
 /// Does one of them.
@@ -99,11 +99,11 @@ pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(),
         }
         Seek::Turn if view.browse.as_ref().is_some_and(|table| table.sort.is_none()) => Err(format!(
             "the rows are in the API server's order; {} sorts them",
-            view.keys.map.text(super::panes::keys::action::Do::Seek(Seek::Sort))
+            view.keys.map.text(opdev_panes::keys::action::Do::Seek(Seek::Sort))
         )
         .into()),
         Seek::By(_) if view.browse.is_some() => {
-            let key = view.keys.map.text(super::panes::keys::action::Do::Seek(Seek::Sort));
+            let key = view.keys.map.text(opdev_panes::keys::action::Do::Seek(Seek::Sort));
             Err(format!("{key} sorts the rows of a table by its next column").into())
         }
         Seek::Wide if view.browse.is_some() => Ok(()),

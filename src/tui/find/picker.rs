@@ -3,21 +3,21 @@
 
 use super::candidates::{Item, Picker, Remembered, What};
 use super::gather::gather;
-use crate::event::FaultRule;
-use crate::state::State;
-use crate::tui::act::enabled::enabled;
-use crate::tui::act::programs::possible;
-use crate::tui::dialog::{Answer, Scale};
-use crate::tui::draw::frame::plain_box;
-use crate::tui::layer::{Canvas, Layer, Need};
-use crate::tui::panes::click_targets::Dialog;
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::keys::registry::by;
-use crate::tui::panes::text::{Row, cut, right, width};
-use crate::tui::panes::theme::{Role, Theme};
-use crate::tui::view::ViewState;
+use crate::act::enabled::enabled;
+use crate::act::programs::possible;
+use crate::dialog::{Answer, Scale};
+use crate::draw::frame::plain_box;
+use crate::layer::{Canvas, Layer, Need};
+use crate::view::ViewState;
 use crossterm::event::KeyCode;
+use opdev_event::FaultRule;
+use opdev_panes::click_targets::Dialog;
+use opdev_panes::keys::action::Do;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::keys::registry::by;
+use opdev_panes::text::{Row, cut, right, width};
+use opdev_panes::theme::{Role, Theme};
+use opdev_state::State;
 use ratatui::layout::Rect;
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Going from match to match in the detail pane.
 
 use super::super::view::ViewState;
-use crate::tui::panes::pane::Pane;
+use opdev_panes::pane::Pane;
 
 /// Goes to the next match after the one gone to last, or from the first visible line; round and round.
-pub(in crate::tui) fn step(view: &mut ViewState, forward: bool) {
+pub(crate) fn step(view: &mut ViewState, forward: bool) {
     let height = view.screen.heights[Pane::Detail.index()];
     let visible = view.detail.scroll..view.detail.scroll + height;
     let at = view.detail.search.line.filter(|line| visible.contains(line));

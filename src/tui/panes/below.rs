@@ -4,7 +4,7 @@ use super::pane::Pane;
 
 /// What was looked at last of the panes that share a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Below {
+pub struct Below {
     /// The detail pane, rather than the reconciles.
     detail: bool,
     /// The operator log, where it has no pane of its own.
@@ -13,7 +13,7 @@ pub(crate) struct Below {
 
 impl Below {
     /// The pane below the lists, where only one of them has room.
-    pub(crate) fn pane(self) -> Pane {
+    pub fn pane(self) -> Pane {
         match self {
             Below { log: true, .. } => Pane::Log,
             Below { detail: true, .. } => Pane::Detail,
@@ -22,12 +22,12 @@ impl Below {
     }
 
     /// Whether the operator log is.
-    pub(crate) fn is_log(self) -> bool {
+    pub fn is_log(self) -> bool {
         self.log
     }
 
     /// A pane has the focus now.
-    pub(crate) fn show(&mut self, pane: Pane) {
+    pub fn show(&mut self, pane: Pane) {
         match pane {
             Pane::Reconciles => *self = Below { detail: false, log: false },
             Pane::Detail => *self = Below { detail: true, log: false },

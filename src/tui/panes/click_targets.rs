@@ -8,34 +8,34 @@ use ratatui::layout::Rect;
 
 /// Something in a row of the screen: its first column, and the one behind its last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Spot<T> {
-    pub(crate) y: u16,
-    pub(crate) from: u16,
-    pub(crate) to: u16,
-    pub(crate) what: T,
+pub struct Spot<T> {
+    pub y: u16,
+    pub from: u16,
+    pub to: u16,
+    pub what: T,
 }
 
 /// A tab of the detail pane, or a pane in the bar of a small screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub enum Shown {
     Tab(Tab),
     Pane(Pane),
 }
 
 /// Everything that can be clicked beside rows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spots {
-    pub(crate) tabs: Vec<Spot<Shown>>,
-    pub(crate) headings: Vec<Spot<Column>>,
-    pub(crate) keys: Vec<Spot<Do>>,
+pub struct Spots {
+    pub tabs: Vec<Spot<Shown>>,
+    pub headings: Vec<Spot<Column>>,
+    pub keys: Vec<Spot<Do>>,
     /// Keys that a dialog names, and where the topmost one stands.
-    pub(crate) answers: Vec<Spot<Key>>,
-    pub(crate) dialog: Option<Dialog>,
+    pub answers: Vec<Spot<Key>>,
+    pub dialog: Option<Dialog>,
 }
 
 /// Where a dialog stands, and the row of what is chosen in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dialog {
-    pub(crate) area: Rect,
-    pub(crate) chosen: Option<u16>,
+pub struct Dialog {
+    pub area: Rect,
+    pub chosen: Option<u16>,
 }

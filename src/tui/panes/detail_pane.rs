@@ -7,39 +7,39 @@ use super::folds::How;
 use super::lists::pane_rows::PanePart;
 use super::pane::Tab;
 use super::text::Row;
-use crate::event::Level;
+use opdev_event::Level;
 
 /// The pane.
-pub(crate) struct DetailPane {
+pub struct DetailPane {
     /// The open tab.
-    pub(crate) tab: Tab,
+    pub tab: Tab,
     /// The first visible line, and whether it sticks to the end (log).
-    pub(crate) scroll: usize,
-    pub(crate) stick: bool,
+    pub scroll: usize,
+    pub stick: bool,
     /// Whether long lines wrap.
-    pub(crate) wrap: bool,
-    pub(crate) filter: String,
-    pub(crate) lines: Lines,
+    pub wrap: bool,
+    pub filter: String,
+    pub lines: Lines,
     /// What is searched for in the lines.
-    pub(crate) search: Search,
-    pub(crate) how: How,
+    pub search: Search,
+    pub how: How,
     /// The container whose log is shown alone: its pod's name and its own.
-    pub(crate) container: Option<(String, String)>,
+    pub container: Option<(String, String)>,
     /// The chattiest level of the log that is shown, and how many lines there were when it was last followed.
-    pub(crate) log_level: Level,
-    pub(crate) log_followed: u64,
+    pub log_level: Level,
+    pub log_followed: u64,
 }
 
 /// Lines of the detail pane and what they were made of.
 #[derive(Default)]
-pub(crate) struct Lines {
-    pub(crate) rows: Vec<Row>,
-    pub(crate) made_of: Option<MadeOf>,
+pub struct Lines {
+    pub rows: Vec<Row>,
+    pub made_of: Option<MadeOf>,
 }
 
 impl Lines {
     /// Their texts.
-    pub(crate) fn texts(&self) -> impl DoubleEndedIterator<Item = String> + '_ {
+    pub fn texts(&self) -> impl DoubleEndedIterator<Item = String> + '_ {
         self.rows.iter().map(|row| row.text().trim_end().to_owned())
     }
 }
@@ -64,12 +64,12 @@ impl Default for DetailPane {
 
 impl DetailPane {
     /// The same pane on another cluster: what is shown of it stays.
-    pub(crate) fn elsewhere(self) -> Self {
+    pub fn elsewhere(self) -> Self {
         DetailPane { tab: self.tab, wrap: self.wrap, log_level: self.log_level, ..DetailPane::default() }
     }
 
     /// Opens a tab, its first lines in sight.
-    pub(crate) fn open(&mut self, tab: Tab) {
+    pub fn open(&mut self, tab: Tab) {
         if self.tab != tab {
             self.tab = tab;
             self.scroll = 0;
@@ -78,7 +78,7 @@ impl DetailPane {
     }
 
     /// Something else is selected: its first lines are in sight, but where the last ones are followed.
-    pub(crate) fn selection_moved(&mut self) {
+    pub fn selection_moved(&mut self) {
         if !self.tab.part().follows_end() {
             self.scroll = 0;
         }

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// Why an action is not possible right now; `Display` is what the user reads behind the action's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NotNow {
+pub enum NotNow {
     /// opdev is about to end.
     Stopping,
     /// No API server is connected yet.

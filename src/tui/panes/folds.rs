@@ -1,15 +1,15 @@
 //! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
 
 use super::waterfall::{self, Line};
-use crate::event::{Cause, CauseKind, Outcome, Reconcile};
-use crate::state::Findings;
+use opdev_event::{Cause, CauseKind, Outcome, Reconcile};
 use opdev_object::meta::ObjectKey;
+use opdev_state::Findings;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// How the log is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Grouping {
+pub enum Grouping {
     /// By reconcile, all lines.
     Open,
     /// By reconcile, lines of the selected one only.
@@ -20,17 +20,17 @@ pub(crate) enum Grouping {
 
 /// What goes into the lines of the detail pane beside what is selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct How {
+pub struct How {
     /// The grouping of the log, for one object and for all.
-    pub(crate) grouping: [Grouping; 2],
+    pub grouping: [Grouping; 2],
     /// Whether `managedFields` and other bookkeeping are shown.
-    pub(crate) managed: bool,
+    pub managed: bool,
     /// Whether each line of YAML says who owns it.
-    pub(crate) owners: bool,
+    pub owners: bool,
     /// The version looked at; the newest where it is none, or that of another object.
-    pub(crate) version: Option<(ObjectKey, u64)>,
+    pub version: Option<(ObjectKey, u64)>,
     /// Whether logs of pods are those of the runs before the last restarts.
-    pub(crate) previous: bool,
+    pub previous: bool,
 }
 
 impl Default for How {
@@ -52,30 +52,26 @@ impl How {
     }
 
     /// The number of the version of an object that is looked at.
-    pub(crate) fn version_of(&self, key: &ObjectKey) -> Option<u64> {
+    pub fn version_of(&self, key: &ObjectKey) -> Option<u64> {
         self.version.as_ref().filter(|(known, _)| known == key).map(|(_, number)| *number)
     }
 }
 
 /// A row of the reconciles: a pass by its place in the list, or a line below it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PassRow {
-    pub(crate) pass: usize,
-    pub(crate) line: Option<Line>,
+pub struct PassRow {
+    pub pass: usize,
+    pub line: Option<Line>,
     /// Counts the lines below the pass; the pass itself is 0.
     pub(crate) number: usize,
     /// How many passes it stands for: retries of one failure are one row, and so are resyncs that did nothing.
-    pub(crate) times: usize,
+    pub times: usize,
     /// The oldest of them: what a selection holds on to while newer retries come.
-    pub(crate) oldest: u64,
+    pub oldest: u64,
 }
 
 /// The rows of the reconciles.
-pub(crate) fn pass_rows(
-    passes: &[Arc<Reconcile>],
-    open: &BTreeSet<u64>,
-    findings: &Findings,
-) -> Vec<PassRow> {
+pub fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) -> Vec<PassRow> {
     let mut rows = Vec::with_capacity(passes.len());
     let shown = fold(passes, open, findings).into_iter().enumerate();
     for (pass, (times, oldest)) in shown.filter(|(_, (times, _))| *times > 0) {
@@ -127,7 +123,7 @@ fn fold(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) ->
 }
 
 /// Whether a pass ran for no other reason than that the one before failed.
-pub(crate) fn only_retries(pass: &Reconcile) -> bool {
+pub fn only_retries(pass: &Reconcile) -> bool {
     !pass.causes.is_empty() && pass.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Retry { .. }))
 }
 
@@ -151,42 +147,5 @@ fn failed_alike(a: &Reconcile, b: &Reconcile) -> bool {
     match (&a.failure, &b.failure) {
         (Some(a), Some(b)) => a.chain == b.chain && a.diagnostic == b.diagnostic,
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::Failure;
-    use crate::tui::tests::fixture;
-
-    fn failed(id: u64, name: &str, retry: bool, text: &str) -> Arc<Reconcile> {
-        let kind = match retry {
-            true => CauseKind::Retry { attempt: 1, error: text.to_owned() },
-            false => CauseKind::Period,
-        };
-        let causes = vec![Cause { at: fixture::now(), kind }];
-        let mut pass = fixture::pass(id, name, "17:00:00", causes, Outcome::Failed, 1);
-        pass.failure = Some(Failure { chain: vec![text.to_owned()], diagnostic: None, attempt: 1 });
-        Arc::new(pass)
-    }
-
-    #[test]
-    fn retries_of_one_failure_are_one_row_until_one_of_them_is_opened() {
-        let passes = [
-            failed(8, "a", true, "no"),
-            failed(7, "b", true, "no"),
-            failed(6, "a", true, "no"),
-            failed(5, "a", true, "other"),
-            failed(4, "a", false, "other"),
-            failed(3, "a", true, "other"),
-        ];
-        let rows = |open: &[u64]| {
-            let rows = pass_rows(&passes, &open.iter().copied().collect(), &Findings::default());
-            let heads = rows.iter().filter(|row| row.line.is_none());
-            heads.map(|row| (passes[row.pass].id, row.times, row.oldest)).collect::<Vec<_>>()
-        };
-        assert_eq!(rows(&[]), [(8, 2, 6), (7, 1, 7), (5, 2, 4), (3, 1, 3)]);
-        assert_eq!(rows(&[6]), [(8, 1, 8), (7, 1, 7), (6, 1, 6), (5, 2, 4), (3, 1, 3)]);
     }
 }

@@ -3,7 +3,7 @@
 
 /// What was typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Query {
+pub struct Query {
     words: Vec<Vec<u8>>,
     /// Whether the letters of a word must lie close together.
     close: bool,
@@ -11,13 +11,13 @@ pub(crate) struct Query {
 
 impl Query {
     /// Words between spaces.
-    pub(crate) fn new(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let words = text.split_whitespace().map(|word| word.to_ascii_lowercase().into_bytes()).collect();
         Query { words, close: false }
     }
 
     /// The same, for sentences: in a long one any letters are found somewhere.
-    pub(crate) fn close(text: &str) -> Self {
+    pub fn close(text: &str) -> Self {
         Query { close: true, ..Query::new(text) }
     }
 
@@ -29,7 +29,7 @@ impl Query {
     }
 
     /// Whether everything matches.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
@@ -45,7 +45,7 @@ impl Query {
     /// How near what was typed is to a name, and to a text that begins with it: the lower the better, then by score. What
     /// lies in one piece comes before letters here and there, a name before what is said of it. In sentences letters here
     /// and there say nothing.
-    pub(crate) fn rank(&self, name: &[u8], text: &[u8]) -> Option<(Nearness, i32)> {
+    pub fn rank(&self, name: &[u8], text: &[u8]) -> Option<(Nearness, i32)> {
         if let Some(score) = self.score(name) {
             let near = if self.is_whole_in(name) { Nearness::Name } else { Nearness::NameInPieces };
             return Some((near, -score));
@@ -66,7 +66,7 @@ impl Query {
     }
 
     /// The bytes of a text in lower case that match.
-    pub(crate) fn positions(&self, text: &[u8]) -> Vec<usize> {
+    pub fn positions(&self, text: &[u8]) -> Vec<usize> {
         let mut out = Vec::new();
         for word in &self.words {
             if let Some(span) = self.span(word, text) {
@@ -81,7 +81,7 @@ impl Query {
 
 /// How near a text is to what was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Nearness {
+pub enum Nearness {
     Name,
     Text,
     NameInPieces,

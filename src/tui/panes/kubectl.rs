@@ -1,11 +1,11 @@
 //! The kubectl command that does what a key did, or shows what is selected. Pure.
 
-use crate::event::{DraftTask, ObjectTask, ProjectTask, Propagation, Request, Task, shell};
-use crate::state::State;
+use opdev_event::{DraftTask, ObjectTask, ProjectTask, Propagation, Request, Task, shell};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_state::State;
 
 /// The command that does what a request does, one a line; nothing where kubectl has none for it.
-pub(crate) fn of(request: &Request, state: &State) -> Option<String> {
+pub fn of(request: &Request, state: &State) -> Option<String> {
     match request {
         Request::Task(task) => of_task(task, state),
         Request::View(_) | Request::Session(_) => None,
@@ -60,12 +60,12 @@ fn arguments(task: &ObjectTask) -> String {
 }
 
 /// The command that shows an object.
-pub(crate) fn get(object: &ObjectRef, state: &State) -> String {
+pub fn get(object: &ObjectRef, state: &State) -> String {
     format!("{}get {} -o yaml", kubectl(state), target(object))
 }
 
 /// kubectl with what leads it to the API server that opdev talks to, as words to start it with.
-pub(crate) fn words(state: &State) -> Vec<String> {
+pub fn words(state: &State) -> Vec<String> {
     let mut words = vec!["kubectl".to_owned()];
     if let Some(started) = state.started.as_ref().filter(|started| !started.cluster.embedded) {
         words.extend(["--context".to_owned(), started.cluster.name.clone()]);

@@ -3,12 +3,12 @@
 //! reconcile or a longer name moves no border.
 
 use super::pane::Pane;
-use crate::event::Borders;
+use opdev_event::Borders;
 use ratatui::layout::Rect;
 
 /// How the panes stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// One pane at a time, with a bar of tabs.
     #[default]
     One,
@@ -35,7 +35,7 @@ const MIDDLE: u16 = 64;
 
 impl Shape {
     /// For a screen of this size.
-    pub(crate) fn of(width: u16, height: u16) -> Shape {
+    pub fn of(width: u16, height: u16) -> Shape {
         let from = |least: (u16, u16)| width >= least.0 && height >= least.1;
         match () {
             () if from(THREE) => Shape::Three,
@@ -47,19 +47,19 @@ impl Shape {
     }
 
     /// Whether a page has the whole body.
-    pub(crate) fn has_pages(self) -> bool {
+    pub fn has_pages(self) -> bool {
         matches!(self, Shape::One | Shape::Stacked)
     }
 
     /// Whether the operator log has a pane of its own.
-    pub(crate) fn has_log(self) -> bool {
+    pub fn has_log(self) -> bool {
         matches!(self, Shape::Logged | Shape::Three)
     }
 }
 
 /// A border between panes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Edge {
+pub enum Edge {
     /// Right of the lists.
     Lists,
     /// Right of the reconciles; only with three columns.
@@ -110,14 +110,14 @@ fn share(height: u16, of: u16) -> u16 {
 
 /// The list and the pane below it that are in sight while two panes share the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pair {
-    pub(crate) upper: Pane,
-    pub(crate) lower: Pane,
+pub struct Pair {
+    pub upper: Pane,
+    pub lower: Pane,
 }
 
 /// The areas of the panes in the order of `Pane::ALL`; empty where one is not shown. Neighbours share a border, so each
 /// pane is one row or column larger than its share. The header and the footer are not in the body.
-pub(crate) fn areas(body: Rect, shape: Shape, pair: Pair, borders: &Borders) -> [Rect; Pane::COUNT] {
+pub fn areas(body: Rect, shape: Shape, pair: Pair, borders: &Borders) -> [Rect; Pane::COUNT] {
     let (width, height) = (body.width, body.height);
     let screen = height + 2;
     let at = |x: u16, y: u16, w: u16, h: u16| Rect { x: body.x + x, y: body.y + y, width: w, height: h };
@@ -167,7 +167,7 @@ pub(crate) fn areas(body: Rect, shape: Shape, pair: Pair, borders: &Borders) -> 
 }
 
 /// The border that a key moves while a pane has the focus; none where that pane has no such border.
-pub(crate) fn edge_of(focus: Pane, shape: Shape, side: Side) -> Option<Edge> {
+pub fn edge_of(focus: Pane, shape: Shape, side: Side) -> Option<Edge> {
     let upright = matches!(side, Side::Left | Side::Right);
     match (shape, focus, upright) {
         (Shape::One, _, _) | (Shape::Stacked, _, true) => None,
@@ -182,7 +182,7 @@ pub(crate) fn edge_of(focus: Pane, shape: Shape, side: Side) -> Option<Edge> {
 }
 
 /// Where a border stands, counted from the left or the top of all panes.
-pub(crate) fn place_of(edge: Edge, places: &[Rect; Pane::COUNT], shape: Shape, body: Rect) -> u16 {
+pub fn place_of(edge: Edge, places: &[Rect; Pane::COUNT], shape: Shape, body: Rect) -> u16 {
     let place = |pane: Pane| places[pane.index()];
     match edge {
         Edge::Lists => place(Pane::Reconciles).x.saturating_sub(body.x),
@@ -198,7 +198,7 @@ pub(crate) fn place_of(edge: Edge, places: &[Rect; Pane::COUNT], shape: Shape, b
 }
 
 /// Where the user has put a border, counted as `place_of` does; none where it was not moved.
-pub(crate) fn moved_to(borders: &Borders, edge: Edge, body: Rect) -> Option<u16> {
+pub fn moved_to(borders: &Borders, edge: Edge, body: Rect) -> Option<u16> {
     match edge {
         Edge::Lists => borders.lists.map(|moved| part(body.width, moved)),
         Edge::Reconciles => borders.reconciles.map(|moved| part(body.width, moved)),
@@ -209,7 +209,7 @@ pub(crate) fn moved_to(borders: &Borders, edge: Edge, body: Rect) -> Option<u16>
 }
 
 /// Puts a border at a column or a row, counted as `place_of` does.
-pub(crate) fn put(borders: &mut Borders, edge: Edge, at: u16, body: Rect) {
+pub fn put(borders: &mut Borders, edge: Edge, at: u16, body: Rect) {
     let (moved, length, least) = match edge {
         Edge::Lists => (&mut borders.lists, body.width, LEAST.0),
         Edge::Reconciles => (&mut borders.reconciles, body.width, LEAST.0),
@@ -221,12 +221,7 @@ pub(crate) fn put(borders: &mut Borders, edge: Edge, at: u16, body: Rect) {
 }
 
 /// The border at a place of the screen.
-pub(crate) fn edge_at(
-    (x, y): (u16, u16),
-    shape: Shape,
-    places: &[Rect; Pane::COUNT],
-    body: Rect,
-) -> Option<Edge> {
+pub fn edge_at((x, y): (u16, u16), shape: Shape, places: &[Rect; Pane::COUNT], body: Rect) -> Option<Edge> {
     let place = |edge: Edge| place_of(edge, places, shape, body);
     let upright = |edge: Edge| body.x + place(edge) == x;
     let level = |edge: Edge| body.y + place(edge) == y;

@@ -5,29 +5,29 @@ use super::lists::filter::Filter;
 use super::lists::pane_rows::PanePart;
 use super::text::Row;
 use super::theme::Role;
-use crate::event::{Level, LogLine, words};
-use crate::state::State;
-use crate::tui::panes::detail::parts::clock;
+use crate::detail::parts::clock;
 use jiff::tz::TimeZone;
+use opdev_event::{Level, LogLine, words};
+use opdev_state::State;
 
 /// Rows are made anew when this many have gathered.
 const MOST: usize = 6_000;
 
 /// The pane.
 #[derive(Default)]
-pub(crate) struct LogPane {
+pub struct LogPane {
     /// The first visible line, where the newest ones are not followed.
-    pub(crate) scroll: usize,
+    pub scroll: usize,
     /// Whether one has scrolled up.
-    pub(crate) held: bool,
-    pub(crate) filter: String,
-    pub(crate) rows: Vec<Row>,
+    pub held: bool,
+    pub filter: String,
+    pub rows: Vec<Row>,
     made_of: Option<(u64, u64, String, TimeZone)>,
 }
 
 impl LogPane {
     /// Brings the lines up to a state.
-    pub(crate) fn refresh(&mut self, state: &State, zone: &TimeZone) {
+    pub fn refresh(&mut self, state: &State, zone: &TimeZone) {
         let log = &state.log;
         let now = (log.total, log.dropped, self.filter.clone(), zone.clone());
         if self.made_of.as_ref() == Some(&now) {

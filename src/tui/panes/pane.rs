@@ -18,7 +18,7 @@ pub enum Pane {
 
 impl Pane {
     /// How many there are.
-    pub(crate) const COUNT: usize = 5;
+    pub const COUNT: usize = 5;
 
     /// In the order of tab.
     pub const ALL: [Pane; Pane::COUNT] =

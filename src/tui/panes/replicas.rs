@@ -1,10 +1,10 @@
 //! How many replicas an object asks for.
 
-use crate::state::{Seen, State};
+use opdev_state::{Seen, State};
 use serde_json::Value;
 
 /// How many replicas an object asks for: where its kind says, else in the usual fields.
-pub(crate) fn replicas(state: &State, seen: &Seen) -> Option<i64> {
+pub fn replicas(state: &State, seen: &Seen) -> Option<i64> {
     let known = state.kinds().iter().find(|kind| {
         kind.gvk.group == seen.key.group && kind.gvk.kind == seen.key.kind && !kind.scale.is_empty()
     });

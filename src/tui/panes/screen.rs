@@ -4,26 +4,26 @@
 use super::click_targets::Spots;
 use super::layout::{Edge, Shape};
 use super::pane::Pane;
-use crate::event::Borders;
+use opdev_event::Borders;
 use ratatui::layout::Rect;
 use std::time::Duration;
 
 /// The screen.
-pub(crate) struct Screen {
+pub struct Screen {
     /// Where each pane was last drawn; empty where it was not.
-    pub(crate) places: [Rect; Pane::COUNT],
+    pub places: [Rect; Pane::COUNT],
     /// Visible rows of each pane as last drawn.
-    pub(crate) heights: [usize; Pane::COUNT],
+    pub heights: [usize; Pane::COUNT],
     /// How the panes stand, and where all of them are.
-    pub(crate) shape: Shape,
-    pub(crate) body: Rect,
+    pub shape: Shape,
+    pub body: Rect,
     /// Where the user has moved the borders, and the one that the mouse holds.
-    pub(crate) borders: Borders,
-    pub(crate) dragged: Option<Edge>,
+    pub borders: Borders,
+    pub dragged: Option<Edge>,
     /// What can be clicked.
-    pub(crate) spots: Spots,
+    pub spots: Spots,
     /// When something on it changes by itself.
-    pub(crate) wake: Option<Duration>,
+    pub wake: Option<Duration>,
 }
 
 impl Default for Screen {
@@ -43,12 +43,12 @@ impl Default for Screen {
 
 impl Screen {
     /// Whether a pane is in sight, as last drawn.
-    pub(crate) fn shows(&self, pane: Pane) -> bool {
+    pub fn shows(&self, pane: Pane) -> bool {
         self.places[pane.index()].area() > 0
     }
 
     /// The same screen on another cluster.
-    pub(crate) fn elsewhere(self) -> Self {
+    pub fn elsewhere(self) -> Self {
         Screen { dragged: None, spots: Spots::default(), wake: None, ..self }
     }
 }

@@ -1,18 +1,18 @@
 //! Text by the cell: cutting, padding, wrapping, and rows of coloured pieces. Control characters never get through.
 
 use super::theme::{Role, Theme};
-use crate::event::words::is_hidden;
+use opdev_event::words::is_hidden;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How many cells a text takes.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     text.width()
 }
 
 /// Cut to `most` cells, with an ellipsis where something is missing.
-pub(crate) fn cut(text: &str, most: usize) -> String {
+pub fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
     }
@@ -33,7 +33,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 }
 
 /// Cut at the end of a word, with an ellipsis; in a word only where that is the first one.
-pub(crate) fn cut_words(text: &str, most: usize) -> String {
+pub fn cut_words(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
     }
@@ -48,7 +48,7 @@ pub(crate) fn cut_words(text: &str, most: usize) -> String {
 }
 
 /// Cut in front, so that the end stays.
-pub(crate) fn cut_front(text: &str, most: usize) -> String {
+pub fn cut_front(text: &str, most: usize) -> String {
     let total = width(text);
     if total <= most {
         return text.to_owned();
@@ -63,7 +63,7 @@ pub(crate) fn cut_front(text: &str, most: usize) -> String {
 }
 
 /// A path cut from the left, by whole folders where that is possible.
-pub(crate) fn cut_path(path: &str, most: usize) -> String {
+pub fn cut_path(path: &str, most: usize) -> String {
     if width(path) <= most {
         return path.to_owned();
     }
@@ -74,7 +74,7 @@ pub(crate) fn cut_path(path: &str, most: usize) -> String {
 
 /// Texts cut to `most` cells so that those that differ still do, as far as that is possible: in the middle first, where
 /// that is not enough at another place.
-pub(crate) fn cut_apart(texts: &[&str], most: usize) -> Vec<String> {
+pub fn cut_apart(texts: &[&str], most: usize) -> Vec<String> {
     let room = most.saturating_sub(1);
     let heads = [room / 2, room * 3 / 4, room / 4, room, 0];
     let cuts = heads.iter().map(|head| {
@@ -101,20 +101,20 @@ fn cut_at(text: &str, head: usize, most: usize) -> String {
 }
 
 /// Cut and padded on the right to exactly `cells`.
-pub(crate) fn left(text: &str, cells: usize) -> String {
+pub fn left(text: &str, cells: usize) -> String {
     let mut text = cut(text, cells);
     text.push_str(&" ".repeat(cells.saturating_sub(width(&text))));
     text
 }
 
 /// Cut and padded on the left to exactly `cells`.
-pub(crate) fn right(text: &str, cells: usize) -> String {
+pub fn right(text: &str, cells: usize) -> String {
     let text = cut(text, cells);
     format!("{}{text}", " ".repeat(cells.saturating_sub(width(&text))))
 }
 
 /// Broken into lines of at most `cells`, at spaces where there are any.
-pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
+pub fn wrap(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut lines = Vec::new();
     for line in text.split('\n') {
@@ -142,7 +142,7 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
 }
 
 /// Text that is safe to draw: tabs become spaces, other control characters, and those that turn text around, a dot.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     text.chars()
         .flat_map(|c| match c {
             '\t' => [Some(' '), Some(' ')],
@@ -155,29 +155,29 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// One row of coloured pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Row(pub Vec<(Role, String)>);
+pub struct Row(pub Vec<(Role, String)>);
 
 impl Row {
     /// A row of one piece.
-    pub(crate) fn new(role: Role, text: impl Into<String>) -> Self {
+    pub fn new(role: Role, text: impl Into<String>) -> Self {
         Row(vec![(role, text.into())])
     }
 
     /// The row and one more piece.
     #[must_use]
-    pub(crate) fn and(mut self, role: Role, text: impl Into<String>) -> Self {
+    pub fn and(mut self, role: Role, text: impl Into<String>) -> Self {
         self.0.push((role, text.into()));
         self
     }
 
     /// Its text without colours.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.0.iter().map(|(_, text)| text.as_str()).collect()
     }
 
     /// The row on as many rows as it needs, broken at spaces where there are any; what follows is indented like the
     /// first word.
-    pub(crate) fn wrapped(&self, cells: usize) -> Vec<Row> {
+    pub fn wrapped(&self, cells: usize) -> Vec<Row> {
         let all: Vec<(Role, char)> =
             self.0.iter().flat_map(|(role, text)| text.chars().map(move |c| (*role, c))).collect();
         let lead = all.iter().take_while(|(_, c)| !c.is_alphanumeric());
@@ -209,14 +209,7 @@ impl Row {
     }
 
     /// Draws it, cut with an ellipsis, over `cells` cells; the selected row keeps its pieces but looks selected.
-    pub(crate) fn draw(
-        &self,
-        buffer: &mut Buffer,
-        theme: Theme,
-        (x, y): (u16, u16),
-        cells: usize,
-        selected: bool,
-    ) {
+    pub fn draw(&self, buffer: &mut Buffer, theme: Theme, (x, y): (u16, u16), cells: usize, selected: bool) {
         let total: usize = self.0.iter().map(|(_, text)| width(text)).sum();
         let mut at = 0;
         for (role, text) in &self.0 {

@@ -1,8 +1,8 @@
-//! How each role looks: eight colours, read from the files in `assets/themes`, which are built in, or from one of the
+//! How each role looks: eight colours, read from the files in `themes`, which are built in, or from one of the
 //! user's own, and a weight that belongs to the role. Colour is never the only sign: every role that matters has a symbol
 //! or a word, too.
 
-use crate::event::{Diagnostic, Place, Severity, ThemeChoice, words};
+use opdev_event::{Diagnostic, Place, Severity, ThemeChoice, words};
 use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Kind};
 use ratatui::style::{Color, Modifier, Style};
@@ -87,13 +87,13 @@ fn weight(role: Role) -> Modifier {
 
 /// The themes that are built in.
 const BUILT_IN: [(&str, &str); 7] = [
-    ("dark", include_str!("../../../assets/themes/dark.yaml")),
-    ("light", include_str!("../../../assets/themes/light.yaml")),
-    ("sixteen", include_str!("../../../assets/themes/sixteen.yaml")),
-    ("plain", include_str!("../../../assets/themes/plain.yaml")),
-    ("sixteen-light", include_str!("../../../assets/themes/sixteen-light.yaml")),
-    ("colour-blind-dark", include_str!("../../../assets/themes/colour-blind-dark.yaml")),
-    ("colour-blind-light", include_str!("../../../assets/themes/colour-blind-light.yaml")),
+    ("dark", include_str!("themes/dark.yaml")),
+    ("light", include_str!("themes/light.yaml")),
+    ("sixteen", include_str!("themes/sixteen.yaml")),
+    ("plain", include_str!("themes/plain.yaml")),
+    ("sixteen-light", include_str!("themes/sixteen-light.yaml")),
+    ("colour-blind-dark", include_str!("themes/colour-blind-dark.yaml")),
+    ("colour-blind-light", include_str!("themes/colour-blind-light.yaml")),
 ];
 
 /// How each role looks.
@@ -344,7 +344,7 @@ mod tests {
                 assert!(text.contains(&format!("\n{colour}: ")), "{name} leaves {colour} out");
             }
             assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), COLOURS.len(), "{name}");
-            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/themes");
+            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("themes");
             assert!(folder.join(format!("{name}.yaml")).is_file());
         }
         for (i, (_, role)) in ROLES.iter().enumerate() {

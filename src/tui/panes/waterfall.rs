@@ -5,18 +5,18 @@ use super::detail::parts::clock_millis;
 use super::pane::Tab;
 use super::text::{Row, cut, cut_front, left, right, width};
 use super::theme::Role;
-use crate::event::{Action, Call, Cause, CauseKind, Outcome, Reconcile, WatchEvent, words};
 use jiff::tz::TimeZone;
+use opdev_event::{Action, Call, Cause, CauseKind, Outcome, Reconcile, WatchEvent, words};
 use std::time::Duration;
 
 /// Changed fields that are named for one cause in place; the bars below should stay in sight.
-pub(crate) const FEW: usize = 3;
+pub const FEW: usize = 3;
 /// Changed fields that are named for one cause where there is room.
 pub(crate) const MANY: usize = 40;
 
 /// One line below a pass; numbers are places in its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
     Cause(usize),
     Field(usize, usize),
     MoreFields(usize),
@@ -32,7 +32,7 @@ pub(crate) enum Line {
 }
 
 /// The lines of a pass from the first cause to the requeue, with at most `most` changed fields for each cause.
-pub(crate) fn lines(pass: &Reconcile, most: usize) -> Vec<Line> {
+pub fn lines(pass: &Reconcile, most: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for i in words::in_order(&pass.causes) {
         let cause = &pass.causes[i];
@@ -65,7 +65,7 @@ pub(crate) fn lines(pass: &Reconcile, most: usize) -> Vec<Line> {
     lines
 }
 
-fn changed(cause: &Cause) -> &[crate::event::FieldChange] {
+fn changed(cause: &Cause) -> &[opdev_event::FieldChange] {
     match &cause.kind {
         CauseKind::Watch { fields, .. } => fields,
         CauseKind::Start
@@ -78,7 +78,7 @@ fn changed(cause: &Cause) -> &[crate::event::FieldChange] {
 }
 
 /// The tab that says more about a line.
-pub(crate) fn tab(line: Line) -> Tab {
+pub fn tab(line: Line) -> Tab {
     match line {
         Line::Cause(_)
         | Line::Field(..)
@@ -92,14 +92,14 @@ pub(crate) fn tab(line: Line) -> Tab {
 }
 
 /// The scale of a pass: where it begins and how long it is.
-struct Scale {
+pub struct Scale {
     /// How much of the queue wait is drawn in front of the pass: all of it, or nothing where it would dwarf the rest.
     queued: Duration,
     total: Duration,
 }
 
 impl Scale {
-    fn of(pass: &Reconcile) -> Self {
+    pub fn of(pass: &Reconcile) -> Self {
         let steps = pass.steps.iter().map(|step| step.start + step.took);
         let calls = pass.calls.iter().map(|call| call.start + call.took);
         let end = steps.chain(calls).max().unwrap_or_default().max(pass.took);
@@ -114,7 +114,7 @@ impl Scale {
     }
 
     /// A bar; what is too short to be seen still gets one cell.
-    fn bar(&self, (start, took): (Duration, Duration), sign: char, cells: usize) -> String {
+    pub fn bar(&self, (start, took): (Duration, Duration), sign: char, cells: usize) -> String {
         let from = self.cell(start, cells).min(cells.saturating_sub(1));
         let to = self.cell(start + took, cells).max(from + 1);
         let mut bar = " ".repeat(from);
@@ -132,7 +132,7 @@ fn columns(cells: usize) -> (usize, usize) {
 }
 
 /// How a line looks on this many cells.
-pub(crate) fn row(line: Line, pass: &Reconcile, zone: &TimeZone, cells: usize) -> Row {
+pub fn row(line: Line, pass: &Reconcile, zone: &TimeZone, cells: usize) -> Row {
     match line {
         Line::Cause(i) => pass.causes.get(i).map(|cause| self::cause(cause, zone, cells)).unwrap_or_default(),
         Line::Field(i, field) => {
@@ -332,47 +332,5 @@ pub(crate) fn outcome_role(outcome: Outcome) -> Role {
         Outcome::Installed | Outcome::Upgraded | Outcome::Applied | Outcome::Repaired => Role::Good,
         Outcome::Waiting => Role::Busy,
         Outcome::Unchanged | Outcome::Uninstalled | Outcome::Gone => Role::Text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::Step;
-
-    fn ms(n: u64) -> Duration {
-        Duration::from_millis(n)
-    }
-
-    #[test]
-    fn bars_stand_where_the_time_was() {
-        let mut pass = crate::tui::tests::fixture::pass(1, "a", "17:00:00", vec![], Outcome::Applied, 10);
-        pass.queued = Duration::ZERO;
-        pass.steps = vec![Step { name: "plan".to_owned(), start: ms(5), took: ms(5) }];
-        let scale = Scale::of(&pass);
-        assert_eq!(scale.bar((ms(0), ms(5)), '#', 10), "#####     ");
-        assert_eq!(scale.bar((ms(5), ms(5)), '#', 10), "     #####");
-        assert_eq!(scale.bar((ms(10), ms(0)), '#', 10), "         #", "never outside, never nothing");
-        assert_eq!(scale.bar((ms(2), Duration::ZERO), '#', 10), "  #       ");
-        // The queue takes its part of the scale, unless it would dwarf the pass.
-        pass.queued = ms(10);
-        assert_eq!(Scale::of(&pass).bar((ms(0), ms(10)), '#', 10), "     #####");
-        pass.queued = ms(11);
-        assert_eq!(Scale::of(&pass).bar((ms(0), ms(10)), '#', 10), "##########");
-    }
-
-    #[test]
-    fn lines_fit_and_their_number_does_not_depend_on_the_width() {
-        let state = crate::tui::tests::fixture::busy();
-        for pass in state.history.all() {
-            for line in lines(pass, FEW) {
-                for cells in [0, 1, 12, 36, 50, 80, 200] {
-                    let row = row(line, pass, &TimeZone::UTC, cells);
-                    let timed = matches!(line, Line::Scale | Line::Queue | Line::Step(_));
-                    let size = width(&row.text());
-                    assert!(!timed || cells < 36 || size <= cells, "{size} on {cells}: {}", row.text());
-                }
-            }
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Colours, mouse and time zone, as the terminal and the settings ask for them.
 
 use super::applied::Following;
-use crate::tui::panes::theme::Theme;
 use jiff::tz::TimeZone;
+use opdev_panes::theme::Theme;
 
 /// How the screen looks.
 pub(crate) struct Look {

@@ -1,7 +1,7 @@
 //! Which settings were taken in, and what is wrong with them.
 
-use crate::event::{Diagnostic, Preferences, words};
-use crate::tui::panes::theme::Theme;
+use opdev_event::{Diagnostic, Preferences, words};
+use opdev_panes::theme::Theme;
 use std::sync::Arc;
 
 /// What came of the settings.

@@ -4,12 +4,12 @@
 pub(crate) mod appearance;
 pub(crate) mod applied;
 
-use super::panes::keys::keymap::Keymap;
-use super::panes::keys::user_command;
-use super::panes::theme::Theme;
 use super::view::ViewState;
-use crate::event::{Diagnostic, ThemeChoice};
-use crate::state::State;
+use opdev_event::{Diagnostic, ThemeChoice};
+use opdev_panes::keys::keymap::Keymap;
+use opdev_panes::keys::user_command;
+use opdev_panes::theme::Theme;
+use opdev_state::State;
 use std::sync::Arc;
 
 impl ViewState {
@@ -58,11 +58,11 @@ fn theme(choice: Option<&ThemeChoice>, terminal: Theme) -> Result<Theme, Box<Dia
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Binding, Event, Place, Preferences};
-    use crate::tui::panes::keys::action::Do;
-    use crate::tui::panes::keys::chord::Key;
-    use crate::tui::settings::appearance::Look;
+    use crate::settings::appearance::Look;
     use jiff::tz::TimeZone;
+    use opdev_event::{Binding, Event, Place, Preferences};
+    use opdev_panes::keys::action::Do;
+    use opdev_panes::keys::chord::Key;
 
     fn place() -> Place {
         Place { file: "config.yaml".to_owned(), line: 2, column: 3 }

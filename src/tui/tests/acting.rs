@@ -2,16 +2,16 @@
 
 use super::fixture::{busy, events, finished, now, of, reference};
 use super::frames::{check, screen, text};
-use crate::event::{
+use crate::command::{Command, Input};
+use crate::update::update;
+use crate::view::ViewState;
+use opdev_event::{
     Action, Asker, Draft, DraftStage, DraftTask, Event, FaultRule, Leaving, NewFrom, ObjectChange,
     ObjectTask, OnExit, OperatorTask, Paths, PauseScope, Paused, PodFailure, Propagation, Request,
     RequestOutcome, RequestStarted, Review, SessionRequest, Started, Task, Undoable, ViewRequest,
 };
-use crate::state::State;
-use crate::tui::command::{Command, Input};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::update::update;
-use crate::tui::view::ViewState;
+use opdev_panes::keys::chord::Key;
+use opdev_state::State;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const SIZE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (40, 10);
 
 /// The commands of some keys, after a first frame.
-pub(in crate::tui) fn commands(view: &mut ViewState, state: &State, keys: &str) -> Vec<Command> {
+pub(crate) fn commands(view: &mut ViewState, state: &State, keys: &str) -> Vec<Command> {
     screen(state, view, "", SIZE);
     keys.split_whitespace()
         .flat_map(|name| update(view, Input::Key(Key::parse(name).unwrap()), state))
@@ -27,7 +27,7 @@ pub(in crate::tui) fn commands(view: &mut ViewState, state: &State, keys: &str) 
 }
 
 /// The requests of some keys on a fresh view.
-pub(in crate::tui) fn requests(state: &State, keys: &str) -> Vec<Request> {
+pub(crate) fn requests(state: &State, keys: &str) -> Vec<Request> {
     let all = commands(&mut ViewState::default(), state, keys).into_iter();
     all.map(|command| match command {
         Command::Request(_, request) => request,
@@ -38,7 +38,7 @@ pub(in crate::tui) fn requests(state: &State, keys: &str) -> Vec<Request> {
 
 #[test]
 fn an_object_in_a_loop_says_so_in_its_row() {
-    use crate::event::{LoopFound, LoopKind};
+    use opdev_event::{LoopFound, LoopKind};
     let found = |paused| LoopFound {
         at: now(),
         object: reference("Memcached", "memcached-sample"),
@@ -127,7 +127,7 @@ fn borders_are_moved_by_keys_remembered_and_put_back() {
         assert_eq!(*borders, view.screen.borders);
         // The next start takes them up again.
         let kept =
-            crate::event::Preferences { borders: Some(*borders), ..crate::event::Preferences::default() };
+            opdev_event::Preferences { borders: Some(*borders), ..opdev_event::Preferences::default() };
         let again = of(events().into_iter().chain([Event::PreferencesChanged(kept.into())]).collect());
         let mut fresh = ViewState::default();
         screen(&again, &mut fresh, "", SIZE);
@@ -181,17 +181,17 @@ fn marks_are_one_by_one_a_range_the_others_or_none() {
     commands(&mut view, &state, "home m *");
     assert_eq!(marked(&view), ["big"]);
     commands(&mut view, &state, "esc");
-    assert_eq!((view.marks.len(), marked(&view)), (0, vec!["memcached-sample".to_owned()]));
+    assert_eq!((view.marks.count(), marked(&view)), (0, vec!["memcached-sample".to_owned()]));
     // Elsewhere the space bar pages, and marks nothing.
     commands(&mut view, &state, "4 L space");
-    assert_eq!(view.marks.len(), 0);
+    assert_eq!(view.marks.count(), 0);
     // What is gone is not marked any more.
     commands(&mut view, &state, "1 home space");
     let mut state = state.clone();
     let object_ref = reference("Memcached", "big");
-    state.reduce(Event::ObjectGone(crate::event::ObjectGone { at: now(), object_ref }));
+    state.reduce(Event::ObjectGone(opdev_event::ObjectGone { at: now(), object_ref }));
     screen(&state, &mut view, "", SIZE);
-    assert_eq!(view.marks.len(), 0);
+    assert_eq!(view.marks.count(), 0);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn what_is_marked_is_asked_for_in_one_dialog() {
     assert_eq!(requests(&state, "space space p enter"), each(pause));
     let mut view = ViewState::default();
     let got = commands(&mut view, &state, "space space r enter");
-    assert_eq!((got.len(), view.marks.len()), (1, 0), "what was asked for is not marked any more");
+    assert_eq!((got.len(), view.marks.count()), (1, 0), "what was asked for is not marked any more");
     for size in [SIZE, SMALL] {
         let name = |what: &str| format!("{what}-{}x{}", size.0, size.1);
         check(&name("marked-delete"), &state, "space space space D", size);
@@ -301,13 +301,13 @@ fn tasks_show_what_is_under_way_and_cancel_it() {
 #[test]
 fn memory_shows_who_holds_how_much_and_what_was_forgotten() {
     let mut all = events();
-    let unrelated = crate::event::UnrelatedObject { namespace: None, name: "other".to_owned(), uid: None };
-    all.push(Event::UnrelatedSeen(crate::event::UnrelatedSeen {
+    let unrelated = opdev_event::UnrelatedObject { namespace: None, name: "other".to_owned(), uid: None };
+    all.push(Event::UnrelatedSeen(opdev_event::UnrelatedSeen {
         at: now(),
         gvk: reference("Pod", "x").gvk,
         objects: vec![unrelated],
     }));
-    let limits = crate::state::Limits { bytes: 6_000, ..crate::state::Limits::default() };
+    let limits = opdev_state::Limits { bytes: 6_000, ..opdev_state::Limits::default() };
     let mut state = State::with_limits(limits);
     all.into_iter().for_each(|event| state.reduce(event));
     let mut view = ViewState::default();
@@ -369,8 +369,7 @@ fn e_and_n_ask_for_the_editor_and_each_round_opens_it_once() {
 
     let mut view = ViewState::default();
     let open = |round| with_draft(DraftStage::Editing { path: "/tmp/a.yaml".to_owned(), round });
-    let due =
-        |view: &mut ViewState, state: &State| crate::tui::drafts::editor_due(view, state).map(|(id, _)| id);
+    let due = |view: &mut ViewState, state: &State| crate::drafts::editor_due(view, state).map(|(id, _)| id);
     assert_eq!((due(&mut view, &open(1)), due(&mut view, &open(1))), (Some(9), None));
     assert_eq!((due(&mut view, &open(2)), due(&mut view, &open(2))), (Some(9), None));
     view.leaving = true;
@@ -526,7 +525,7 @@ fn a_path_is_completed_and_a_name_still_finds_its_sample() {
 
 /// A program of its own reconciles Memcached.
 fn of_a_program(more: Vec<Event>) -> State {
-    use crate::event::{KindHealth, ProcessChanged, ProcessState, TraceLevel};
+    use opdev_event::{KindHealth, ProcessChanged, ProcessState, TraceLevel};
     let program = "go ./cmd".to_owned();
     let Event::SourcesChanged(sources) = super::fixture::sources(8, &[]) else { unreachable!() };
     let mut sources = (*sources).clone();

@@ -4,14 +4,14 @@
 use super::acting::{commands, requests};
 use super::fixture::{events, now, object, of, reference, seen, sources, started};
 use super::frames::{check, screen, text};
-use crate::event::{
+use crate::view::ViewState;
+use opdev_event::{
     ClusterTask, ConnectionChanged, CopiesChanged, DeployedCopy, Destination, Event, Leaving, Level, Notice,
     OnExit, Protection, ProtectionChanged, Request, RequestFinished, RequestOutcome, SessionRequest, Started,
     Task, Trouble, TroubleKind,
 };
-use crate::state::State;
-use crate::tui::view::ViewState;
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_state::State;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -141,7 +141,7 @@ fn another_cluster_is_chosen_asked_about_and_waited_for() {
     let shown = text(&screen(&state, &mut view, "g c p r o d enter D", SIZE));
     assert!(shown.contains("Going to context production") && shown.contains("stays on embedded"), "{shown}");
     assert_eq!(view.layers.len(), 1, "no other key does anything meanwhile");
-    let cancel = crate::tui::Command::Request(2, Request::from(Task::Cancel { id: 1 }));
+    let cancel = crate::Command::Request(2, Request::from(Task::Cancel { id: 1 }));
     assert_eq!(commands(&mut view, &state, "esc"), [cancel]);
     let mut state = state;
     let outcome = RequestOutcome::Failed { message: "nobody answers".to_owned(), hint: None };

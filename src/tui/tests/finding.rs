@@ -4,19 +4,19 @@
 use super::acting::commands;
 use super::fixture::{busy, events, logged, now, object, of, reference, seen, sources, started};
 use super::frames::{check, screen, text};
-use crate::event::{
+use crate::dialog::Samples;
+use crate::find::candidates::{Picker, What};
+use crate::view::ViewState;
+use crate::{Command, Input, update};
+use opdev_event::{
     Asker, Destination, Event, KindHealth, Level, ObjectGone, ObjectTask, OnExit, PrinterColumn, Request,
     SessionRequest, SourcesChanged, SourcesTask,
 };
-use crate::state::State;
-use crate::tui::dialog::Samples;
-use crate::tui::find::candidates::{Picker, What};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::keys::registry::ACTIONS;
-use crate::tui::panes::lists::table::Table;
-use crate::tui::panes::pane::Pane;
-use crate::tui::view::ViewState;
-use crate::tui::{Command, Input, update};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::keys::registry::ACTIONS;
+use opdev_panes::lists::table::Table;
+use opdev_panes::pane::Pane;
+use opdev_state::State;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -69,12 +69,12 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     assert_eq!(view.told.message.as_deref(), Some("held: no change needs your answer"));
     type_in(&mut view, &state, ":", "theme light");
     commands(&mut view, &state, "enter");
-    assert_eq!(Some(view.look.theme), crate::tui::panes::theme::Theme::named("light"));
+    assert_eq!(Some(view.look.theme), opdev_panes::theme::Theme::named("light"));
     // A theme shows while it is selected, and goes with esc.
     type_in(&mut view, &state, ":", "theme dark");
-    assert_eq!(Some(view.look.theme), crate::tui::panes::theme::Theme::named("dark"));
+    assert_eq!(Some(view.look.theme), opdev_panes::theme::Theme::named("dark"));
     commands(&mut view, &state, "esc");
-    assert_eq!(Some(view.look.theme), crate::tui::panes::theme::Theme::named("light"));
+    assert_eq!(Some(view.look.theme), opdev_panes::theme::Theme::named("light"));
     type_in(&mut view, &state, ":", "ctx prod");
     let to = Destination::Context { name: "production".to_owned() };
     let switch = Request::from(SessionRequest::Switch { to, how: OnExit::Leave });
@@ -107,7 +107,7 @@ fn the_palette_takes_arguments_and_brings_back_what_was_typed() {
     assert_eq!((view.namespace.as_deref(), view.layers.len()), (Some("elsewhere"), 0));
     type_in(&mut view, &state, ":", "events");
     commands(&mut view, &state, "enter");
-    assert_eq!(view.detail.tab, crate::tui::panes::pane::Tab::EVENTS);
+    assert_eq!(view.detail.tab, opdev_panes::pane::Tab::EVENTS);
     let typed = |view: &ViewState| match view.top::<Picker>() {
         Some(picker) => picker.typed.clone(),
         _ => String::new(),
@@ -147,12 +147,12 @@ fn what_belongs_to_no_custom_resource_is_found_by_name() {
     type_in(&mut view, &state, "ctrl-p", "pod elsewhere/lonely-2");
     assert_eq!(found(&view), None);
     commands(&mut view, &state, "esc");
-    let objects = ["lonely-1", "lonely-2"].map(|name| crate::event::UnrelatedObject {
+    let objects = ["lonely-1", "lonely-2"].map(|name| opdev_event::UnrelatedObject {
         namespace: Some("elsewhere".to_owned()),
         name: name.to_owned(),
         uid: None,
     });
-    state.reduce(Event::UnrelatedSeen(crate::event::UnrelatedSeen {
+    state.reduce(Event::UnrelatedSeen(opdev_event::UnrelatedSeen {
         at: now(),
         gvk: reference("Pod", "x").gvk,
         objects: objects.to_vec(),
@@ -352,7 +352,7 @@ fn what_may_follow_a_key_is_shown() {
     let area = ratatui::layout::Rect::new(0, 0, SIZE.0, SIZE.1);
     let paint = |view: &mut ViewState, at| {
         let mut buffer = ratatui::buffer::Buffer::empty(area);
-        crate::tui::draw::paint(&state, view, &mut buffer, area, at);
+        crate::draw::paint(&state, view, &mut buffer, area, at);
         text(&buffer)
     };
     assert!(!paint(&mut view, now()).contains("esc leaves"), "not at once");
@@ -437,7 +437,7 @@ fn rows_that_follow_are_rows_made_anew() {
                 let (mut anew, wanted) =
                     (Vec::new(), view.resources.wanted(view.namespace.as_ref(), view.gone));
                 Table::default().refresh(&mut anew, &state, &wanted);
-                let keys = |rows: &[Arc<crate::state::Seen>]| {
+                let keys = |rows: &[Arc<opdev_state::Seen>]| {
                     rows.iter().map(|s| s.key.to_string()).collect::<Vec<_>>()
                 };
                 assert_eq!(keys(&view.resources.rows), keys(&anew), "after {step} steps with {wanted:?}");

@@ -1,27 +1,27 @@
 //! A busy state for tests, made of events only: three custom resources, their trees, reconciles of every kind.
 
-use crate::event::{
+use jiff::Timestamp;
+use opdev_event::{
     Action, Body, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
     HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, ObjectChange, ObjectGone, ObjectSeen, Outcome,
     Permission, Place, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
     ReloadSettled, RequestFinished, RequestOutcome, Requeue, Sample, Severity, ShadowDecision, ShadowObject,
     ShadowRun, SourcesChanged, Started, Step, TrustAsked, TypeChanged, Verdict, WatchEvent, Weight,
 };
-use crate::state::State;
-use jiff::Timestamp;
 use opdev_object::diff::diff;
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_state::State;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The time at which tests look.
-pub(in crate::tui) fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     at("17:02:13")
 }
 
 /// A time of the day of the tests.
-pub(in crate::tui) fn at(time: &str) -> Timestamp {
+pub(crate) fn at(time: &str) -> Timestamp {
     format!("2026-03-01T{time}Z").parse().unwrap()
 }
 
@@ -34,7 +34,7 @@ fn gvk(kind: &str) -> Gvk {
 }
 
 /// A reference, the uid made of kind and name.
-pub(in crate::tui) fn reference(kind: &str, name: &str) -> ObjectRef {
+pub(crate) fn reference(kind: &str, name: &str) -> ObjectRef {
     ObjectRef {
         gvk: gvk(kind),
         namespace: Some("default".to_owned()),
@@ -44,7 +44,7 @@ pub(in crate::tui) fn reference(kind: &str, name: &str) -> ObjectRef {
 }
 
 /// An object with owner and rest.
-pub(in crate::tui) fn object(
+pub(crate) fn object(
     kind: &str,
     name: &str,
     owner: Option<(&str, &str)>,
@@ -70,13 +70,13 @@ pub(in crate::tui) fn object(
 }
 
 /// An object event.
-pub(in crate::tui) fn seen(object: Value) -> Event {
+pub(crate) fn seen(object: Value) -> Event {
     seen_at("17:02:11", object)
 }
 
 /// An object event at a time.
 #[allow(clippy::needless_pass_by_value)] // objects are written where they are used
-pub(in crate::tui) fn seen_at(time: &str, object: Value) -> Event {
+pub(crate) fn seen_at(time: &str, object: Value) -> Event {
     let at = at(time);
     Event::ObjectSeen(ObjectSeen {
         at,
@@ -87,12 +87,12 @@ pub(in crate::tui) fn seen_at(time: &str, object: Value) -> Event {
 }
 
 /// An object is gone.
-pub(in crate::tui) fn gone(time: &str, kind: &str, name: &str) -> Event {
+pub(crate) fn gone(time: &str, kind: &str, name: &str) -> Event {
     Event::ObjectGone(ObjectGone { at: at(time), object_ref: reference(kind, name) })
 }
 
 /// opdev on the embedded control plane.
-pub(in crate::tui) fn started() -> Event {
+pub(crate) fn started() -> Event {
     Event::Started(Arc::new(Started {
         at: at("17:00:00"),
         project: "memcached-operator".to_owned(),
@@ -117,7 +117,7 @@ pub(in crate::tui) fn started() -> Event {
 }
 
 /// A set of sources.
-pub(in crate::tui) fn sources(number: u64, files: &[&str]) -> Event {
+pub(crate) fn sources(number: u64, files: &[&str]) -> Event {
     let kind = |kind: &str, source: &str| KindStatus {
         gvk: gvk(kind),
         plural: format!("{}s", kind.to_lowercase()),
@@ -186,7 +186,7 @@ fn watch(object: ObjectRef, event: WatchEvent, fields: &[(&str, &str, &str)], by
 }
 
 /// A reconcile that changed nothing, to fill in.
-pub(in crate::tui) fn pass(
+pub(crate) fn pass(
     id: u64,
     name: &str,
     time: &str,
@@ -329,7 +329,7 @@ fn problem() -> Diagnostic {
 }
 
 /// A broken edit.
-pub(in crate::tui) fn broken() -> Event {
+pub(crate) fn broken() -> Event {
     Event::ReloadFailed(ReloadFailed {
         at: at("17:02:12"),
         files: vec!["charts/memcached/templates/deployment.yaml".to_owned()],
@@ -347,7 +347,7 @@ fn finding(weight: Weight, field: &str, message: &str, line: u32) -> Finding {
 }
 
 /// An enum value was removed that an object uses, and a field was renamed.
-pub(in crate::tui) fn held_type() -> Event {
+pub(crate) fn held_type() -> Event {
     let hurt = |field: &str, message: &str| Hurt {
         object: reference("Memcached", "memcached-sample"),
         field: field.to_owned(),
@@ -373,7 +373,7 @@ pub(in crate::tui) fn held_type() -> Event {
 }
 
 /// The project wants to run a program and to read a variable; one host was allowed before. A name tries to look harmless.
-pub(in crate::tui) fn trust_asked() -> Event {
+pub(crate) fn trust_asked() -> Event {
     let run = Permission::RunProgram { program: "./scripts/\u{202e}hs.tset".to_owned() };
     let read = Permission::ReadVariable {
         variable: "REGISTRY_TOKEN".to_owned(),
@@ -390,13 +390,13 @@ pub(in crate::tui) fn trust_asked() -> Event {
 }
 
 /// A held change waits no longer.
-pub(in crate::tui) fn released() -> Event {
+pub(crate) fn released() -> Event {
     let id = "memcacheds.cache.my.domain@8".to_owned();
     Event::Released(Released { at: at("17:02:13"), id, verdict: Verdict::Undone })
 }
 
 /// A reconciler was saved that would delete a Service.
-pub(in crate::tui) fn shadow_run() -> Vec<Event> {
+pub(crate) fn shadow_run() -> Vec<Event> {
     let change = |action, kind: &str, old: Value, new: Value| ObjectChange {
         object: reference(kind, "memcached-sample"),
         action,
@@ -445,7 +445,7 @@ pub(in crate::tui) fn shadow_run() -> Vec<Event> {
 }
 
 /// A type was saved and is live.
-pub(in crate::tui) fn type_changed() -> Vec<Event> {
+pub(crate) fn type_changed() -> Vec<Event> {
     let changed = TypeChanged {
         at: at("17:02:12"),
         sources: 8,
@@ -464,7 +464,7 @@ pub(in crate::tui) fn type_changed() -> Vec<Event> {
 }
 
 /// How a request ended.
-pub(in crate::tui) fn finished(id: u64, what: &str, outcome: RequestOutcome) -> Event {
+pub(crate) fn finished(id: u64, what: &str, outcome: RequestOutcome) -> Event {
     Event::RequestFinished(RequestFinished {
         id,
         at: at("17:02:12"),
@@ -475,7 +475,7 @@ pub(in crate::tui) fn finished(id: u64, what: &str, outcome: RequestOutcome) -> 
 }
 
 /// A log line.
-pub(in crate::tui) fn logged(level: Level, message: &str, reconcile: Option<u64>) -> Event {
+pub(crate) fn logged(level: Level, message: &str, reconcile: Option<u64>) -> Event {
     Event::Log(LogLine {
         at: at("17:02:11"),
         level,
@@ -486,7 +486,7 @@ pub(in crate::tui) fn logged(level: Level, message: &str, reconcile: Option<u64>
 }
 
 /// The events that make the busy state.
-pub(in crate::tui) fn events() -> Vec<Event> {
+pub(crate) fn events() -> Vec<Event> {
     let mut all = vec![started(), sources(7, &["charts/memcached/templates/deployment.yaml"])];
     let deployed = json!({"spec": {"replicaCount": 3}, "status": {"conditions": [
         {"type": "Initialized", "status": "True"},
@@ -554,7 +554,7 @@ pub(in crate::tui) fn events() -> Vec<Event> {
 }
 
 /// A reload that reached the cluster.
-pub(in crate::tui) fn settled(sources: u64, ms: u64) -> Event {
+pub(crate) fn settled(sources: u64, ms: u64) -> Event {
     Event::ReloadSettled(ReloadSettled {
         at: at("17:02:11"),
         sources,
@@ -566,12 +566,12 @@ pub(in crate::tui) fn settled(sources: u64, ms: u64) -> Event {
 }
 
 /// The busy state.
-pub(in crate::tui) fn busy() -> State {
+pub(crate) fn busy() -> State {
     of(events())
 }
 
 /// The state after some events.
-pub(in crate::tui) fn of(events: Vec<Event>) -> State {
+pub(crate) fn of(events: Vec<Event>) -> State {
     let mut state = State::default();
     for event in events {
         state.reduce(event);
@@ -580,12 +580,9 @@ pub(in crate::tui) fn of(events: Vec<Event>) -> State {
 }
 
 /// A view with another theme than that of the terminal.
-pub(in crate::tui) fn in_theme(theme: crate::tui::panes::theme::Theme) -> crate::tui::ViewState {
-    crate::tui::ViewState {
-        look: crate::tui::settings::appearance::Look {
-            theme,
-            ..crate::tui::settings::appearance::Look::default()
-        },
-        ..crate::tui::ViewState::default()
+pub(crate) fn in_theme(theme: opdev_panes::theme::Theme) -> crate::ViewState {
+    crate::ViewState {
+        look: crate::settings::appearance::Look { theme, ..crate::settings::appearance::Look::default() },
+        ..crate::ViewState::default()
     }
 }

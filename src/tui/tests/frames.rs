@@ -5,13 +5,13 @@ use super::fixture::{
     broken, busy, events, finished, held_type, in_theme, logged, now, of, shadow_run, sources, started,
     trust_asked, type_changed,
 };
-use crate::event::{
+use crate::view::ViewState;
+use crate::{Input, draw, update};
+use opdev_event::{
     Diagnostic, Event, KindHealth, Level, Place, ReloadFailed, RequestOutcome, Severity, SourcesChanged,
 };
-use crate::state::State;
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::view::ViewState;
-use crate::tui::{Input, draw, update};
+use opdev_panes::keys::chord::Key;
+use opdev_state::State;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -20,12 +20,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// The screen after some keys; names are separated by spaces.
-pub(in crate::tui) fn screen(
-    state: &State,
-    view: &mut ViewState,
-    keys: &str,
-    (width, height): (u16, u16),
-) -> Buffer {
+pub(crate) fn screen(state: &State, view: &mut ViewState, keys: &str, (width, height): (u16, u16)) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(state, view, frame, now())).unwrap();
     for name in keys.split_whitespace() {
@@ -38,7 +33,7 @@ pub(in crate::tui) fn screen(
 }
 
 /// The text of a screen.
-pub(in crate::tui) fn text(buffer: &Buffer) -> String {
+pub(crate) fn text(buffer: &Buffer) -> String {
     let mut out = String::new();
     for row in buffer.content().chunks(buffer.area.width as usize) {
         let mut skip = 0;
@@ -48,7 +43,7 @@ pub(in crate::tui) fn text(buffer: &Buffer) -> String {
                 continue;
             }
             out.push_str(cell.symbol());
-            skip = crate::tui::panes::text::width(cell.symbol()).saturating_sub(1);
+            skip = opdev_panes::text::width(cell.symbol()).saturating_sub(1);
         }
         out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
@@ -96,7 +91,7 @@ fn styles(buffer: &Buffer) -> String {
 }
 
 fn golden(name: &str, buffer: &Buffer) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/frames/{name}.txt"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/golden/frames/{name}.txt"));
     let got = format!("{}-- styles\n{}", text(buffer), styles(buffer));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -111,18 +106,12 @@ fn golden(name: &str, buffer: &Buffer) {
     );
 }
 
-pub(in crate::tui) fn check(name: &str, state: &State, keys: &str, size: (u16, u16)) {
+pub(crate) fn check(name: &str, state: &State, keys: &str, size: (u16, u16)) {
     golden(name, &screen(state, &mut ViewState::default(), keys, size));
 }
 
 /// The same with a view that has been somewhere already.
-pub(in crate::tui) fn check_view(
-    name: &str,
-    state: &State,
-    view: &mut ViewState,
-    keys: &str,
-    size: (u16, u16),
-) {
+pub(crate) fn check_view(name: &str, state: &State, view: &mut ViewState, keys: &str, size: (u16, u16)) {
     golden(name, &screen(state, view, keys, size));
 }
 
@@ -141,7 +130,7 @@ fn the_screen_in_both_themes_at_every_size() {
     let state = busy();
     for theme in ["dark", "light"] {
         for (width, height) in [(80, 24), (100, 30), (120, 36), (160, 45), (200, 50)] {
-            let mut view = in_theme(crate::tui::panes::theme::Theme::named(theme).unwrap());
+            let mut view = in_theme(opdev_panes::theme::Theme::named(theme).unwrap());
             golden(
                 &format!("screen-{theme}-{width}x{height}"),
                 &screen(&state, &mut view, "j", (width, height)),
@@ -175,7 +164,7 @@ fn kinds_are_not_cut_beside_empty_columns() {
 
 #[test]
 fn a_save_is_live_held_refused_or_discarded_and_nothing_is_green_beside_trouble() {
-    use crate::event::{Released, ShadowDecision, Verdict};
+    use opdev_event::{Released, ShadowDecision, Verdict};
     let first = |more: Vec<Event>| {
         let state = of(events().into_iter().chain(more).collect());
         let buffer = screen(&state, &mut ViewState::default(), "", HOME);
@@ -203,7 +192,7 @@ fn a_save_is_live_held_refused_or_discarded_and_nothing_is_green_beside_trouble(
         assert!(!first(more).0.contains("old version"));
     }
     let Event::ShadowRun(run) = shadow_run().remove(0) else { panic!("no shadow run") };
-    let mut run = crate::event::ShadowRun::clone(&run);
+    let mut run = opdev_event::ShadowRun::clone(&run);
     run.decision = ShadowDecision::Refused;
     let files = run.files.clone();
     run.objects[0].problem = Some(problem("boom"));
@@ -373,7 +362,7 @@ fn held_changes_and_what_saves_change() {
 
 #[test]
 fn without_colours_nothing_is_coloured() {
-    let mut view = in_theme(crate::tui::panes::theme::Theme::plain());
+    let mut view = in_theme(opdev_panes::theme::Theme::plain());
     let buffer = screen(&busy(), &mut view, "", HOME);
     let styles = styles(&buffer);
     for colour in ["red", "green", "yellow", "cyan", "on "] {

@@ -1,8 +1,8 @@
 //! A state with a past for tests: an object written by three managers, one that does not go, one that has gone.
 
 use super::fixture::{at, events, gone, logged, object, of, reference, seen_at};
-use crate::event::{Event, Level};
-use crate::state::State;
+use opdev_event::{Event, Level};
+use opdev_state::State;
 use serde_json::{Value, json};
 
 fn memcached(replicas: u64, ready: Option<(&str, &str, &str)>, managers: &Value) -> Value {
@@ -69,7 +69,7 @@ fn versions() -> Vec<Event> {
 }
 
 /// All of it on top of the busy state.
-pub(in crate::tui) fn past() -> State {
+pub(crate) fn past() -> State {
     // The versions of the custom resource stand where its only one stood, so that time goes on.
     let is_sample = |event: &Event| matches!(event, Event::ObjectSeen(seen) if seen.object_ref == reference("Memcached", "memcached-sample"));
     let mut all = events();

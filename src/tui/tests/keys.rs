@@ -6,15 +6,15 @@ use super::fixture::{
     sources, started, trust_asked,
 };
 use super::frames::{screen, text};
-use crate::event::{
+use crate::dialog::{Delete, Help};
+use crate::view::ViewState;
+use crate::{Command, Input, update};
+use opdev_event::{
     Asker, Event, ObjectGone, ObjectTask, OperatorTask, Outcome, ProjectTask, Propagation, Request,
     RequestOutcome, SessionRequest, SourcesTask, Started, Task, TrustAnswer, TrustAnswered,
 };
-use crate::tui::dialog::{Delete, Help};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::pane::{Pane, Tab};
-use crate::tui::view::ViewState;
-use crate::tui::{Command, Input, update};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::pane::{Pane, Tab};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::json;
@@ -349,7 +349,7 @@ fn bad_news_stay_until_dismissed_and_good_news_go() {
     let area = Rect::new(0, 0, SIZE.0, SIZE.1);
     for (time, there) in [(now(), true), (at("17:02:19"), false)] {
         let mut buffer = Buffer::empty(area);
-        crate::tui::draw::paint(&state, &mut view, &mut buffer, area, time);
+        crate::draw::paint(&state, &mut view, &mut buffer, area, time);
         assert_eq!(text(&buffer).contains("✓ apply x.yaml in 9 ms"), there, "{time}");
     }
 }
@@ -366,7 +366,7 @@ impl Dice {
 
 #[test]
 fn no_sequence_of_keys_and_events_breaks_anything() {
-    let keys: Vec<Key> = crate::tui::panes::keys::registry::ACTIONS
+    let keys: Vec<Key> = opdev_panes::keys::registry::ACTIONS
         .iter()
         .filter(|action| action.id != "quit" && action.id != "stop")
         .flat_map(|action| action.keys.iter())
@@ -411,7 +411,7 @@ fn no_sequence_of_keys_and_events_breaks_anything() {
             }
             let area = Rect::new(0, 0, size.0, size.1);
             let mut buffer = Buffer::empty(area);
-            crate::tui::draw::paint(&state, &mut view, &mut buffer, area, now());
+            crate::draw::paint(&state, &mut view, &mut buffer, area, now());
             assert!(!text(&buffer).contains('\u{1b}'));
             if size.0 >= 30 && size.1 >= 8 {
                 // A table that is open has rows of its own.

@@ -1,9 +1,12 @@
 //! The screen as a whole: what keys ask for, and what is seen. The smaller parts are tested where they stand.
 
 mod acting;
+mod ascii;
 mod clusters;
+mod filter;
 mod finding;
 pub(super) mod fixture;
+mod folds;
 pub(super) mod frames;
 mod history;
 mod keys;
@@ -15,3 +18,4 @@ mod seeing;
 mod sizes;
 mod soak;
 mod tables;
+mod waterfall;

@@ -3,13 +3,13 @@
 use super::acting::commands;
 use super::fixture::{at, broken, busy, events, finished, now, of};
 use super::frames::{check, check_view, screen, text};
-use crate::event::{Event, Level, Notice, ObjectTask, Propagation, Request, RequestOutcome};
-use crate::tui::command::{Command, Input, Mouse};
-use crate::tui::dialog::Delete;
-use crate::tui::panes::layout::Shape;
-use crate::tui::panes::pane::{Pane, Tab};
-use crate::tui::update;
-use crate::tui::view::ViewState;
+use crate::command::{Command, Input, Mouse};
+use crate::dialog::Delete;
+use crate::update;
+use crate::view::ViewState;
+use opdev_event::{Event, Level, Notice, ObjectTask, Propagation, Request, RequestOutcome};
+use opdev_panes::layout::Shape;
+use opdev_panes::pane::{Pane, Tab};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -70,7 +70,7 @@ fn notices_leave_the_border_and_stay_in_the_list() {
     let area = Rect::new(0, 0, SMALL.0, SMALL.1);
     for (time, there) in [(now(), true), (at("17:02:20"), false)] {
         let mut buffer = Buffer::empty(area);
-        crate::tui::draw::paint(&state, &mut ViewState::default(), &mut buffer, area, time);
+        crate::draw::paint(&state, &mut ViewState::default(), &mut buffer, area, time);
         assert_eq!(text(&buffer).contains("the program stopped"), there, "{time}");
     }
     all.push(broken());

@@ -3,7 +3,7 @@
 
 use super::fixture::{broken, busy, events, in_theme, of, sources, started};
 use super::frames::screen;
-use crate::tui::panes::theme::Theme;
+use opdev_panes::theme::Theme;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use std::fmt::Write as _;
@@ -125,7 +125,7 @@ fn drawn(buffer: &Buffer) -> String {
 
 /// Compares a picture with the one in `assets`, or draws it anew.
 fn is(name: &str, got: &str) {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets").join(name);
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, got).unwrap();
     }

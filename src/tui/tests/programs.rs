@@ -3,16 +3,16 @@
 use super::acting::commands;
 use super::fixture::{busy, events, of};
 use super::frames::{screen, text};
-use crate::event::{
+use crate::view::ViewState;
+use crate::{Command, Input, update};
+use opdev_event::{
     Body, Cluster, Event, ObjectSeen, Place, Preferences, ProgramRun, ProjectTask, Protection,
     ProtectionChanged, Request, Started, Task, UserCommand,
 };
-use crate::state::{State, tree};
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::pane::{Pane, Tab};
-use crate::tui::view::ViewState;
-use crate::tui::{Command, Input, update};
 use opdev_object::meta::{ObjectKey, ObjectRef};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::pane::{Pane, Tab};
+use opdev_state::{State, tree};
 use std::sync::Arc;
 
 const SIZE: (u16, u16) = (120, 36);

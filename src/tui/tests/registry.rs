@@ -3,12 +3,12 @@
 
 use super::fixture::busy;
 use super::frames::{screen, text};
-use crate::event::{Binding, Place};
-use crate::tui::panes::keys::action::Section;
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::keys::keymap::{Found, Keymap};
-use crate::tui::panes::keys::registry::ACTIONS;
-use crate::tui::view::ViewState;
+use crate::view::ViewState;
+use opdev_event::{Binding, Place};
+use opdev_panes::keys::action::Section;
+use opdev_panes::keys::chord::Key;
+use opdev_panes::keys::keymap::{Found, Keymap};
+use opdev_panes::keys::registry::ACTIONS;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -79,7 +79,7 @@ fn page() -> String {
 
 #[test]
 fn every_action_is_documented() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/keys.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/keys.md");
     let page = page();
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path, &page).unwrap();

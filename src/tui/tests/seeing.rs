@@ -3,15 +3,15 @@
 use super::fixture::{at, busy, events, object, of, pass, reference, seen, seen_at, sources, started};
 use super::frames::{check, screen, text};
 use super::history::past;
-use crate::event::{
+use crate::act::change_view;
+use crate::view::ViewState;
+use opdev_event::{
     Body, EffectiveValue, Event, ObjectSeen, Outcome, PodLine, PodLog, Started, ValueFrom, ValuesExplained,
     ViewRequest,
 };
-use crate::state::State;
-use crate::tui::act::change_view;
-use crate::tui::panes::detail::{TABS, pods};
-use crate::tui::panes::pane::{Pane, Tab};
-use crate::tui::view::ViewState;
+use opdev_panes::detail::{TABS, pods};
+use opdev_panes::pane::{Pane, Tab};
+use opdev_state::State;
 use serde_json::json;
 use std::sync::Arc;
 

@@ -4,12 +4,12 @@
 
 use super::fixture::{broken, busy, events, of};
 use super::frames::{screen, text};
-use crate::state::State;
-use crate::tui::panes::click_targets::Shown;
-use crate::tui::panes::layout::Shape;
-use crate::tui::panes::pane::Pane;
-use crate::tui::panes::text::width as cells;
-use crate::tui::view::ViewState;
+use crate::view::ViewState;
+use opdev_panes::click_targets::Shown;
+use opdev_panes::layout::Shape;
+use opdev_panes::pane::Pane;
+use opdev_panes::text::width as cells;
+use opdev_state::State;
 
 /// The information of one screen.
 #[derive(Clone, Debug, PartialEq, Eq)]

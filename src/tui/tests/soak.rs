@@ -2,15 +2,15 @@
 //! A few seconds in every test run; `OPDEV_SOAK=600 cargo test -p opdev --lib tui::soak` goes on for ten minutes.
 
 use super::fixture::{busy, events, held_type, logged, now, object, reference, released, seen, shadow_run};
-use crate::event::{
+use crate::view::ViewState;
+use crate::{Input, Mouse, update};
+use crossterm::event::KeyCode;
+use opdev_event::{
     Binding, Event, Level, ObjectGone, ObjectTask, Place, Preferences, QueueChanged, Request, Task,
     ThemeChoice,
 };
-use crate::state::State;
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::view::ViewState;
-use crate::tui::{Input, Mouse, update};
-use crossterm::event::KeyCode;
+use opdev_panes::keys::chord::Key;
+use opdev_state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::json;
@@ -61,7 +61,7 @@ fn key(dice: &mut Dice) -> Key {
 
 fn settings(dice: &mut Dice) -> Event {
     let place = Place { file: "config.yaml".to_owned(), line: 1, column: 1 };
-    let action = dice.of(&crate::tui::panes::keys::registry::ACTIONS).id.to_owned();
+    let action = dice.of(&opdev_panes::keys::registry::ACTIONS).id.to_owned();
     let keys = vec![(*dice.of(&["x", "g q", "fly", "ctrl-d", "f2", ""])).to_owned()];
     let name = (*dice.of(&["dark", "light", "none", "plain"])).to_owned();
     let theme = Some(ThemeChoice { name, place: place.clone(), own: true, file: None });
@@ -128,10 +128,7 @@ fn run(seed: u64, steps: usize) {
                 let deletes = commands.iter().any(|command| {
                     matches!(
                         command,
-                        crate::tui::Command::Request(
-                            _,
-                            Request::Task(Task::Object(ObjectTask::Delete { .. }))
-                        )
+                        crate::Command::Request(_, Request::Task(Task::Object(ObjectTask::Delete { .. })))
                     )
                 });
                 assert!(asked || !deletes, "deleted without a question, seed {seed}");
@@ -142,7 +139,7 @@ fn run(seed: u64, steps: usize) {
         clock += Duration::from_millis(dice.roll(400) as u64);
         let area = Rect::new(0, 0, size.0, size.1);
         let mut buffer = Buffer::empty(area);
-        crate::tui::draw::paint(&state, &mut view, &mut buffer, area, clock);
+        crate::draw::paint(&state, &mut view, &mut buffer, area, clock);
         let steers = |cell: &ratatui::buffer::Cell| cell.symbol().chars().any(char::is_control);
         assert!(!buffer.content().iter().any(steers), "a control character on the screen, seed {seed}");
     }

@@ -3,16 +3,16 @@
 use super::acting::commands;
 use super::fixture::{at, busy, object, reference, seen};
 use super::frames::{check_view, screen, text};
-use crate::event::{
+use crate::view::ViewState;
+use crate::{Command, Input, Mouse, kind_table, update};
+use opdev_event::{
     Body, DraftTask, Event, KindHealth, KindTable, ObjectSeen, ObjectTask, Request, Sample, ServedKind,
     TableColumn, TableQuery, TableRow, Task, ViewRequest,
 };
-use crate::state::State;
-use crate::tui::panes::keys::chord::Key;
-use crate::tui::panes::pane::{Pane, Tab};
-use crate::tui::view::ViewState;
-use crate::tui::{Command, Input, Mouse, kind_table, update};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_panes::keys::chord::Key;
+use opdev_panes::pane::{Pane, Tab};
+use opdev_state::State;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -354,7 +354,7 @@ fn an_object_on_a_later_page_is_selected_once_its_page_is_there() {
 #[test]
 fn another_operator_is_named_where_the_project_reconciles_nothing() {
     let mut state = busy();
-    let mut live = crate::event::SourcesChanged::clone(state.reload.live.as_ref().unwrap());
+    let mut live = opdev_event::SourcesChanged::clone(state.reload.live.as_ref().unwrap());
     for kind in &mut live.kinds {
         kind.health = KindHealth::Shown { why: "it has no chart".to_owned() };
     }

@@ -6,10 +6,10 @@ use crate::inner_loop::demo_project;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use opdev::event::Event;
-use opdev::state::State;
-use opdev::tui::Key;
-use opdev::tui::{Input, ViewState, draw, update};
+use opdev_event::Event;
+use opdev_panes::keys::chord::Key;
+use opdev_state::State;
+use opdev_tui::{Input, ViewState, draw, update};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::json;
@@ -195,7 +195,7 @@ async fn no_canary_is_shown_printed_or_written() {
     let mut frames = String::new();
     for (number, line) in said.iter().enumerate() {
         let event: Event = serde_json::from_str(line).unwrap();
-        plain.extend(opdev::cli::print::plain(&event).map(|line| line + "\n"));
+        plain.extend(opdev::print::plain(&event).map(|line| line + "\n"));
         let shows = matches!(event, Event::Reconciled(_) | Event::ReloadFailed(_));
         state.reduce(event);
         if shows || number + 1 == said.len() {

@@ -2,7 +2,7 @@
 
 use super::door::Door;
 use crate::inner_loop::Opdev;
-use opdev::event::{ClusterTask, DeployedCopy, Event, RequestOutcome};
+use opdev_event::{ClusterTask, DeployedCopy, Event, RequestOutcome};
 use serde_json::{Value, json};
 
 const PATH: &str = "/apis/apps/v1/namespaces/demo-system/deployments/demo-controller-manager";

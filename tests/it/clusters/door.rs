@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use opdev::cluster::Choice;
+use opdev_cluster::Choice;
 use opdev_controlplane::{ControlPlane, InProcess};
 use serde_json::{Value, json};
 use std::convert::Infallible;

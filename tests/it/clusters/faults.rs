@@ -4,7 +4,7 @@
 use super::door::{Answer, Door};
 use crate::inner_loop::Opdev;
 use http::Method;
-use opdev::event::{Event, KindHealth, KindStatus, ObjectTask, Outcome, RequestOutcome, TroubleKind};
+use opdev_event::{Event, KindHealth, KindStatus, ObjectTask, Outcome, RequestOutcome, TroubleKind};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -83,7 +83,7 @@ impl World {
             }
         };
         if tokio::time::timeout(std::time::Duration::from_secs(60), look).await.is_err() {
-            let lines: Vec<_> = self.opdev.since(mark).iter().filter_map(opdev::cli::print::plain).collect();
+            let lines: Vec<_> = self.opdev.since(mark).iter().filter_map(opdev::print::plain).collect();
             panic!("the drift stays; since then:\n{}", lines.join("\n"));
         }
     }
@@ -107,7 +107,7 @@ async fn a_server_that_is_killed_and_started_again() {
         .opdev
         .since(mark)
         .iter()
-        .filter_map(opdev::cli::print::plain)
+        .filter_map(opdev::print::plain)
         .filter(|line| line.contains("cannot watch"))
         .count();
     assert_eq!(noise, 0);

@@ -2,7 +2,7 @@
 
 use super::door::Door;
 use crate::inner_loop::Opdev;
-use opdev::event::{
+use opdev_event::{
     ClusterTask, Event, ObjectTask, OperatorTask, Outcome, Propagation, Protection, RequestOutcome,
 };
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -102,8 +102,8 @@ async fn a_loopback_address_and_a_known_name_are_not_enough() {
         ("localhost", Protection::ReadOnly),
     ] {
         let choice = door.choice(folder.path(), context, &json!({}));
-        let state = opdev::os::private_folder::PrivateFolder::make(folder.path()).unwrap();
-        let connection = opdev::cluster::Connection::open(&choice, &state).await.unwrap();
+        let state = opdev_os::private_folder::PrivateFolder::make(folder.path()).unwrap();
+        let connection = opdev_cluster::Connection::open(&choice, &state).await.unwrap();
         assert_eq!(connection.cluster.protection, protection, "{context}: {}", connection.cluster.marks);
         assert_eq!(connection.read_only.holds(), protection == Protection::ReadOnly, "{context}");
         connection.close().await;

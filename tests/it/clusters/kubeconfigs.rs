@@ -3,9 +3,9 @@
 
 use super::door::{Door, write_kubeconfig};
 use crate::inner_loop::demo_project;
-use opdev::cluster::{Choice, Connection};
-use opdev::os::private_folder::PrivateFolder;
+use opdev_cluster::{Choice, Connection};
 use opdev_controlplane::{ControlPlane, Listen};
+use opdev_os::private_folder::PrivateFolder;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;

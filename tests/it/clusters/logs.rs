@@ -3,7 +3,7 @@
 use super::door::Door;
 use super::kubelet::Kubelet;
 use crate::inner_loop::Opdev;
-use opdev::event::{Event, LogSource, ObjectTask, ViewRequest};
+use opdev_event::{Event, LogSource, ObjectTask, ViewRequest};
 use serde_json::{Value, json};
 
 /// The names of the sample's pods once they run.

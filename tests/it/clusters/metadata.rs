@@ -3,12 +3,12 @@
 
 use super::door::Door;
 use crate::inner_loop::Opdev;
-use opdev::event::{
+use opdev_event::{
     Body, DraftStage, DraftTask, Event, ObjectSeen, ObjectTask, Outcome, Propagation, RequestOutcome, Task,
     ViewRequest,
 };
-use opdev::state::State;
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_state::State;
 use serde_json::{Value, json};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -177,7 +177,7 @@ async fn what_a_reconcile_creates_is_shown_whole_and_its_record_is_not_read() {
         state.reduce(event);
     }
     let root = state.objects.custom().find(|seen| seen.key.name == "memcached-sample").unwrap();
-    let tree = opdev::state::tree::owned(&state, &root.key);
+    let tree = opdev_state::tree::owned(&state, &root.key);
     let record = tree.iter().find(|node| node.seen.key.kind == "Secret").unwrap();
     assert!(
         ["deployed", "pending-install"].contains(&record.seen.health.word.as_str()),

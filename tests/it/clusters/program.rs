@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use opdev::event::{Event, ProcessState};
+use opdev_event::{Event, ProcessState};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]

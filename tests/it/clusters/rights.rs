@@ -2,10 +2,10 @@
 
 use super::door::write_kubeconfig;
 use crate::inner_loop::Opdev;
-use opdev::cluster::Choice;
-use opdev::event::{Event, KindHealth, ObjectTask, OperatorTask, Outcome, SourcesTask};
-use opdev::project::Project;
+use opdev_cluster::Choice;
 use opdev_controlplane::{Config, ControlPlane, Listen};
+use opdev_event::{Event, KindHealth, ObjectTask, OperatorTask, Outcome, SourcesTask};
+use opdev_project::Project;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn send(plane: &ControlPlane, verb: &str, path: &str, body: &Value) -> Val
 /// Applies what `opdev rbac --for` prints, as the administrator.
 async fn give(plane: &ControlPlane, root: &Path) {
     let project = Project::discover(Some(root), root).unwrap();
-    let text = opdev::ship::deploy::developer_role::grant(&project, JANE, "dev").unwrap();
+    let text = opdev_deploy::developer_role::grant(&project, JANE, "dev").unwrap();
     for document in opdev_object::yaml::documents(&text).unwrap() {
         let object = opdev_object::yaml::to_json(&document).unwrap();
         let name = object["metadata"]["name"].as_str().unwrap();

@@ -2,8 +2,8 @@
 
 use super::door::{Answer, Door, write_kubeconfig};
 use crate::inner_loop::Opdev;
-use opdev::cluster::Choice;
-use opdev::event::{
+use opdev_cluster::Choice;
+use opdev_event::{
     Asker, ClusterTask, Destination, Event, ObjectTask, OnExit, Outcome, Protection, RequestOutcome,
     SessionRequest, Started, Task,
 };

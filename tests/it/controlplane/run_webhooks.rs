@@ -4,7 +4,7 @@
 use super::webhook_server::{Webhook, given};
 use kube::api::{DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use opdev::cluster::{Choice, Connection};
+use opdev_cluster::{Choice, Connection};
 use serde_json::{Value, json};
 
 async fn create(
@@ -34,7 +34,7 @@ async fn the_embedded_cluster_asks_a_webhook_on_a_port_of_this_machine() {
     let mut choice =
         Choice { embedded: true, webhook_certificates: Some(certificates.clone()), ..Choice::default() };
     choice.webhooks.ports.insert("default/hooks".to_owned(), listener.local_addr().unwrap().port());
-    let state = opdev::os::private_folder::PrivateFolder::make(folder.path()).unwrap();
+    let state = opdev_os::private_folder::PrivateFolder::make(folder.path()).unwrap();
     let connection = Connection::open(&choice, &state).await.unwrap();
     assert_eq!(connection.certificates.as_ref().unwrap().folder, certificates);
     let read = |name: &str| std::fs::read_to_string(certificates.join(name)).unwrap();

@@ -207,7 +207,7 @@ fn a_process_whose_workers_get_stuck() {
     config.controllers = Controllers::None;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let asked = opdev::cli::signals::stop_signal().unwrap();
+        let asked = opdev::signals::stop_signal().unwrap();
         let plane = ControlPlane::start_with(config).await.unwrap();
         plane.listen(Listen::default()).await.unwrap();
         // One for each worker: the first holds its worker until the second has one, too.

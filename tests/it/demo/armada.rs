@@ -2,7 +2,7 @@
 //! groups; drift, events, backup and restore, and everything goes with the manifest.
 
 use super::world::World;
-use opdev::event::Event;
+use opdev_event::Event;
 use serde_json::{Value, json};
 
 const CHART: &str = "armada.airshipit.org/v1alpha1/ArmadaChart";

@@ -1,7 +1,7 @@
 //! PodSet: create, look at the status, scale 3 → 5 → 1, delete a pod, patch from outside, delete the object.
 
 use super::world::{World, newest, running};
-use opdev::event::{CauseKind, PodFailure, Reconcile, Relation};
+use opdev_event::{CauseKind, PodFailure, Reconcile, Relation};
 use opdev_object::meta;
 use serde_json::{Value, json};
 
@@ -104,7 +104,7 @@ async fn a_pod_of_its_own_is_never_one_too_many() {
         .iter()
         .enumerate()
         .filter_map(|(at, event)| match event {
-            opdev::event::Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "PodSet" => {
+            opdev_event::Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "PodSet" => {
                 Some((at, seen.object.pointer("/spec/replicas")?.as_i64()?))
             }
             _ => None,
@@ -122,7 +122,7 @@ async fn a_pod_of_its_own_is_never_one_too_many() {
     let mut living: std::collections::BTreeSet<String> = std::collections::BTreeSet::new();
     for (at, event) in events.iter().enumerate() {
         match event {
-            opdev::event::Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Pod" => {
+            opdev_event::Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Pod" => {
                 if meta::deletion_timestamp(&seen.object).is_none() {
                     living.insert(seen.object_ref.name.clone());
                 } else {
@@ -131,7 +131,7 @@ async fn a_pod_of_its_own_is_never_one_too_many() {
                 let living_now = i64::try_from(living.len()).unwrap();
                 assert!(living_now <= most(at), "{} were asked for: {living:?}", most(at));
             }
-            opdev::event::Event::ObjectGone(gone) => {
+            opdev_event::Event::ObjectGone(gone) => {
                 living.remove(&gone.object_ref.name);
             }
             _ => {}
@@ -166,7 +166,7 @@ async fn nothing_is_written_and_no_pass_runs_without_a_change() {
     let before = version(&world.get(PODSET, NAME).await.unwrap());
     // A pass by hand finds nothing to do.
     let mark = world.opdev.mark();
-    let request = opdev::event::OperatorTask::Reconcile { object: super::outside::reference(PODSET, NAME) };
+    let request = opdev_event::OperatorTask::Reconcile { object: super::outside::reference(PODSET, NAME) };
     world.opdev.ask(request).await;
     // The pass that wrote the status may only now be told of.
     let by_hand = |pass: &Reconcile| pass.causes.iter().any(|cause| matches!(cause.kind, CauseKind::User));

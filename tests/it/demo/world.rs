@@ -2,7 +2,7 @@
 
 use super::outside::{Outside, gvk, reference};
 use crate::inner_loop::Opdev;
-use opdev::event::{Event, ObjectTask, Outcome, PodFailure, Reconcile, RequestOutcome};
+use opdev_event::{Event, ObjectTask, Outcome, PodFailure, Reconcile, RequestOutcome};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ impl World {
     /// Deletes, as the `D` key does.
     pub(super) async fn delete(&mut self, kind: &str, name: &str) {
         let object = reference(kind, name);
-        let propagation = opdev::event::Propagation::Background;
+        let propagation = opdev_event::Propagation::Background;
         let outcome = self.opdev.ask(ObjectTask::Delete { object, propagation, grace: None }).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{name}: {outcome:?}");
     }

@@ -4,10 +4,10 @@
 use super::typed::{config, field, maps, own_name, status, writes};
 use super::world::{World, causes, chart, sources, typed};
 use kube::api::{Api, DynamicObject};
-use opdev::event::{Event, Outcome};
-use opdev::operator::manager::ManagerRequest;
-use opdev::operator::reconcile::dry_run_report::Shadowed;
+use opdev_event::{Event, Outcome};
 use opdev_object::meta::{self, Gvk};
+use opdev_operator::manager::ManagerRequest;
+use opdev_reconcile::dry_run_report::Shadowed;
 use opdev_types::contract::{Desired, Read, Release};
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::json;
@@ -32,7 +32,7 @@ spec:
 ";
 
 /// A release for each entry of `spec.releases` (name → greeting), one after the other; the status tells what is seen.
-fn releasing(text: &str) -> opdev::sources::Watch {
+fn releasing(text: &str) -> opdev_sources::Watch {
     let mut watch = typed("Web", &["v1/ConfigMap"], |observed, _| {
         let mut desired = Desired::default();
         let wanted = field(observed, "releases").as_object().cloned().unwrap_or_default();
@@ -62,7 +62,7 @@ fn releasing(text: &str) -> opdev::sources::Watch {
         desired.status = Some(json!({"releases": seen.collect::<Vec<_>>()}));
         Ok(desired)
     });
-    let opdev::sources::Reconciler::Type(typed) = &mut watch.reconciler else { panic!() };
+    let opdev_sources::Reconciler::Type(typed) = &mut watch.reconciler else { panic!() };
     let typed = Arc::get_mut(typed).unwrap();
     typed.charts.insert("charts/web".to_owned(), chart("web", &[("templates/all.yaml", text)]));
     watch
@@ -140,7 +140,7 @@ async fn a_release_of_somebody_else_is_not_touched_and_an_unknown_chart_is_named
 
     let mut watch = releasing(CHART);
     watch.changed_in = 2;
-    let opdev::sources::Reconciler::Type(typed) = &mut watch.reconciler else { panic!() };
+    let opdev_sources::Reconciler::Type(typed) = &mut watch.reconciler else { panic!() };
     Arc::get_mut(typed).unwrap().charts.clear();
     world.sources.send(sources(2, vec![watch])).unwrap();
     let pass = world
@@ -156,7 +156,7 @@ async fn a_release_of_somebody_else_is_not_touched_and_an_unknown_chart_is_named
     world.stop().await;
 }
 
-async fn shadow(world: &World, watch: opdev::sources::Watch) -> Shadowed {
+async fn shadow(world: &World, watch: opdev_sources::Watch) -> Shadowed {
     let (reply, answer) = tokio::sync::oneshot::channel();
     world.requests.send(ManagerRequest::Shadow { watch: Arc::new(watch), reply }).await.unwrap();
     tokio::time::timeout(Duration::from_secs(30), answer).await.unwrap().unwrap()

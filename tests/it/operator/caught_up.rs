@@ -1,8 +1,8 @@
 //! Whoever asks the manager whether it has caught up hears of it once its watches have shown what he names, and not before.
 
 use super::world::{World, chart, web};
-use opdev::event::Outcome;
-use opdev::operator::manager::ManagerRequest;
+use opdev_event::Outcome;
+use opdev_operator::manager::ManagerRequest;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::oneshot;

@@ -2,7 +2,7 @@
 
 use super::world::{World, causes, chart, condition, fed_by, settings, sources, watch_of, web};
 use kube::api::{DynamicObject, PostParams};
-use opdev::event::{Action, Outcome};
+use opdev_event::{Action, Outcome};
 use opdev_helm::release;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -147,7 +147,7 @@ async fn a_failed_upgrade_rolls_back_and_heals_without_a_revision() {
     world.patch(&world.webs(), "site", back).await;
     world
         .until("a good pass", |event| match event {
-            opdev::event::Event::Reconciled(pass) if pass.failure.is_none() => Some(()),
+            opdev_event::Event::Reconciled(pass) if pass.failure.is_none() => Some(()),
             _ => None,
         })
         .await;
@@ -186,7 +186,7 @@ async fn a_broken_edit_rolls_back_and_says_where() {
     serve(&world, 3, &GOOD_AND_BAD.replace(".Values.bad", "true"));
     let pass = world
         .until("a refused write", |event| match event {
-            opdev::event::Event::Reconciled(pass) if pass.sources == 3 => Some(Arc::clone(pass)),
+            opdev_event::Event::Reconciled(pass) if pass.sources == 3 => Some(Arc::clone(pass)),
             _ => None,
         })
         .await;
@@ -250,7 +250,7 @@ async fn names_specs_and_periods_that_cannot_be_are_said_plainly() {
         "annotations": {"helm.sdk.operatorframework.io/reconcile-period": "soon"}}});
     world.create(&world.webs(), object).await;
     let pass = world.until("slow", |event| match event {
-        opdev::event::Event::Reconciled(pass) if pass.object.name == "slow" => Some(Arc::clone(pass)),
+        opdev_event::Event::Reconciled(pass) if pass.object.name == "slow" => Some(Arc::clone(pass)),
         _ => None,
     });
     let pass = pass.await;
@@ -271,7 +271,7 @@ async fn names_specs_and_periods_that_cannot_be_are_said_plainly() {
     // Echoes of the install may lead to passes before the period does.
     world
         .until("a pass for the period", |event| match event {
-            opdev::event::Event::Reconciled(pass) => (pass.object.name == "slow"
+            opdev_event::Event::Reconciled(pass) => (pass.object.name == "slow"
                 && pass.outcome == Outcome::Unchanged
                 && causes(pass).iter().any(|cause| cause == "Period"))
             .then_some(()),
@@ -302,7 +302,7 @@ async fn a_release_of_another_chart_or_kind_is_not_touched() {
     world.sources.send(sources(2, vec![watch])).unwrap();
     let pass = world
         .until("the renamed chart", |event| match event {
-            opdev::event::Event::Reconciled(pass) if pass.sources == 2 => Some(Arc::clone(pass)),
+            opdev_event::Event::Reconciled(pass) if pass.sources == 2 => Some(Arc::clone(pass)),
             _ => None,
         })
         .await;
@@ -369,10 +369,7 @@ async fn kept_objects_stay_and_cluster_scoped_ones_find_their_way_back() {
 async fn uninstall_waits_when_asked_to() {
     let mut world = World::start_with(
         vec![web(risky())],
-        opdev::operator::release::settings::Settings {
-            reconcile_period: Duration::from_secs(3600),
-            ..settings()
-        },
+        opdev_release::settings::Settings { reconcile_period: Duration::from_secs(3600), ..settings() },
     )
     .await;
     let object = json!({"apiVersion": "test.my.domain/v1", "kind": "Web", "spec": {}, "metadata": {"name": "site",
@@ -423,7 +420,7 @@ async fn a_left_over_pending_revision_heals_whoever_began_it() {
     world.reconcile_now("site").await;
     world
         .until("a healed pass", |event| match event {
-            opdev::event::Event::Reconciled(pass) if pass.failure.is_none() => Some(()),
+            opdev_event::Event::Reconciled(pass) if pass.failure.is_none() => Some(()),
             _ => None,
         })
         .await;
@@ -481,7 +478,7 @@ async fn a_kind_leaves_with_its_line_in_watches() {
     world.patch(&world.webs(), "site", json!({"spec": {"greeting": "nobody listens"}})).await;
     world.patch(&world.api("test.my.domain", "Shop"), "corner", json!({"spec": {"greeting": "x"}})).await;
     let pass = world.until("any pass", |event| match event {
-        opdev::event::Event::Reconciled(pass) => Some(Arc::clone(pass)),
+        opdev_event::Event::Reconciled(pass) => Some(Arc::clone(pass)),
         _ => None,
     });
     assert_eq!(pass.await.object.name, "corner");

@@ -4,10 +4,10 @@
 
 use super::world::{World, chart, condition, settings, sources, web};
 use kube::api::{DynamicObject, PostParams};
-use opdev::event::{Action, Event, Outcome, Reconcile, ReleaseStep};
-use opdev::operator::release::settings::Settings;
+use opdev_event::{Action, Event, Outcome, Reconcile, ReleaseStep};
 use opdev_helm::chart::Chart;
 use opdev_helm::release::{self, Release, Status};
+use opdev_release::settings::Settings;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

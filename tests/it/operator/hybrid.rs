@@ -4,11 +4,11 @@
 use super::world::{World, chart, fed_by, serve_kind, settings, sources, watch_of};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use opdev::event::{Event, Outcome};
-use opdev::sources::chart_options::{
+use opdev_event::{Event, Outcome};
+use opdev_sources::chart_options::{
     ActionOptions, Annotations, ChartEngine, ChartOptions, Choice, OnHookError,
 };
-use opdev::sources::{Reconciler, TypeReconciler, Watch};
+use opdev_sources::{Reconciler, TypeReconciler, Watch};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Install, upgrade, rewrite, repair, uninstall.
 
 use super::world::{World, causes, chart, condition, fed_by, settings, sources, watch_of, web};
-use opdev::client::read_only::ReadOnly;
-use opdev::event::{Action, CauseKind, Outcome};
+use opdev_client::read_only::ReadOnly;
+use opdev_event::{Action, CauseKind, Outcome};
 use serde_json::json;
 use std::sync::Arc;
 

@@ -2,9 +2,9 @@
 //! done; and the check that a pass has nothing left to do.
 
 use super::world::{World, chart, typed, web};
-use opdev::event::{Event, LoopFound, LoopKind, Outcome, PauseScope, Paused};
-use opdev::operator::manager::{Answer, ManagerRequest};
+use opdev_event::{Event, LoopFound, LoopKind, Outcome, PauseScope, Paused};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_operator::manager::{Answer, ManagerRequest};
 use opdev_types::contract::{Desired, Patch, Read};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -156,7 +156,7 @@ async fn a_reconciler_that_keeps_itself_busy_is_paused_and_a_saved_one_goes_on()
     assert_eq!(hot.fields[0].path, ".status.count", "{hot}");
     paused(&mut world, "the pause", |all| all.len() == 1).await;
     // The author mends it and saves.
-    let calm = opdev::sources::Watch {
+    let calm = opdev_sources::Watch {
         changed_in: 2,
         ..typed("Web", &[], |_, _| Ok(Desired { status: Some(json!({"count": 7})), ..Desired::default() }))
     };

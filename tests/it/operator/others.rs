@@ -2,9 +2,9 @@
 
 use super::typed::{field, status, writes};
 use super::world::{World, causes, typed};
-use opdev::event::{Event, Reconcile};
-use opdev::sources::Watch;
+use opdev_event::{Event, Reconcile};
 use opdev_object::meta::Gvk;
+use opdev_sources::Watch;
 use opdev_types::contract::{Desired, Read};
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Pausing objects and kinds: causes collect, nothing is put right, until a step or the end of the pause.
 
 use super::world::{World, causes, chart, sources, web};
-use opdev::event::{Event, Outcome, PauseScope, Paused};
-use opdev::operator::manager::{Answer, ManagerRequest};
+use opdev_event::{Event, Outcome, PauseScope, Paused};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_operator::manager::{Answer, ManagerRequest};
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::oneshot;

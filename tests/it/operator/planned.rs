@@ -6,14 +6,14 @@
 use super::world::{World, chart, settings, sources, web};
 use futures::FutureExt as _;
 use kube::api::ListParams;
-use opdev::event::{Action, Event, ObjectChange, Outcome, PauseScope, Reconcile, ShadowObject, StepAhead};
-use opdev::operator::manager::ManagerRequest;
-use opdev::operator::reconcile::dry_run_report::Shadowed;
-use opdev::operator::reconcile::plan_all::foresee;
-use opdev::sources::Watch;
+use opdev_event::{Action, Event, ObjectChange, Outcome, PauseScope, Reconcile, ShadowObject, StepAhead};
 use opdev_helm::chart::{self, Chart};
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;
+use opdev_operator::manager::ManagerRequest;
+use opdev_reconcile::dry_run_report::Shadowed;
+use opdev_reconcile::plan_all::foresee;
+use opdev_sources::Watch;
 use serde_json::{Value, json};
 use std::fs;
 use std::panic::AssertUnwindSafe;
@@ -198,7 +198,7 @@ async fn at_rest(world: &mut World) {
     world
         .until("the step", |event| match event {
             Event::Reconciled(pass)
-                if pass.causes.iter().any(|cause| matches!(cause.kind, opdev::event::CauseKind::User)) =>
+                if pass.causes.iter().any(|cause| matches!(cause.kind, opdev_event::CauseKind::User)) =>
             {
                 Some(())
             }

@@ -2,10 +2,10 @@
 //! somebody else did to the history. What the Operator SDK's operator does is done here, too, and its reason told.
 
 use super::world::{World, chart, condition, settings, sources, web};
-use opdev::event::{Action, Event, LoopFound, LoopKind, Outcome, Reconcile, ReleaseStep};
-use opdev::operator::release::settings::Settings;
-use opdev::sources::on_save::OnSave;
+use opdev_event::{Action, Event, LoopFound, LoopKind, Outcome, Reconcile, ReleaseStep};
 use opdev_helm::chart::Chart;
+use opdev_release::settings::Settings;
+use opdev_sources::on_save::OnSave;
 use serde_json::json;
 use std::sync::Arc;
 

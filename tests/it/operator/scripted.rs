@@ -2,8 +2,8 @@
 
 use super::world::{World, causes, chart, sources, typed};
 use kube::api::{DynamicObject, ListParams};
-use opdev::event::{Event, Outcome};
-use opdev::sources::{Reconciler, Watch};
+use opdev_event::{Event, Outcome};
+use opdev_sources::{Reconciler, Watch};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 use super::hybrid::{CONFIG, at, beside, hybrid, namespace, plain, revisions, web};
 use super::world::{World, chart, fed_by, watch_of};
 use kube::api::{DynamicObject, ListParams};
-use opdev::event::{Event, Outcome};
-use opdev::sources::chart_options::{ChartOptions, Storage};
+use opdev_event::{Event, Outcome};
 use opdev_helm::release::chunked::{Chunking, INDEX_TYPE};
+use opdev_sources::chart_options::{ChartOptions, Storage};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,9 +3,9 @@
 
 use super::world::{World, chart, fed_by, settings, web};
 use kube::api::{Api, DynamicObject};
-use opdev::event::Outcome;
-use opdev::operator::release::settings::{HelmCompat, Settings};
-use opdev::sources::Watch;
+use opdev_event::Outcome;
+use opdev_release::settings::{HelmCompat, Settings};
+use opdev_sources::Watch;
 use serde_json::{Value, json};
 
 const MORE: &str = "apiVersion: v1

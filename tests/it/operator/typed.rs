@@ -3,8 +3,8 @@
 
 use super::world::{World, causes, condition, sources, typed};
 use kube::api::{Api, DynamicObject, ListParams};
-use opdev::client::read_only::ReadOnly;
-use opdev::event::{Action, Event, Outcome, Reconcile};
+use opdev_client::read_only::ReadOnly;
+use opdev_event::{Action, Event, Outcome, Reconcile};
 use opdev_object::meta::{self, Gvk};
 use opdev_types::contract::{Desired, Observed, Patch, Read, RequestedEvent};
 use opdev_types::diagnostic::{Diagnostic, Place};
@@ -30,7 +30,7 @@ pub(super) fn names(observed: &Observed) -> Vec<&str> {
 }
 
 /// One ConfigMap for each entry of `spec.names`, the greeting from `spec.greeting`; status counts them.
-pub(super) fn maps() -> opdev::sources::Watch {
+pub(super) fn maps() -> opdev_sources::Watch {
     typed("Web", &["v1/ConfigMap"], |observed, _| {
         let wanted = field(observed, "names").as_array().cloned().unwrap_or_default();
         let greeting = field(observed, "greeting").as_str().unwrap_or("hello").to_owned();
@@ -40,7 +40,7 @@ pub(super) fn maps() -> opdev::sources::Watch {
 }
 
 /// `spec.replicas` pods without names of their own.
-fn pods() -> opdev::sources::Watch {
+fn pods() -> opdev_sources::Watch {
     typed("Web", &["v1/Pod"], |observed, _| {
         let alive: Vec<&Arc<Value>> =
             observed.children.iter().filter(|pod| meta::deletion_timestamp(pod).is_none()).collect();

@@ -2,8 +2,8 @@
 
 use super::world::{World, causes, chart, condition, serve_kind, settings, sources, watch_of, web};
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
-use opdev::event::{Action, CauseKind, Event, Outcome};
 use opdev_controlplane::ControlPlane;
+use opdev_event::{Action, CauseKind, Event, Outcome};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

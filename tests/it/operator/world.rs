@@ -2,17 +2,17 @@
 
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
-use opdev::event::sink::EventSink;
-use opdev::event::sink::PassNumbers;
-use opdev::event::{CauseKind, Event, Outcome, Reconcile, ReloadSettled};
-use opdev::operator::manager;
-use opdev::operator::manager::{ManagerInput, ManagerRequest};
-use opdev::operator::release::settings::Settings;
-use opdev::sources::chart_options::ChartOptions;
-use opdev::sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
 use opdev_controlplane::ControlPlane;
+use opdev_event::sink::EventSink;
+use opdev_event::sink::PassNumbers;
+use opdev_event::{CauseKind, Event, Outcome, Reconcile, ReloadSettled};
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_operator::manager;
+use opdev_operator::manager::{ManagerInput, ManagerRequest};
+use opdev_release::settings::Settings;
+use opdev_sources::chart_options::ChartOptions;
+use opdev_sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
 use opdev_types::contract::{Desired, Facts, Host, Limits, Observed, Program};
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use super::{done, files};
 use crate::inner_loop::Opdev;
-use opdev::cluster::Choice;
-use opdev::event::{Event, ObjectTask, OperatorTask, Outcome};
+use opdev_cluster::Choice;
+use opdev_event::{Event, ObjectTask, OperatorTask, Outcome};
 use std::fs;
 use std::path::Path;
 use std::time::Instant;

@@ -4,8 +4,8 @@
 use super::{PROJECTS, done, files, make, opdev, refused, scratch};
 use crate::inner_loop::Opdev;
 use crate::traced::go_is_there;
-use opdev::cluster::Choice;
-use opdev::event::{Action, Event, ObjectTask, Outcome, TraceLevel};
+use opdev_cluster::Choice;
+use opdev_event::{Action, Event, ObjectTask, Outcome, TraceLevel};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

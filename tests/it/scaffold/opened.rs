@@ -1,7 +1,7 @@
 //! `opdev run` on a project that another tool could not read.
 
 use crate::inner_loop::Opdev;
-use opdev::event::{Event, Level};
+use opdev_event::{Event, Level};
 use std::fs;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! Events of a kind's table.
 
 use super::{at, object};
-use crate::event::{Body, Event, KindTable, ObjectSeen, ServedKind, TableColumn, TableQuery, TableRow};
+use opdev_event::{Body, Event, KindTable, ObjectSeen, ServedKind, TableColumn, TableQuery, TableRow};
 use opdev_object::meta::Gvk;
 use serde_json::json as value;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Events about the terminal: its settings, and what it asks for.
 
 use super::{at, problem};
-use crate::event::{Binding, Event, Place, Preferences, ThemeChoice, UserCommand};
+use opdev_event::{Binding, Event, Place, Preferences, ThemeChoice, UserCommand};
 use std::sync::Arc;
 
 /// What comes where the screen is used.

@@ -1,7 +1,7 @@
 //! Which changes go through, which wait, and which are never sent.
 
 use super::*;
-use crate::event::Place;
+use opdev_event::Place;
 use opdev_types::crd;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! What an API server answers where a Table is asked for: a Table, or, from servers that know none, a plain list.
 
-use crate::event::{ServedKind, TableColumn, TableRow};
 use jiff::Timestamp;
+use opdev_event::{ServedKind, TableColumn, TableRow};
 use opdev_object::meta::ObjectRef;
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,16 +1,16 @@
 //! Downloads what charts of `watches.yaml` depend on and `charts/` lacks, because the user has asked for it. The saved archives
 //! lead to a reload, as any saved file.
 
-use crate::event::{Event, Level, Notice};
-use crate::inner_loop::requests::Requests;
-use crate::inner_loop::requests::chart_dependencies;
-use crate::inner_loop::requests::chart_dependencies::lacks;
-use crate::inner_loop::requests::outcome::Done;
-use crate::project::Project;
-use crate::project::files::watched_charts;
-use crate::pull::{Access, Dependencies, Homes};
+use crate::Requests;
+use crate::chart_dependencies;
+use crate::chart_dependencies::lacks;
+use crate::outcome::Done;
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
+use opdev_event::{Event, Level, Notice};
+use opdev_project::Project;
+use opdev_project::files::watched_charts;
+use opdev_pull::{Access, Dependencies, Homes};
 use tokio::sync::mpsc;
 
 impl Requests {

@@ -3,18 +3,18 @@
 
 pub(crate) mod download;
 
-use crate::os::private_folder::write_in_project;
-use crate::os::read;
-use crate::project::Project;
-use crate::project::files::watched_charts;
-use crate::pull::Plan;
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{self, Chart};
 use opdev_helm::dependencies;
+use opdev_os::private_folder::write_in_project;
+use opdev_os::read;
+use opdev_project::Project;
+use opdev_project::files::watched_charts;
+use opdev_pull::Plan;
 use std::path::Path;
 
 /// Whether a chart of `watches.yaml` lacks a dependency.
-pub(crate) fn are_missing(project: &Project) -> bool {
+pub fn are_missing(project: &Project) -> bool {
     watched_charts(project).iter().any(|path| lacks(&project.root.join(path)))
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn lacks(folder: &Path) -> bool {
 ///
 /// # Errors
 /// What cannot be written. Each file is there whole or as it was.
-pub(crate) fn write(chart: &Path, plan: &Plan) -> Result<()> {
+pub fn write(chart: &Path, plan: &Plan) -> Result<()> {
     for (name, archive) in &plan.archives {
         let relative = Path::new("charts").join(name);
         if read::bytes_up_to(chart.join(&relative), read::ARCHIVE).is_ok_and(|present| present == *archive) {

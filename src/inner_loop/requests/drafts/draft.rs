@@ -2,9 +2,9 @@
 
 use super::file::DraftFile;
 use super::file_change::FileChange;
-use crate::event::DraftId;
-use crate::inner_loop::requests::objects::write::Write;
+use crate::objects::write::Write;
 use anyhow::{Context as _, Result};
+use opdev_event::DraftId;
 use opdev_object::meta::ObjectRef;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -57,7 +57,7 @@ impl Draft {
 
 /// Open drafts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Drafts {
+pub struct Drafts {
     open: Arc<Mutex<HashMap<DraftId, Arc<AsyncMutex<Draft>>>>>,
 }
 

@@ -3,12 +3,12 @@
 
 use super::draft::{Draft, Work};
 use super::error_places::{Refusal, refusals};
-use crate::client::{ApiError, is_not_found, without_secrets};
-use crate::event::{DraftId, DraftStage, Review, mask};
-use crate::inner_loop::requests::Requests;
-use crate::inner_loop::requests::objects::write::{How, Write, shown};
-use crate::inner_loop::requests::outcome::Done;
+use crate::Requests;
+use crate::objects::write::{How, Write, shown};
+use crate::outcome::Done;
 use anyhow::{Context as _, Result, bail};
+use opdev_client::{ApiError, is_not_found, without_secrets};
+use opdev_event::{DraftId, DraftStage, Review, mask};
 use opdev_object::diff::diff;
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::patch::{create_merge_patch, merge_patch};
@@ -195,7 +195,7 @@ impl Requests {
                 Ok(write) => write,
                 Err(error) => {
                     let (line, column) = (document.line, document.column);
-                    wrong.push(Refusal { line, column, message: crate::client::error_words::told(&error) });
+                    wrong.push(Refusal { line, column, message: opdev_client::error_words::told(&error) });
                     continue;
                 }
             };
@@ -233,7 +233,7 @@ impl Requests {
             meta::put(&mut object, &["spec"], serde_json::json!({}));
         }
         let namespace = namespaced.then(|| meta::namespace(&object).map(str::to_owned)).flatten();
-        let path = crate::client::plural_path(&resource, namespace.as_deref());
+        let path = opdev_client::plural_path(&resource, namespace.as_deref());
         let name = meta::name(&object).or(object["metadata"]["generateName"].as_str());
         let name = name.unwrap_or_default().to_owned();
         let reference = ObjectRef { gvk, namespace, name, uid: None };

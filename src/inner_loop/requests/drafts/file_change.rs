@@ -1,8 +1,8 @@
 //! A change of a file of the project.
 
-use crate::os::private_folder::write_in_project;
-use crate::os::read;
 use anyhow::{Result, bail};
+use opdev_os::private_folder::write_in_project;
+use opdev_os::read;
 use std::path::{Path, PathBuf};
 
 /// A file that is written once the user says so.

@@ -12,19 +12,19 @@ pub(crate) mod skeleton;
 
 use super::Requests;
 use super::outcome::Done;
-use crate::client::ApiError;
-use crate::event::{self, DraftId, DraftStage, Event, Review};
-use crate::inner_loop::requests::drafts::draft::{Draft, Work};
-use crate::inner_loop::requests::drafts::file::DraftFile;
+use crate::drafts::draft::{Draft, Work};
+use crate::drafts::file::DraftFile;
 use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
+use opdev_client::ApiError;
+use opdev_event::{DraftId, DraftStage, Event, Review};
 use opdev_object::meta::ObjectRef;
 use std::sync::Arc;
 
 impl Requests {
     /// Tells how far a draft is.
     pub(super) async fn tell(&self, id: DraftId, draft: &Draft, stage: DraftStage) {
-        let draft = event::Draft { id, at: Timestamp::now(), about: draft.about.clone(), stage };
+        let draft = opdev_event::Draft { id, at: Timestamp::now(), about: draft.about.clone(), stage };
         self.events.emit(Event::DraftChanged(Arc::new(draft))).await;
     }
 
@@ -47,7 +47,7 @@ impl Requests {
         for write in &draft.writes {
             let (after, warnings) =
                 self.trial(write).await.with_context(|| format!("{} is refused", write.object))?;
-            let deleted = write.how == crate::inner_loop::requests::objects::write::How::Delete;
+            let deleted = write.how == crate::objects::write::How::Delete;
             review.changes.push(write.change(after.as_ref().filter(|_| !deleted)));
             review.warnings.extend(warnings);
         }
@@ -85,9 +85,9 @@ impl Requests {
             done.warnings.extend(warnings);
             let name = ObjectRef::of(&after).unwrap_or_else(|| write.object.clone());
             let verb = match write.how {
-                crate::inner_loop::requests::objects::write::How::Create => "created",
-                crate::inner_loop::requests::objects::write::How::Patch => "changed",
-                crate::inner_loop::requests::objects::write::How::Delete => "deleted",
+                crate::objects::write::How::Create => "created",
+                crate::objects::write::How::Patch => "changed",
+                crate::objects::write::How::Delete => "deleted",
             };
             said.push(format!("{name} {verb}"));
         }
@@ -116,7 +116,7 @@ impl Requests {
     /// Shows why a draft cannot go on; its text stays.
     pub(super) async fn stuck(&self, id: DraftId, draft: &Draft, error: &anyhow::Error) {
         let review = Review {
-            problem: Some(crate::client::error_words::told(error)),
+            problem: Some(opdev_client::error_words::told(error)),
             editable: draft.file.is_some(),
             ..Review::default()
         };

@@ -1,15 +1,15 @@
 //! New objects: the text of a sample, or a skeleton of what a kind's schema says, for the editor.
 
 use super::skeleton::{skeleton, with_values};
-use crate::client::{is_not_found, plural_path};
-use crate::event::{DraftId, NewFrom};
-use crate::inner_loop::requests::Requests;
-use crate::inner_loop::requests::outcome::Done;
-use crate::os::read;
+use crate::Requests;
+use crate::outcome::Done;
 use anyhow::{Context as _, Result, bail};
 use http::Method;
 use kube::core::{ApiResource, GroupVersionKind};
+use opdev_client::{is_not_found, plural_path};
+use opdev_event::{DraftId, NewFrom};
 use opdev_object::meta::Gvk;
+use opdev_os::read;
 use serde_json::Value;
 
 impl Requests {

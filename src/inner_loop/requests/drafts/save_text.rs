@@ -1,11 +1,11 @@
 //! Saves what a pane shows: into `.opdev/saved` of the project, or where the user wants it. A file that exists stays.
 
-use crate::inner_loop::requests::Requests;
-use crate::inner_loop::requests::objects::apply::expanded;
-use crate::inner_loop::requests::outcome::Done;
-use crate::os::private_folder::{PrivateFolder, STATE, write_named};
+use crate::Requests;
+use crate::objects::apply::expanded;
+use crate::outcome::Done;
 use anyhow::{Context as _, Result, bail};
 use jiff::Zoned;
+use opdev_os::private_folder::{PrivateFolder, STATE, write_named};
 
 impl Requests {
     pub(crate) async fn save_text(&self, path: Option<&str>, name: &str, text: &str) -> Result<Done> {

@@ -3,19 +3,19 @@
 
 use super::undo_list::Undo;
 use super::write::shown;
-use crate::client::backoff::{AGAIN, until_refused};
-use crate::client::{ApiError, OWN_MANAGER, is_not_found, object_path, without_secrets};
-use crate::event::{Event, Level, Notice};
-use crate::inner_loop::requests::Requests;
-use crate::inner_loop::requests::drafts::error_places::refusals;
-use crate::inner_loop::requests::outcome::Done;
-use crate::os::read;
-use crate::os::yaml_files::yaml_files;
+use crate::Requests;
+use crate::drafts::error_places::refusals;
+use crate::outcome::Done;
 use anyhow::{Context as _, Result, anyhow, bail};
 use http::Method;
 use jiff::Timestamp;
+use opdev_client::backoff::{AGAIN, until_refused};
+use opdev_client::{ApiError, OWN_MANAGER, is_not_found, object_path, without_secrets};
+use opdev_event::{Event, Level, Notice};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::yaml::{self, Node};
+use opdev_os::read;
+use opdev_os::yaml_files::yaml_files;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ impl Requests {
                 match self.apply_document(&name, document, &mut done).await {
                     Ok(Some(words)) => said.push(words),
                     Ok(None) => {}
-                    Err(error) => done.failed.push(crate::client::error_words::told(&error)),
+                    Err(error) => done.failed.push(opdev_client::error_words::told(&error)),
                 }
             }
         }
@@ -61,7 +61,7 @@ impl Requests {
             true => {
                 let tell = |error: &anyhow::Error| {
                     let message =
-                        format!("{place} is not applied yet: {}", crate::client::error_words::told(error));
+                        format!("{place} is not applied yet: {}", opdev_client::error_words::told(error));
                     let hint = Some(AGAIN.to_owned());
                     let notice =
                         Notice { at: Timestamp::now(), level: Level::Warn, message, hint, object: None };

@@ -1,12 +1,12 @@
 //! Deletes objects, and lets those go that hang on finalizers.
 
 use super::undo_list::Undo;
-use crate::client::object_path;
-use crate::event::Propagation;
-use crate::inner_loop::requests::Requests;
-use crate::inner_loop::requests::outcome::Done;
+use crate::Requests;
+use crate::outcome::Done;
 use anyhow::{Result, bail};
 use http::Method;
+use opdev_client::object_path;
+use opdev_event::Propagation;
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ impl Requests {
             {"op": "test", "path": "/metadata/finalizers", "value": known},
             {"op": "replace", "path": "/metadata/finalizers", "value": kept},
         ]);
-        let uri = format!("{path}?fieldManager={}", crate::client::OWN_MANAGER);
+        let uri = format!("{path}?fieldManager={}", opdev_client::OWN_MANAGER);
         let (_, warnings) =
             self.send(Method::PATCH, &uri, "application/json-patch+json", Some(&patch)).await?;
         let why = "the object goes without them, and what they were to clean up stays".to_owned();

@@ -2,12 +2,12 @@
 //! (`src/controlplane/assets/stages/pod-fail.yaml`).
 
 use super::undo_list::Undo;
-use crate::client::OWN_MANAGER;
-use crate::event::PodFailure;
-use crate::inner_loop::requests::Requests;
-use crate::inner_loop::requests::outcome::Done;
+use crate::Requests;
+use crate::outcome::Done;
 use anyhow::{Result, bail};
 use http::Method;
+use opdev_client::OWN_MANAGER;
+use opdev_event::PodFailure;
 use opdev_object::meta::ObjectRef;
 use serde_json::json;
 

@@ -2,11 +2,11 @@
 //! that the object or its kind's schema has for it.
 
 use super::undo_list::Undo;
-use crate::client::{OWN_MANAGER, is_not_found};
-use crate::inner_loop::requests::Requests;
-use crate::inner_loop::requests::outcome::Done;
+use crate::Requests;
+use crate::outcome::Done;
 use anyhow::{Result, bail};
 use http::Method;
+use opdev_client::{OWN_MANAGER, is_not_found};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};
 

@@ -1,10 +1,10 @@
 //! The calls of requests to the API server, and how long a kind of the project is waited for.
 
-use crate::client::{resource_of, send};
-use crate::inner_loop::requests::Requests;
+use crate::Requests;
 use anyhow::Result;
 use http::Method;
 use kube::core::ApiResource;
+use opdev_client::{resource_of, send};
 use opdev_object::meta::Gvk;
 use opdev_types::crd;
 use serde_json::Value;

@@ -1,10 +1,10 @@
 //! One write to the API server that is tried before it is done: what it would change, and what undoes it.
 
 use super::write::{How, Write, shown};
-use crate::client::{OWN_MANAGER, is_conflict, without_secrets};
-use crate::inner_loop::requests::Requests;
+use crate::Requests;
 use anyhow::Result;
 use http::Method;
+use opdev_client::{OWN_MANAGER, is_conflict, without_secrets};
 use opdev_object::meta;
 use serde_json::{Value, json};
 

@@ -3,12 +3,12 @@
 
 use super::undo_list::Undo;
 use super::write::{How, Write, shown};
-use crate::client::is_not_found;
-use crate::event::Event;
-use crate::inner_loop::requests::Requests;
-use crate::inner_loop::requests::drafts::draft::{Draft, Work};
-use crate::inner_loop::requests::outcome::Done;
+use crate::Requests;
+use crate::drafts::draft::{Draft, Work};
+use crate::outcome::Done;
 use anyhow::{Context as _, Result, bail};
+use opdev_client::is_not_found;
+use opdev_event::Event;
 use opdev_object::diff::diff;
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::patch::create_merge_patch;

@@ -1,7 +1,7 @@
 //! What was done lately, newest first, and what undoes it. It is kept in memory, and nowhere else.
 
-use crate::event::Undoable;
 use jiff::Timestamp;
+use opdev_event::Undoable;
 use opdev_object::meta::ObjectRef;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -31,7 +31,7 @@ pub(crate) struct Entry {
 
 /// What was done lately.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct UndoList {
+pub struct UndoList {
     entries: Arc<Mutex<VecDeque<Entry>>>,
 }
 

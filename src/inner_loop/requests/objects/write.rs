@@ -1,7 +1,7 @@
 //! One write to the API server: what it would change, and what undoes it.
 
 use super::undo_list::Undo;
-use crate::event::{Action, ObjectChange, mask};
+use opdev_event::{Action, ObjectChange, mask};
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::{self, ObjectRef};
 use opdev_object::path::Path;

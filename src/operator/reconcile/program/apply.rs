@@ -3,14 +3,14 @@
 
 use super::plan::{Plan, Write};
 use super::state::Pass;
-use crate::client::{Api, Deletion};
-use crate::event::{Action, ObjectChange};
-use crate::operator::release::objects::writes::updated;
-use crate::operator::release::objects::{PARALLEL, Wanted};
-use crate::operator::release::verdict::Fault;
 use anyhow::Context;
 use futures::stream::{self, StreamExt};
+use opdev_client::{Api, Deletion};
+use opdev_event::{Action, ObjectChange};
 use opdev_object::meta::{self, ObjectKey};
+use opdev_release::objects::writes::updated;
+use opdev_release::objects::{PARALLEL, Wanted};
+use opdev_release::verdict::Fault;
 use opdev_types::contract::Desired;
 use serde_json::Value;
 use std::sync::Arc;

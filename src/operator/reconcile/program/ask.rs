@@ -4,11 +4,11 @@
 use super::observe::Source;
 use super::plan::Plan;
 use super::state::Pass;
-use crate::operator::release::script::blame::blamed;
-use crate::operator::release::script::host::Outside;
-use crate::operator::release::verdict::Fault;
 use anyhow::anyhow;
 use opdev_object::meta;
+use opdev_release::script::blame::blamed;
+use opdev_release::script::host::Outside;
+use opdev_release::verdict::Fault;
 use opdev_types::contract::{Desired, Observed, Program, ReleaseState};
 use opdev_types::diagnostic::Diagnostic;
 use std::sync::Arc;

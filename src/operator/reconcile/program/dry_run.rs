@@ -6,23 +6,21 @@ use super::observe::Source;
 use super::plan::Plan;
 use super::state::{Done, Pass};
 use super::status::{merged, same};
-use crate::event::{Action, ObjectChange, ShadowObject, mask};
-use crate::operator::reconcile::custom_resource::Parent;
-use crate::operator::reconcile::dry_run::Tried;
-use crate::operator::reconcile::job::{Job, ReadObject};
-use crate::operator::release::engine::Clock;
-use crate::operator::release::objects::apply::{Force, Mode};
-use crate::operator::release::objects::dry_run::{
-    Answer, Ask, Foretold, Intent, foretell, foretell_status, removal,
-};
-use crate::operator::release::objects::inject::Owner;
-use crate::operator::release::objects::writes::manager_of;
-use crate::operator::release::plan;
-use crate::operator::release::script::host::{NotInTrial, Outside};
-use crate::operator::release::settings::HelmCompat;
-use crate::operator::release::verdict::status_changes;
-use crate::sources::{TypeReconciler, chart_problems};
+use crate::custom_resource::Parent;
+use crate::dry_run::Tried;
+use crate::job::{Job, ReadObject};
+use opdev_event::{Action, ObjectChange, ShadowObject, mask};
 use opdev_object::meta::{self, Gvk, ObjectRef};
+use opdev_release::engine::Clock;
+use opdev_release::objects::apply::{Force, Mode};
+use opdev_release::objects::dry_run::{Answer, Ask, Foretold, Intent, foretell, foretell_status, removal};
+use opdev_release::objects::inject::Owner;
+use opdev_release::objects::writes::manager_of;
+use opdev_release::plan;
+use opdev_release::script::host::{NotInTrial, Outside};
+use opdev_release::settings::HelmCompat;
+use opdev_release::verdict::status_changes;
+use opdev_sources::{TypeReconciler, chart_problems};
 use opdev_types::contract::{Desired, Observed, Program, ReleaseState};
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::Value;
@@ -38,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Why nothing is known of what a program would do.
 #[derive(Debug)]
-pub(in crate::operator::reconcile) enum NotTried {
+pub(crate) enum NotTried {
     NoProgram,
     /// What the program looks at cannot be read.
     Unread(anyhow::Error),
@@ -67,7 +65,7 @@ impl std::error::Error for NotTried {
 }
 
 /// Tries the program on one object that was read. The error says why nothing is known.
-pub(in crate::operator::reconcile) async fn one(
+pub(crate) async fn one(
     job: Job,
     typed: Arc<TypeReconciler>,
     ReadObject { resource, object }: ReadObject,

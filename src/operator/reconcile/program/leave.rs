@@ -2,11 +2,11 @@
 
 use super::observe::Source;
 use super::state::{FINALIZER, Pass};
-use crate::event::Outcome;
-use crate::operator::release::objects::Wanted;
-use crate::operator::release::verdict::Fault;
-use crate::operator::release::verdict::Verdict;
+use opdev_event::Outcome;
 use opdev_object::meta;
+use opdev_release::objects::Wanted;
+use opdev_release::verdict::Fault;
+use opdev_release::verdict::Verdict;
 
 impl Pass {
     /// The custom resource goes and there is no finalize function: releases and strays are taken away.

@@ -1,8 +1,8 @@
 //! What is kept of an object from pass to pass of its program.
 
 use super::guard::Guard;
-use crate::operator::release::memory::{Memory as ReleaseMemory, ProgramMemory};
 use opdev_object::meta::{Gvk, ObjectKey};
+use opdev_release::memory::{Memory as ReleaseMemory, ProgramMemory};
 use opdev_types::contract::Read;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};

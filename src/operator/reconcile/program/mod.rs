@@ -16,19 +16,19 @@ pub(super) mod state;
 mod status;
 
 use super::custom_resource::Parent;
-use crate::client::{ApiError, At};
-use crate::event::{Outcome, Requeue, mask};
-use crate::operator::reconcile::job::Job;
-use crate::operator::release::engine::{Clock, MOST_SAID};
-use crate::operator::release::objects::inject::Owner;
-use crate::operator::release::objects::writes::manager_of;
-use crate::operator::release::recorder;
-use crate::operator::release::recorder::Note;
-use crate::operator::release::verdict;
-use crate::operator::release::verdict::{Fault, Report, Verdict};
-use crate::sources::TypeReconciler;
+use crate::job::Job;
 use anyhow::anyhow;
+use opdev_client::{ApiError, At};
+use opdev_event::{Outcome, Requeue, mask};
 use opdev_object::meta;
+use opdev_release::engine::{Clock, MOST_SAID};
+use opdev_release::objects::inject::Owner;
+use opdev_release::objects::writes::manager_of;
+use opdev_release::recorder;
+use opdev_release::recorder::Note;
+use opdev_release::verdict;
+use opdev_release::verdict::{Fault, Report, Verdict};
+use opdev_sources::TypeReconciler;
 use opdev_types::contract::{Desired, Program};
 use serde_json::Value;
 use state::{Done, FINALIZER, Pass};
@@ -212,7 +212,7 @@ impl Pass {
             .effects
             .changes
             .iter()
-            .any(|change| change.action == crate::event::Action::Created || !change.taken_from.is_empty())
+            .any(|change| change.action == opdev_event::Action::Created || !change.taken_from.is_empty())
     }
 
     /// Says something once per object.

@@ -2,13 +2,13 @@
 //! Writes nothing.
 
 use super::state::{FINALIZER, Pass};
-use crate::client::{ApiError, Resource};
-use crate::operator::cache::mapping::OWNER_LABEL;
-use crate::operator::release::history::records::is_record;
-use crate::operator::release::objects::inject::CHART_LABEL;
-use crate::operator::release::script::host::note_cached;
 use anyhow::Context;
+use opdev_cache::mapping::OWNER_LABEL;
+use opdev_client::{ApiError, Resource};
 use opdev_object::meta::{self, Gvk};
+use opdev_release::history::records::is_record;
+use opdev_release::objects::inject::CHART_LABEL;
+use opdev_release::script::host::note_cached;
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -3,13 +3,13 @@
 
 use super::guard::hash;
 use super::state::Pass;
-use crate::client::Resource;
-use crate::operator::release::objects::Wanted;
-use crate::operator::release::objects::compare::{covers, normalize};
-use crate::operator::release::objects::writes::bare;
-use crate::operator::release::verdict::Fault;
 use anyhow::{Context, anyhow};
+use opdev_client::Resource;
 use opdev_object::meta::{self, Gvk, ObjectKey};
+use opdev_release::objects::Wanted;
+use opdev_release::objects::compare::{covers, normalize};
+use opdev_release::objects::writes::bare;
+use opdev_release::verdict::Fault;
 use opdev_types::contract::{Desired, Patch, Read};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -3,15 +3,15 @@
 
 use super::guard::{Fingerprint, hash};
 use super::state::Pass;
-use crate::client::{ApiError, Resource};
-use crate::operator::cache::mapping::OWNER_LABEL;
-use crate::operator::release::objects::Wanted;
-use crate::operator::release::objects::compare::{covers, normalize};
-use crate::operator::release::objects::inject::put_owner_note;
-use crate::operator::release::objects::writes::bare;
-use crate::operator::release::verdict::Fault;
 use anyhow::{Context, anyhow};
+use opdev_cache::mapping::OWNER_LABEL;
+use opdev_client::{ApiError, Resource};
 use opdev_object::meta::{self, Gvk, ObjectKey};
+use opdev_release::objects::Wanted;
+use opdev_release::objects::compare::{covers, normalize};
+use opdev_release::objects::inject::put_owner_note;
+use opdev_release::objects::writes::bare;
+use opdev_release::verdict::Fault;
 use opdev_types::contract::{Desired, Observed};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};

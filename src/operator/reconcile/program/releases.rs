@@ -2,26 +2,26 @@
 //! should be (`put_releases`). A release that is not listed any more is uninstalled.
 
 use super::state::{FINALIZER, Pass};
-use crate::event::Outcome;
-use crate::operator::cache::mapping::OWNER_LABEL;
-use crate::operator::reconcile::LONGEST_NAME;
-use crate::operator::release::engine::{Clock, Engine};
-use crate::operator::release::history::History;
-use crate::operator::release::history::desired_release::DesiredRelease;
-use crate::operator::release::history::records::{Kept, Records};
-use crate::operator::release::objects;
-use crate::operator::release::objects::inject::ReleaseNames;
-use crate::operator::release::options::ReleaseOptions;
-use crate::operator::release::script::hook_calls::Doing;
-use crate::operator::release::status::DEPLOYED;
-use crate::operator::release::verdict::Fault;
-use crate::sources::ChartReconciler;
-use crate::sources::chart_options::{ChartOptions, Storage};
+use crate::LONGEST_NAME;
 use anyhow::{Context, anyhow};
+use opdev_cache::mapping::OWNER_LABEL;
+use opdev_event::Outcome;
 use opdev_helm::chart::Chart;
 use opdev_helm::release::chunked::Chunking;
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;
+use opdev_release::engine::{Clock, Engine};
+use opdev_release::history::History;
+use opdev_release::history::desired_release::DesiredRelease;
+use opdev_release::history::records::{Kept, Records};
+use opdev_release::objects;
+use opdev_release::objects::inject::ReleaseNames;
+use opdev_release::options::ReleaseOptions;
+use opdev_release::script::hook_calls::Doing;
+use opdev_release::status::DEPLOYED;
+use opdev_release::verdict::Fault;
+use opdev_sources::ChartReconciler;
+use opdev_sources::chart_options::{ChartOptions, Storage};
 use opdev_types::contract::{Desired, Release, ReleaseState};
 use opdev_types::readiness;
 use serde_json::{Value, json};
@@ -94,8 +94,8 @@ impl Pass {
             state.message = release.info.description.clone();
         }
         for wanted in wanted {
-            let follow = crate::operator::cache::stream::Follow {
-                selector: crate::operator::release::objects::inject::CHART_LABEL.to_owned(),
+            let follow = opdev_cache::stream::Follow {
+                selector: opdev_release::objects::inject::CHART_LABEL.to_owned(),
                 ..self.hub.follow_children(&wanted.resource.gvk)
             };
             let live = match self.hub.get(&follow, &wanted.key()) {
@@ -270,7 +270,7 @@ impl Pass {
             doing: Doing::default(),
             waiting: None,
             requeue: None,
-            effects: crate::operator::release::objects::apply::Effects::default(),
+            effects: opdev_release::objects::apply::Effects::default(),
             clock: std::mem::replace(&mut self.clock, Clock::new(Instant::now())),
             dependents: Vec::new(),
             notices: Vec::new(),

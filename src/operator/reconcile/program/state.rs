@@ -1,25 +1,25 @@
 //! One pass of a program: what it works with, what it has seen and done, and what is kept until the next one.
 
 use super::memory::Memory;
-use crate::client::Api;
-use crate::event::{Level, ReleaseChange};
-use crate::operator::cache::caches::Hub;
-use crate::operator::reconcile::custom_resource::Parent;
-use crate::operator::release::engine::Clock;
-use crate::operator::release::memory::Memory as ReleaseMemory;
-use crate::operator::release::objects::apply::Effects;
-use crate::operator::release::objects::inject::Owner;
-use crate::operator::release::render::cache::Renders;
-use crate::operator::release::settings::Settings;
-use crate::sources::{TypeReconciler, Watch};
+use crate::custom_resource::Parent;
+use opdev_cache::caches::Hub;
+use opdev_client::Api;
+use opdev_event::{Level, ReleaseChange};
 use opdev_object::meta::Gvk;
+use opdev_release::engine::Clock;
+use opdev_release::memory::Memory as ReleaseMemory;
+use opdev_release::objects::apply::Effects;
+use opdev_release::objects::inject::Owner;
+use opdev_release::render::cache::Renders;
+use opdev_release::settings::Settings;
+use opdev_sources::{TypeReconciler, Watch};
 use opdev_types::contract::Read;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Says that a program, or what it has made, needs a last pass before its custom resource may go.
-pub(in crate::operator::reconcile) const FINALIZER: &str = "opdev.dev/finalize";
+pub(crate) const FINALIZER: &str = "opdev.dev/finalize";
 
 /// A pass under way.
 pub(super) struct Pass {

@@ -2,7 +2,7 @@
 //! where it differs, by one server-side apply. `merged` is pure.
 
 use super::state::Pass;
-use crate::operator::reconcile::custom_resource::CONFLICT_TRIES;
+use crate::custom_resource::CONFLICT_TRIES;
 use anyhow::{Context, anyhow};
 use opdev_object::meta;
 use opdev_types::contract::Desired;

@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// What the release should be made of.
-pub(crate) struct DesiredRelease {
-    pub(crate) chart: Arc<Chart>,
-    pub(crate) spec: Value,
-    pub(crate) values: Value,
+pub struct DesiredRelease {
+    pub chart: Arc<Chart>,
+    pub spec: Value,
+    pub values: Value,
 }

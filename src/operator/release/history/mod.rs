@@ -1,17 +1,17 @@
 //! The revisions of a release in their Secrets: read, written and kept short the way Helm does, so that the real
 //! `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
 
-pub(crate) mod desired_release;
-pub(crate) mod records;
+pub mod desired_release;
+pub mod records;
 
 use super::objects::inject::{Owner, put_owner_note};
 use super::render::Rendered;
-use crate::client::Api;
-use crate::operator::cache::mapping::OWNER_LABEL;
-use crate::operator::release::history::desired_release::DesiredRelease;
-use crate::operator::release::history::records::Records;
+use crate::history::desired_release::DesiredRelease;
+use crate::history::records::Records;
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
+use opdev_cache::mapping::OWNER_LABEL;
+use opdev_client::Api;
 use opdev_helm::release::{self, Release, Status, StoredChart, StoredHook, chunked};
 use opdev_object::meta::{self, Gvk};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// All revisions of one release, oldest first.
-pub(crate) struct History {
+pub struct History {
     name: String,
     records: Records,
     /// Whether the custom resource owns its records.
@@ -39,18 +39,13 @@ struct Entry {
 
 /// One revision, read.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
-    pub(crate) release: Release,
+pub struct Stored {
+    pub release: Release,
 }
 
 impl History {
     /// Lists the revisions. Records without a revision are left out, as Helm does.
-    pub(crate) async fn read(
-        api: &Api,
-        records: Records,
-        name: &str,
-        owned: bool,
-    ) -> anyhow::Result<History> {
+    pub async fn read(api: &Api, records: Records, name: &str, owned: bool) -> anyhow::Result<History> {
         let found = records.list(api, name).await?;
         let is_torn = |record: &Value| {
             let status = meta::label(record, "status").unwrap_or_default();
@@ -63,7 +58,7 @@ impl History {
     }
 
     /// The releases that some records hold, by namespace and name.
-    pub(crate) fn all(records: &Records, found: Vec<Value>) -> Vec<History> {
+    pub fn all(records: &Records, found: Vec<Value>) -> Vec<History> {
         let mut releases: BTreeMap<(String, String), Vec<Entry>> = BTreeMap::new();
         for record in found {
             let Some(name) = meta::label(&record, "name").map(str::to_owned) else { continue };
@@ -79,22 +74,22 @@ impl History {
     }
 
     /// The release's name.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Its namespace.
-    pub(crate) fn namespace(&self) -> &str {
+    pub fn namespace(&self) -> &str {
         self.records.namespace()
     }
 
     /// The newest revision.
-    pub(crate) fn newest(&self) -> anyhow::Result<Option<Stored>> {
+    pub fn newest(&self) -> anyhow::Result<Option<Stored>> {
         self.entries.last().map(Entry::read).transpose()
     }
 
     /// Refuses a release that another custom resource, or nobody that opdev knows, has installed.
-    pub(crate) fn check_uid(&self, owner: &Owner, label: &str) -> anyhow::Result<()> {
+    pub fn check_uid(&self, owner: &Owner, label: &str) -> anyhow::Result<()> {
         let ours = |entry: &Entry| meta::label(&entry.secret, label) == Some(owner.uid.as_str());
         if self.entries.iter().all(ours) {
             return Ok(());
@@ -111,7 +106,7 @@ impl History {
         ))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
@@ -131,7 +126,7 @@ impl History {
     }
 
     /// Refuses a release that belongs to another chart or to a custom resource of another kind.
-    pub(crate) fn check(&self, chart: &str, owner: &Owner) -> anyhow::Result<()> {
+    pub fn check(&self, chart: &str, owner: &Owner) -> anyhow::Result<()> {
         let Some(first) = self.entries.first() else { return Ok(()) };
         let name = &self.name;
         let found = match first.stored() {
@@ -157,7 +152,7 @@ impl History {
     }
 
     /// Whether the release is this owner's, or at least nobody else's.
-    pub(crate) fn belongs_to(&self, owner: &Owner) -> bool {
+    pub fn belongs_to(&self, owner: &Owner) -> bool {
         self.other_kind(owner).is_none()
     }
 
@@ -177,7 +172,7 @@ impl History {
 
     /// An operation that was broken off leaves a pending revision, which is marked as failed. The Operator SDK's
     /// operator deletes it, whoever began it. Gives a notice where that was somebody else.
-    pub(crate) async fn heal(&mut self, api: &Api, owner: &Owner) -> anyhow::Result<Option<String>> {
+    pub async fn heal(&mut self, api: &Api, owner: &Owner) -> anyhow::Result<Option<String>> {
         if let Some(torn) = self.torn.first() {
             let why = release::from_secret(torn).err().map(|error| error.to_string()).unwrap_or_default();
             let notice = format!("{why}. The revision was broken off while it was stored, and is dropped");

@@ -1,22 +1,22 @@
 //! What holds the records of a release: Secrets as Helm writes them, ConfigMaps, several Secrets for each, or this process.
 //! Decides nothing about revisions; read `release`.
 
-use crate::client::{Api, At, Resource};
-use crate::sources::chart_options::Storage;
 use anyhow::{Context, anyhow};
+use opdev_client::{Api, At, Resource};
 use opdev_helm::release::chunked::{self, Chunking};
 use opdev_helm::release::{self, Release};
 use opdev_object::meta::{self, Gvk};
+use opdev_sources::chart_options::Storage;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Records that this process holds, by namespace and name.
-pub(crate) type Kept = Arc<Mutex<BTreeMap<(String, String), Value>>>;
+pub type Kept = Arc<Mutex<BTreeMap<(String, String), Value>>>;
 
 /// The records in one namespace.
 #[derive(Clone)]
-pub(crate) struct Records {
+pub struct Records {
     namespace: String,
     holder: Holder,
 }
@@ -31,7 +31,7 @@ enum Holder {
 
 impl Records {
     /// Where records of a kind of storage are.
-    pub(crate) async fn of(
+    pub async fn of(
         api: &Api,
         namespace: &str,
         (storage, how): (Storage, &Chunking),
@@ -273,7 +273,7 @@ fn put(kept: &Kept, record: &Value) {
 }
 
 /// Whether an object is the record of a release.
-pub(crate) fn is_record(object: &Value) -> bool {
+pub fn is_record(object: &Value) -> bool {
     let secret = object.get("type").and_then(Value::as_str).is_some_and(|kind| {
         kind.starts_with("helm.sh/release") || kind == chunked::INDEX_TYPE || kind == chunked::CHUNK_TYPE
     });

@@ -8,12 +8,12 @@ use super::hand_over;
 use super::inject::{ReleaseNames, is_kept, ownership_conflict};
 use super::plain_write;
 use super::{PARALLEL, Wanted, live};
-use crate::client::{Api, ApiError, Deletion, HELM_MANAGER};
-use crate::event::reconcile::object_change::managers_of;
-use crate::event::{Action, ObjectChange, mask};
-use crate::operator::release::settings::HelmCompat;
+use crate::settings::HelmCompat;
 use anyhow::{Context, anyhow};
 use futures::stream::{self, StreamExt};
+use opdev_client::{Api, ApiError, Deletion, HELM_MANAGER};
+use opdev_event::reconcile::object_change::managers_of;
+use opdev_event::{Action, ObjectChange, mask};
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -24,18 +24,18 @@ const REPLACEMENTS: u32 = 5;
 
 /// What a pass did to other objects.
 #[derive(Debug, Default)]
-pub(crate) struct Effects {
+pub struct Effects {
     /// In the order in which it was done.
-    pub(crate) changes: Vec<ObjectChange>,
+    pub changes: Vec<ObjectChange>,
     /// States of objects as the API server returned them, and whether our write led to them.
-    pub(crate) known: Vec<(Arc<Value>, bool)>,
+    pub known: Vec<(Arc<Value>, bool)>,
     /// Objects that were written as Helm 3 writes them, and why server-side apply refuses each.
     pub(crate) plain: Vec<(ObjectRef, String)>,
 }
 
 /// How objects are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Force {
+pub enum Force {
     /// Server-side apply.
     No,
     /// Replace what exists.
@@ -46,10 +46,10 @@ pub(crate) enum Force {
 
 /// How the objects of a release are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mode {
-    pub(crate) force: Force,
+pub struct Mode {
+    pub force: Force,
     /// Whose result a write has: with Helm 3, what server-side apply refuses is written plainly.
-    pub(crate) compat: HelmCompat,
+    pub compat: HelmCompat,
 }
 
 /// One object and its live state.

@@ -1,16 +1,16 @@
 //! Whether a live object already says everything an object of the release wants, so that nothing need be written.
 //! In doubt it says no: the write that follows then changes nothing on the server. Pure.
 
-use crate::client::OWN_MANAGER;
-use crate::event::reconcile::object_change::managers_of;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use opdev_client::OWN_MANAGER;
+use opdev_event::reconcile::object_change::managers_of;
 use opdev_object::diff::{Change, diff};
 use opdev_object::path::{Path, Segment};
 use serde_json::{Map, Value};
 
 /// Whether every field of `wanted` has its value in `live`. Lists must have the same items in the same order.
-pub(crate) fn covers(live: &Value, wanted: &Value) -> bool {
+pub fn covers(live: &Value, wanted: &Value) -> bool {
     match (live, wanted) {
         (_, Value::Null) => live.is_null(),
         (Value::Object(live), Value::Object(wanted)) => wanted.iter().all(|(name, wanted)| {
@@ -36,7 +36,7 @@ fn is_empty(value: &Value) -> bool {
 /// Brings an object to the form in which the API server would store it: without nulls (which mean nothing outside custom
 /// resources) and with the text of a Secret as data. Only for comparing with what is stored. What the API server would
 /// refuse stays as it is, so that it is sent and refused.
-pub(crate) fn normalize(object: &mut Value) {
+pub fn normalize(object: &mut Value) {
     let group = object
         .get("apiVersion")
         .and_then(Value::as_str)

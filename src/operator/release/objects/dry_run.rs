@@ -7,18 +7,18 @@ use super::hand_over;
 use super::overlay::overlay;
 use super::plain_write;
 use super::{PARALLEL, Wanted};
-use crate::client::read_only::REFUSAL;
-use crate::client::{Api, ApiError, At};
-use crate::event::reconcile::object_change::managers_of;
-use crate::event::{Action, ObjectChange, mask};
-use crate::operator::release::settings::HelmCompat;
+use crate::settings::HelmCompat;
 use futures::stream::{self, StreamExt};
+use opdev_client::read_only::REFUSAL;
+use opdev_client::{Api, ApiError, At};
+use opdev_event::reconcile::object_change::managers_of;
+use opdev_event::{Action, ObjectChange, mask};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::Value;
 
 /// Who says what a write would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub enum Ask {
     /// The API server, in dry runs.
     Server,
     /// Nobody: what would be written is laid over what is there.
@@ -26,28 +26,28 @@ pub(crate) enum Ask {
 }
 
 /// One write that may be made.
-pub(crate) struct Intent<'a> {
-    pub(crate) wanted: &'a Wanted,
+pub struct Intent<'a> {
+    pub wanted: &'a Wanted,
     /// What the manifest before said of it, where it is an object of a chart.
-    pub(crate) old: Option<&'a Value>,
-    pub(crate) live: Option<&'a Value>,
-    pub(crate) manager: &'a str,
-    pub(crate) mode: Mode,
+    pub old: Option<&'a Value>,
+    pub live: Option<&'a Value>,
+    pub manager: &'a str,
+    pub mode: Mode,
 }
 
 /// What writes would do.
 #[derive(Debug, Default)]
-pub(crate) struct Foretold {
+pub struct Foretold {
     /// In the order of the writes; those that change nothing are left out.
-    pub(crate) changes: Vec<ObjectChange>,
+    pub changes: Vec<ObjectChange>,
     /// What the API server would refuse, in its words.
-    pub(crate) refused: Vec<(ObjectRef, String)>,
+    pub refused: Vec<(ObjectRef, String)>,
     /// What it could not be asked about, and why.
-    pub(crate) unsure: Vec<String>,
+    pub unsure: Vec<String>,
 }
 
 /// What one dry run has said.
-pub(crate) enum Answer {
+pub enum Answer {
     /// The object after the write.
     After(Value),
     /// The API server would refuse the write, in its words.
@@ -57,7 +57,7 @@ pub(crate) enum Answer {
 }
 
 /// What these writes would do.
-pub(crate) async fn foretell(api: &Api, intents: &[Intent<'_>], ask: Ask) -> Foretold {
+pub async fn foretell(api: &Api, intents: &[Intent<'_>], ask: Ask) -> Foretold {
     let mut calls = Vec::with_capacity(intents.len());
     for intent in intents {
         calls.push(try_out(api, intent, ask));
@@ -132,7 +132,7 @@ fn answer(applied: Result<Value, ApiError>) -> Answer {
 }
 
 /// What the write of a status would do. `object` is applied to the `subresource`.
-pub(crate) async fn foretell_status(
+pub async fn foretell_status(
     api: &Api,
     at: &At<'_>,
     (object, subresource): (&Value, &str),
@@ -233,7 +233,7 @@ fn change(intent: &Intent<'_>, after: &Value) -> Option<ObjectChange> {
 }
 
 /// The removal of an object.
-pub(crate) fn removal(object: ObjectRef) -> ObjectChange {
+pub fn removal(object: ObjectRef) -> ObjectChange {
     ObjectChange { object, action: Action::Deleted, changes: Vec::new(), taken_from: Vec::new() }
 }
 

@@ -3,8 +3,8 @@
 //! pass to Helm's manager before the apply that drops them.
 
 use super::Wanted;
-use crate::client::{Api, ApiError, HELM_MANAGER};
-use crate::operator::release::settings::HelmCompat;
+use crate::settings::HelmCompat;
+use opdev_client::{Api, ApiError, HELM_MANAGER};
 use opdev_object::apply::{HandOver, dropped};
 use opdev_object::fieldset::FieldSet;
 use serde_json::Value;

@@ -1,12 +1,12 @@
 //! What the operator adds to an object of a chart: the namespace, the way back to its custom resource, the chart's
 //! label and Helm's ownership. The stored manifest stays as rendered. Pure.
 
-use crate::operator::cache::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
+use opdev_cache::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use opdev_object::meta::{self, Gvk};
 use serde_json::{Map, Value, json};
 
 /// Names the chart on every object; dependents are watched by it.
-pub(in crate::operator) const CHART_LABEL: &str = "helm.sdk.operatorframework.io/chart";
+pub const CHART_LABEL: &str = "helm.sdk.operatorframework.io/chart";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
@@ -14,26 +14,26 @@ const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 
 /// The custom resource a release belongs to.
 #[derive(Clone, Debug)]
-pub(crate) struct Owner {
-    pub(crate) gvk: Gvk,
-    pub(crate) namespace: Option<String>,
-    pub(crate) name: String,
-    pub(crate) uid: String,
+pub struct Owner {
+    pub gvk: Gvk,
+    pub namespace: Option<String>,
+    pub name: String,
+    pub uid: String,
     /// Whether what it owns also names its uid in a label: a program's.
-    pub(crate) marks: bool,
+    pub marks: bool,
 }
 
 /// A release, as its objects name it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ReleaseNames<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) namespace: &'a str,
-    pub(crate) chart: &'a str,
+pub struct ReleaseNames<'a> {
+    pub name: &'a str,
+    pub namespace: &'a str,
+    pub chart: &'a str,
 }
 
 impl Owner {
     /// The controller reference to this owner.
-    pub(crate) fn reference(&self) -> Value {
+    pub fn reference(&self) -> Value {
         json!({
             "apiVersion": self.gvk.api_version(),
             "kind": self.gvk.kind,
@@ -74,7 +74,7 @@ pub(crate) fn lead_back(object: &mut Value, owner: &Owner, release: ReleaseNames
 }
 
 /// Leads an object to its owner by annotations, and by a label that holds the owner's uid, where no owner reference can.
-pub(crate) fn put_owner_note(object: &mut Value, owner: &Owner, label: &str) {
+pub fn put_owner_note(object: &mut Value, owner: &Owner, label: &str) {
     let primary = format!("{}/{}", owner.namespace.as_deref().unwrap_or_default(), owner.name);
     put(object, "annotations", PRIMARY_RESOURCE, &primary);
     put(object, "annotations", PRIMARY_RESOURCE_TYPE, &owner.gvk.kind_group());
@@ -82,7 +82,7 @@ pub(crate) fn put_owner_note(object: &mut Value, owner: &Owner, label: &str) {
 }
 
 /// Whether an object stays when its release goes.
-pub(crate) fn is_kept(object: &Value) -> bool {
+pub fn is_kept(object: &Value) -> bool {
     meta::annotation(object, RESOURCE_POLICY).is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
 }
 

@@ -1,37 +1,37 @@
 //! From the text of a manifest to the objects of a release: parsed, lists expanded, resources resolved, injected.
 //! Also finds the live objects. Writes nothing; read `apply` next.
 
-pub(crate) mod apply;
+pub mod apply;
 pub(crate) mod at_object;
-pub(crate) mod compare;
-pub(crate) mod dry_run;
+pub mod compare;
+pub mod dry_run;
 pub(crate) mod hand_over;
-pub(crate) mod inject;
+pub mod inject;
 pub(crate) mod overlay;
 pub(crate) mod plain_write;
-pub(crate) mod writes;
+pub mod writes;
 
-use crate::client::{Api, ApiError, At, Resource};
-use crate::operator::release::objects::at_object::AtObject;
-use crate::operator::release::objects::inject::{Owner, ReleaseNames, inject};
+use crate::objects::at_object::AtObject;
+use crate::objects::inject::{Owner, ReleaseNames, inject};
 use anyhow::{Context, anyhow};
 use futures::stream::{self, StreamExt, TryStreamExt};
+use opdev_client::{Api, ApiError, At, Resource};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
 use opdev_object::yaml;
 use serde_json::Value;
 use std::sync::Arc;
 
 /// How many calls one pass has under way at once.
-pub(crate) const PARALLEL: usize = 16;
+pub const PARALLEL: usize = 16;
 
 /// An object of a release as it should be.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// In the form in which the API server stores it, for comparing.
-    pub(crate) object: Value,
+    pub object: Value,
     /// As its author wrote it, where that is another form: `object` is never sent then.
     written: Option<Box<Value>>,
-    pub(crate) resource: Arc<Resource>,
+    pub resource: Arc<Resource>,
 }
 
 impl Wanted {
@@ -46,7 +46,7 @@ impl Wanted {
     }
 
     /// An object that is compared as it is sent.
-    pub(crate) fn exactly(object: Value, resource: Arc<Resource>) -> Wanted {
+    pub fn exactly(object: Value, resource: Arc<Resource>) -> Wanted {
         Wanted { object, written: None, resource }
     }
 
@@ -56,7 +56,7 @@ impl Wanted {
     }
 
     /// Its place in the API.
-    pub(crate) fn at(&self) -> At<'_> {
+    pub fn at(&self) -> At<'_> {
         At {
             resource: &self.resource,
             namespace: meta::namespace(&self.object),
@@ -65,12 +65,12 @@ impl Wanted {
     }
 
     /// What it is, whatever the version.
-    pub(crate) fn key(&self) -> ObjectKey {
+    pub fn key(&self) -> ObjectKey {
         self.reference().key()
     }
 
     /// A reference to it, without uid.
-    pub(crate) fn reference(&self) -> ObjectRef {
+    pub fn reference(&self) -> ObjectRef {
         ObjectRef {
             gvk: self.resource.gvk.clone(),
             namespace: meta::namespace(&self.object).map(str::to_owned),
@@ -114,7 +114,7 @@ pub(crate) fn sources(manifest: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The kinds of a manifest's objects, each once.
-pub(crate) fn kinds(manifest: &str) -> Vec<Gvk> {
+pub fn kinds(manifest: &str) -> Vec<Gvk> {
     each_once(parse(manifest).unwrap_or_default().iter().filter_map(Gvk::of).collect())
 }
 
@@ -188,7 +188,7 @@ pub(crate) async fn build(
 }
 
 /// Completes the objects of a stored manifest; kinds that are not served any more are left out.
-pub(crate) async fn build_served(
+pub async fn build_served(
     api: &Api,
     manifest: &str,
     owner: &Owner,
@@ -207,7 +207,7 @@ pub(crate) async fn build_served(
 }
 
 /// The live objects, in the same order.
-pub(crate) async fn live(api: &Api, wanted: &[Wanted]) -> anyhow::Result<Vec<Option<Value>>> {
+pub async fn live(api: &Api, wanted: &[Wanted]) -> anyhow::Result<Vec<Option<Value>>> {
     let mut calls = Vec::with_capacity(wanted.len());
     for wanted in wanted {
         calls.push(live_one(api, wanted));

@@ -4,7 +4,7 @@
 use super::Wanted;
 use super::dry_run::is_untyped;
 use super::overlay::overlay;
-use crate::client::{Api, ApiError, AsManager, HELM_MANAGER, MERGE, STRATEGIC};
+use opdev_client::{Api, ApiError, AsManager, HELM_MANAGER, MERGE, STRATEGIC};
 use opdev_object::facts::facts;
 use opdev_object::patch::{create_merge_patch, merge_patch};
 use opdev_object::strategic;
@@ -71,7 +71,7 @@ fn removals(old: &Value, new: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::Resource;
+    use opdev_client::Resource;
     use opdev_object::meta::Gvk;
     use serde_json::json;
     use std::sync::Arc;

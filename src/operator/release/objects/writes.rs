@@ -1,18 +1,18 @@
 //! What the writes of programs and of scripts beside charts share: whose they are, and what is told of them. Pure.
 
 use super::compare::changes;
-use crate::event::reconcile::object_change::managers_of;
-use crate::event::{Action, ObjectChange, mask};
+use opdev_event::reconcile::object_change::managers_of;
+use opdev_event::{Action, ObjectChange, mask};
 use opdev_object::meta;
 use serde_json::{Map, Value};
 
 /// The field manager of a kind's children and status.
-pub(crate) fn manager_of(kind: &str) -> String {
+pub fn manager_of(kind: &str) -> String {
     format!("opdev/{}", kind.to_lowercase())
 }
 
 /// An object without what the API server and others write.
-pub(crate) fn bare(object: &Value) -> Value {
+pub fn bare(object: &Value) -> Value {
     let mut copy = object.clone();
     let Some(fields) = copy.as_object_mut() else { return copy };
     fields.remove("status");
@@ -35,7 +35,7 @@ pub(crate) fn bare(object: &Value) -> Value {
 }
 
 /// What a write changed, masked; nothing where it changed nothing that people look at.
-pub(crate) fn updated(
+pub fn updated(
     object: meta::ObjectRef,
     before: &Value,
     after: &Value,

@@ -12,7 +12,7 @@ const MOST_RELEASES: usize = 256;
 
 /// What all renders share, and memories by release, the one used last at the end.
 #[derive(Default)]
-pub(crate) struct Renders {
+pub struct Renders {
     /// Templates parsed before, for all charts.
     pub(crate) templates: Arc<ParseCache>,
     kept: Mutex<VecDeque<(String, Arc<Memory>)>>,

@@ -1,7 +1,7 @@
 //! Why a chart says something else each time it is rendered from the same input: the lines that differ, the templates
 //! they come from, and the function or value in there that is the likely cause. Pure.
 
-use crate::operator::release::objects;
+use crate::objects;
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::ReleaseRead;
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -1,17 +1,17 @@
 //! Which template an object of a release comes from, so that what fails at one object names the file to look at. Pure.
 
-use crate::event::{Diagnostic, Place, Severity};
-use crate::operator::release::engine::Engine;
-use crate::operator::release::objects;
-use crate::operator::release::objects::at_object::AtObject;
-use crate::operator::release::verdict::Fault;
-use crate::sources::chart_problems;
+use crate::engine::Engine;
+use crate::objects;
+use crate::objects::at_object::AtObject;
+use crate::verdict::Fault;
+use opdev_event::{Diagnostic, Place, Severity};
 use opdev_object::meta::{self, Gvk, ObjectRef};
+use opdev_sources::chart_problems;
 use serde_json::Value;
 
 impl Engine {
     /// The place in the project of the object at which a pass failed, with the error's last cause.
-    pub(crate) fn place_of(&self, fault: &Fault) -> Option<Diagnostic> {
+    pub fn place_of(&self, fault: &Fault) -> Option<Diagnostic> {
         let at = fault.error.downcast_ref::<AtObject>()?;
         let message = fault.error.root_cause().to_string();
         let InTemplate { place, text } = self.in_template(at.object(), &message)?;
@@ -52,7 +52,7 @@ struct InTemplate {
 }
 
 /// The template, below its chart's folder, whose output holds an object.
-pub(crate) fn template_of(manifest: &str, wanted: &ObjectRef) -> Option<String> {
+pub fn template_of(manifest: &str, wanted: &ObjectRef) -> Option<String> {
     objects::sources(manifest).find_map(|(source, document)| {
         let found = objects::parse(document).unwrap_or_default();
         let same = |object: &Value| match Gvk::of(object) {

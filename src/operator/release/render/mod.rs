@@ -1,27 +1,27 @@
 //! Renders a chart on the blocking pool, with the cluster behind `lookup` and `.Capabilities`. Random functions
 //! start from the same seed for the same custom resource, so that the same input renders the same text.
 
-pub(crate) mod cache;
+pub mod cache;
 pub(crate) mod explain;
-pub(crate) mod from_template;
+pub mod from_template;
 pub(crate) mod post_render;
 pub(crate) mod twins;
 
 use super::engine::Engine;
 use super::history::desired_release::DesiredRelease;
 use super::verdict::Blamed;
-use crate::client::recorder::Recorder;
-use crate::client::{Api, At};
-use crate::sources::chart_problems;
-use crate::sources::deadline;
-use crate::sources::time_limit::TimeLimit;
 use anyhow::{Context, anyhow};
+use opdev_client::recorder::Recorder;
+use opdev_client::{Api, At};
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::{
     self, Capabilities, Compat, Environment, FuncError, ReleaseInfo, ReleaseRead, RenderError, RenderInput,
 };
 use opdev_helm::manifest::Hook;
 use opdev_object::meta::Gvk;
+use opdev_sources::chart_problems;
+use opdev_sources::deadline;
+use opdev_sources::time_limit::TimeLimit;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,11 @@
 //! What becomes of a rendered chart before it is a revision: the script's `render`, and, as with the helm-operator-plugins
 //! library, the way back to the custom resource. Charts with neither keep their text as it is.
 
-use crate::client::ApiError;
-use crate::operator::release::engine::Engine;
-use crate::operator::release::objects;
-use crate::operator::release::objects::inject::lead_back;
-use crate::operator::release::verdict::{Blamed, Fault};
+use crate::engine::Engine;
+use crate::objects;
+use crate::objects::inject::lead_back;
+use crate::verdict::{Blamed, Fault};
+use opdev_client::ApiError;
 use opdev_object::meta::{self, Gvk};
 use opdev_object::yaml;
 use opdev_types::contract::ChartFunction;

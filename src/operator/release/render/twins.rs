@@ -1,11 +1,11 @@
 //! Two templates that give one object: the API server keeps only one of the two, so that each pass would take the other
 //! one for drift. Helm's install refuses it; so does every pass here, and names both files.
 
-use crate::event::{Diagnostic, Place, Severity};
-use crate::operator::release::engine::Engine;
-use crate::operator::release::objects;
-use crate::operator::release::objects::Wanted;
-use crate::operator::release::verdict::Blamed;
+use crate::engine::Engine;
+use crate::objects;
+use crate::objects::Wanted;
+use crate::verdict::Blamed;
+use opdev_event::{Diagnostic, Place, Severity};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use std::collections::HashSet;
 

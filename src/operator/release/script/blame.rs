@@ -1,14 +1,14 @@
 //! What a script threw, as the failure of a pass. Pure.
 
-use crate::event::mask;
-use crate::operator::release::verdict::Fault;
-use crate::sources::{TypeReconciler, chart_problems};
+use crate::verdict::Fault;
 use anyhow::anyhow;
+use opdev_event::mask;
 use opdev_object::meta::Gvk;
+use opdev_sources::{TypeReconciler, chart_problems};
 use opdev_types::diagnostic::Diagnostic;
 
 /// What a script threw, with its place in the project.
-pub(crate) fn blamed(typed: &TypeReconciler, gvk: &Gvk, secrets: &[String], found: &Diagnostic) -> Fault {
+pub fn blamed(typed: &TypeReconciler, gvk: &Gvk, secrets: &[String], found: &Diagnostic) -> Fault {
     let mut diagnostic = chart_problems::program(&typed.files, found);
     diagnostic.kind = Some(gvk.clone());
     diagnostic.excerpt = diagnostic.excerpt.map(|text| mask::text(&text, secrets));

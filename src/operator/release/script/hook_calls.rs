@@ -2,25 +2,25 @@
 //! it wants recorded. Patches are applied as those of programs are, but stay when they are no longer asked for.
 
 use super::ChartScript;
-use crate::event::{Action, Level, ObjectChange, mask};
-use crate::operator::release::engine::Engine;
-use crate::operator::release::history::Stored;
-use crate::operator::release::objects::Wanted;
-use crate::operator::release::objects::compare::{covers, normalize};
-use crate::operator::release::objects::writes::{bare, manager_of, updated};
-use crate::operator::release::recorder;
-use crate::operator::release::recorder::Note;
-use crate::operator::release::verdict::Fault;
-use crate::sources::chart_options::OnHookError;
+use crate::engine::Engine;
+use crate::history::Stored;
+use crate::objects::Wanted;
+use crate::objects::compare::{covers, normalize};
+use crate::objects::writes::{bare, manager_of, updated};
+use crate::recorder;
+use crate::recorder::Note;
+use crate::verdict::Fault;
 use anyhow::{Context, anyhow};
+use opdev_event::{Action, Level, ObjectChange, mask};
 use opdev_object::meta::{self, Gvk};
+use opdev_sources::chart_options::OnHookError;
 use opdev_types::contract::{ChartFunction, Patch, Read};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What a pass does to its release, as scripts are told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub enum Doing {
     Install,
     Upgrade,
     #[default]
@@ -38,7 +38,7 @@ impl Doing {
 }
 
 /// A release as scripts see it.
-pub(crate) fn told(stored: &Stored) -> Value {
+pub fn told(stored: &Stored) -> Value {
     let release = &stored.release;
     json!({
         "name": release.name,
@@ -166,7 +166,7 @@ impl Engine {
     }
 
     /// Records the events that the script asked for.
-    pub(crate) async fn put_script_events(&mut self) {
+    pub async fn put_script_events(&mut self) {
         let Some(script) = self.script.clone().filter(|script| !script.shadow) else { return };
         for event in script.take_events() {
             self.record(&event.kind, &event.reason, &event.message).await;

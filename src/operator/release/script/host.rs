@@ -2,13 +2,13 @@
 //! outside, and the log. Every read is remembered, so that it is watched. Runs on the program's thread; never writes.
 
 use super::outside;
-use crate::client::recorder::Recorder;
-use crate::client::{Api, ApiError, At, Resource};
-use crate::event::{Call, Level};
-use crate::operator::cache::caches::Hub;
-use crate::sources::Allow;
+use opdev_cache::caches::Hub;
+use opdev_client::recorder::Recorder;
+use opdev_client::{Api, ApiError, At, Resource};
+use opdev_event::{Call, Level};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_object::selector::LabelSelector;
+use opdev_sources::Allow;
 use opdev_types::contract::{Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Read};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -76,7 +76,7 @@ impl From<ReadError> for HostError {
 
 /// A trial run does nothing that can have an effect.
 #[derive(Clone, Debug)]
-pub(crate) struct NotInTrial {
+pub struct NotInTrial {
     /// What was to be done, such as `exec helm`.
     what: String,
 }
@@ -90,7 +90,7 @@ impl fmt::Display for NotInTrial {
 impl std::error::Error for NotInTrial {}
 
 /// The outside of one call.
-pub(crate) struct Outside {
+pub struct Outside {
     api: Api,
     hub: Arc<Hub>,
     allow: Allow,
@@ -106,23 +106,23 @@ pub(crate) struct Outside {
 
 /// What a call has led to.
 #[derive(Default)]
-pub(crate) struct Heard {
-    pub(crate) reads: BTreeSet<Read>,
-    pub(crate) logs: Vec<(Level, String)>,
+pub struct Heard {
+    pub reads: BTreeSet<Read>,
+    pub logs: Vec<(Level, String)>,
     /// Objects that came from the API server.
-    pub(crate) known: Vec<Arc<Value>>,
+    pub known: Vec<Arc<Value>>,
     /// Objects that were read, to be searched for secrets.
-    pub(crate) objects: Vec<Arc<Value>>,
+    pub objects: Vec<Arc<Value>>,
     /// Why a shadow run says nothing: it would have had to do something.
-    pub(crate) refused: Option<NotInTrial>,
+    pub refused: Option<NotInTrial>,
 }
 
 impl Outside {
     /// For one call of a script or a program.
-    pub(crate) fn new(
+    pub fn new(
         api: &Api,
         hub: &Arc<Hub>,
-        typed: &crate::sources::TypeReconciler,
+        typed: &opdev_sources::TypeReconciler,
         namespace: Option<String>,
         shadow: bool,
     ) -> Outside {
@@ -141,7 +141,7 @@ impl Outside {
     }
 
     /// The call is over: a program that goes on gets no answers any more.
-    pub(crate) fn end(&self) -> Heard {
+    pub fn end(&self) -> Heard {
         self.ended.store(true, Ordering::Relaxed);
         std::mem::take(&mut *self.lock())
     }
@@ -318,7 +318,7 @@ impl Host for Outside {
 }
 
 /// Records a read that a cache has answered.
-pub(crate) fn note_cached(verb: &str, path: &str, target: &str) {
+pub fn note_cached(verb: &str, path: &str, target: &str) {
     let Some(recorder) = Recorder::current() else { return };
     note_cached_in(&recorder, verb, path, target);
 }

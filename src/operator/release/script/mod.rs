@@ -2,21 +2,21 @@
 //! read, logged, recorded and set remembered for the end of the pass. Writes nothing itself; `hook_calls` carries out what
 //! `before` and `after` want.
 
-pub(crate) mod blame;
-pub(crate) mod hook_calls;
-pub(crate) mod host;
-pub(crate) mod outside;
+pub mod blame;
+pub mod hook_calls;
+pub mod host;
+pub mod outside;
 pub(crate) mod outside_error;
 
 use super::verdict::Fault;
-use crate::client::Api;
-use crate::event::{Level, mask};
-use crate::operator::cache::caches::Hub;
-use crate::operator::release::script::blame::blamed;
-use crate::operator::release::script::host::Outside;
-use crate::sources::{ChartReconciler, TypeReconciler};
+use crate::script::blame::blamed;
+use crate::script::host::Outside;
 use anyhow::anyhow;
+use opdev_cache::caches::Hub;
+use opdev_client::Api;
+use opdev_event::{Level, mask};
 use opdev_object::meta::{self, ObjectRef};
+use opdev_sources::{ChartReconciler, TypeReconciler};
 use opdev_types::contract::{
     ChartAnswer, ChartCall, ChartFunction, ChartQuestion, Observed, Program, Read, RequestedEvent,
 };
@@ -30,7 +30,7 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A script, for one pass of one custom resource.
-pub(crate) struct ChartScript {
+pub struct ChartScript {
     typed: Arc<TypeReconciler>,
     program: Arc<dyn Program>,
     api: Api,
@@ -44,19 +44,19 @@ pub(crate) struct ChartScript {
 
 /// What the calls of a pass have led to.
 #[derive(Default)]
-pub(crate) struct Told {
-    pub(crate) reads: Vec<Read>,
-    pub(crate) logs: Vec<(Level, String)>,
+pub struct Told {
+    pub reads: Vec<Read>,
+    pub logs: Vec<(Level, String)>,
     /// Objects that came from the API server.
-    pub(crate) known: Vec<Arc<Value>>,
-    pub(crate) secrets: Vec<String>,
+    pub known: Vec<Arc<Value>>,
+    pub secrets: Vec<String>,
     pub(crate) events: Vec<RequestedEvent>,
     pub(crate) conditions: Vec<Value>,
 }
 
 impl ChartScript {
     /// The script of a chart, where it has one that can serve.
-    pub(crate) fn of(
+    pub fn of(
         chart: &ChartReconciler,
         api: &Api,
         hub: &Arc<Hub>,
@@ -78,12 +78,12 @@ impl ChartScript {
     }
 
     /// Whether it exports a function.
-    pub(crate) fn has(&self, function: ChartFunction) -> bool {
+    pub fn has(&self, function: ChartFunction) -> bool {
         self.program.facts().chart.contains(&function)
     }
 
     /// The file, relative to the project's root.
-    pub(crate) fn path(&self) -> &str {
+    pub fn path(&self) -> &str {
         &self.typed.path
     }
 
@@ -105,7 +105,7 @@ impl ChartScript {
     }
 
     /// What the calls have led to; later calls begin anew.
-    pub(crate) fn take_told(&self) -> Told {
+    pub fn take_told(&self) -> Told {
         std::mem::take(&mut *self.lock())
     }
 
@@ -115,7 +115,7 @@ impl ChartScript {
     }
 
     /// Conditions that were asked for and not set yet.
-    pub(crate) fn take_conditions(&self) -> Vec<Value> {
+    pub fn take_conditions(&self) -> Vec<Value> {
         std::mem::take(&mut self.lock().conditions)
     }
 
@@ -124,7 +124,7 @@ impl ChartScript {
     }
 
     /// Calls an exported function. `None` among the arguments stands for the custom resource.
-    pub(crate) async fn ask(
+    pub async fn ask(
         &self,
         function: ChartFunction,
         arguments: Vec<Option<Value>>,
@@ -197,7 +197,7 @@ fn seed_of(uid: &str) -> u64 {
 ///
 /// # Errors
 /// What the script threw.
-pub(in crate::operator) fn mapped(
+pub fn mapped(
     typed: &TypeReconciler,
     at: usize,
     object: &Arc<Value>,

@@ -2,9 +2,9 @@
 //! Recorded as calls of the pass, without query, headers, arguments and bodies: those may hold secrets.
 
 use super::outside_error::{ExecError, FetchError, RunError};
-use crate::client::recorder::Recorder;
-use crate::event::Call;
-use crate::sources::Allow;
+use opdev_client::recorder::Recorder;
+use opdev_event::Call;
+use opdev_sources::Allow;
 use opdev_types::contract::{Exec, Executed, Fetch, Fetched};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::collections::BTreeSet;

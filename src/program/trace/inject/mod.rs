@@ -2,10 +2,10 @@
 //! (`python`), and the socket on which the program then tells what its controllers do (`Listener`). Nothing is written into the
 //! project; without the environment variable `OPDEV_TRACE` the added files do nothing.
 
-mod overlay;
+pub mod overlay;
 pub mod python;
 
-pub use crate::program::trace::listener::{ListenError, Listener, socket_path};
+pub use crate::listener::{ListenError, Listener, socket_path};
 pub use overlay::{OverlayError, OverlayFile, Rung, overlay};
 
 use std::path::Path;

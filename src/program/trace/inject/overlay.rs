@@ -1,7 +1,7 @@
 //! Which Go files are added to a build, for which version of controller-runtime. They are written below a cache folder
 //! and named to the go command in an overlay; the project's own folder stays as it is.
 
-use crate::event::TraceLevel;
+use opdev_event::TraceLevel;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -156,10 +156,8 @@ struct Added(&'static str, &'static str);
 
 const TRACE: Added = Added("aa_opdev_trace.go", include_str!("trace.go"));
 const PASSES: Added = Added("aa_opdev_passes.go", include_str!("passes.go"));
-const RECORDERS: Added =
-    Added("aa_opdev_recorders.go", include_str!("recorders.go"));
-const RECORDERS_NEW: Added =
-    Added("aa_opdev_recorders_new.go", include_str!("recorders_new.go"));
+const RECORDERS: Added = Added("aa_opdev_recorders.go", include_str!("recorders.go"));
+const RECORDERS_NEW: Added = Added("aa_opdev_recorders_new.go", include_str!("recorders_new.go"));
 const CAUSES: Added = Added("aa_opdev_causes.go", include_str!("causes.go"));
 const QUEUE_UNTYPED: Added = Added("aa_opdev_queue_untyped.go", include_str!("queue_untyped.go"));
 const QUEUE_TYPED: Added = Added("aa_opdev_queue_typed.go", include_str!("queue_typed.go"));

@@ -1,11 +1,11 @@
 //! Events that the goroutine of one pass sends for all of them.
 
 use super::*;
-use crate::event::sink::PassNumbers;
-use crate::event::{Event, Outcome, Reconcile};
-use crate::findings::facts::observed::Seen;
-use crate::findings::facts::record::{Begin, ControllerAdded, End, LogRecord, Record, TraceObject, Traced};
-use crate::program::trace::Attribution;
+use crate::Attribution;
+use opdev_event::sink::PassNumbers;
+use opdev_event::{Event, Outcome, Reconcile};
+use opdev_findings::facts::observed::Seen;
+use opdev_findings::facts::record::{Begin, ControllerAdded, End, LogRecord, Record, TraceObject, Traced};
 use serde_json::json;
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! What was seen of an operator written with kopf, in short, and which passes it is taken for.
 
 use super::*;
-use crate::event::sink::PassNumbers;
-use crate::event::{Level, LogLine, Outcome, Reconcile, Relation, WatchEvent};
-use crate::findings::facts::observed::Seen;
-use crate::findings::facts::record::{ControllerAdded, Record, Traced};
+use opdev_event::sink::PassNumbers;
+use opdev_event::{Level, LogLine, Outcome, Reconcile, Relation, WatchEvent};
+use opdev_findings::facts::observed::Seen;
+use opdev_findings::facts::record::{ControllerAdded, Record, Traced};
 use serde_json::json;
 
 /// A program that was started at second 100, and a clock in milliseconds after that.

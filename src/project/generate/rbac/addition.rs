@@ -1,36 +1,36 @@
 //! The rules that an operator was refused, and the role file with these rules added.
 
-use crate::event::MissingRule;
-use crate::os::read;
-use crate::project::generate::rbac::role_files::{Account, Home, RoleFiles};
+use crate::rbac::role_files::{Account, Home, RoleFiles};
 use anyhow::{Context as _, Result, bail};
+use opdev_event::MissingRule;
+use opdev_os::read;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The rules that are missing, for who adds them.
 #[derive(Clone)]
-pub(crate) struct Rules {
-    pub(crate) root: PathBuf,
-    pub(crate) account: Account,
+pub struct Rules {
+    pub root: PathBuf,
+    pub account: Account,
     /// Whether saved role files reach the API server by themselves.
-    pub(crate) applies: bool,
-    pub(crate) missing: Arc<Mutex<Vec<MissingRule>>>,
+    pub applies: bool,
+    pub missing: Arc<Mutex<Vec<MissingRule>>>,
 }
 
 /// A role file as it is and as it would be.
-pub(crate) struct Addition {
-    pub(crate) path: PathBuf,
+pub struct Addition {
+    pub path: PathBuf,
     /// Relative to the project's root.
-    pub(crate) file: String,
+    pub file: String,
     /// `None` where there is no such file yet.
-    pub(crate) before: Option<String>,
-    pub(crate) after: String,
+    pub before: Option<String>,
+    pub after: String,
     /// What to know before it is written.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl Rules {
-    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, Vec<MissingRule>> {
+    pub fn lock(&self) -> std::sync::MutexGuard<'_, Vec<MissingRule>> {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -38,7 +38,7 @@ impl Rules {
     ///
     /// # Errors
     /// Where nothing is missing, or the file cannot be read or added to.
-    pub(crate) fn addition(&self) -> Result<Addition> {
+    pub fn addition(&self) -> Result<Addition> {
         let missing = self.lock().clone();
         if missing.is_empty() {
             bail!("no rule is known to be missing");
@@ -54,7 +54,7 @@ impl Rules {
         // What no file says yet is written whole: the rules alone would take away what the charts need.
         let base = before.clone().or(files.generated).unwrap_or_default();
         let all: Vec<&MissingRule> = missing.iter().collect();
-        let after = crate::project::generate::rbac::missing_rules::with_rules(&base, &kind, &name, &all)
+        let after = crate::rbac::missing_rules::with_rules(&base, &kind, &name, &all)
             .with_context(|| format!("{file}: the rules cannot be added"))?;
         if before.as_ref() == Some(&after) {
             bail!(

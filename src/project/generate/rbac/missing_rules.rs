@@ -1,7 +1,7 @@
 //! From what was refused to the rule that is missing, and from the rule to the text of a role file. Pure.
 
-use crate::event::MissingRule;
 use anyhow::{Context as _, Result, bail};
+use opdev_event::MissingRule;
 use opdev_object::yaml;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
 /// The verbs to allow where these were refused: a few calls later the others would be refused, too.
-pub(crate) fn verbs(refused: &[String], resource: &str) -> Vec<String> {
+pub fn verbs(refused: &[String], resource: &str) -> Vec<String> {
     let among = |known: &[&str]| refused.iter().all(|verb| known.contains(&verb.as_str()));
     let all: &[&str] = match resource.split_once('/') {
         Some(_) if among(&["get", "patch", "update"]) => &["get", "patch", "update"],
@@ -136,13 +136,7 @@ fn check(text: &str, kind: &str, name: &str, missing: &[&MissingRule]) -> Result
 }
 
 /// The question whether a ServiceAccount may do something.
-pub(crate) fn question(
-    user: &str,
-    groups: &[String],
-    missing: &MissingRule,
-    verb: &str,
-    namespace: &str,
-) -> Value {
+pub fn question(user: &str, groups: &[String], missing: &MissingRule, verb: &str, namespace: &str) -> Value {
     let (resource, sub) = missing.resource.split_once('/').unwrap_or((missing.resource.as_str(), ""));
     json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
         "user": user, "groups": groups,

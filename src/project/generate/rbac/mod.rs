@@ -1,22 +1,22 @@
 //! What the operator of the newest run was seen to use, beside the roles that the project's markers make, and the markers
 //! that are missing as a change of the file where they belong. Reads the journal of that run; never asks a cluster.
 
-pub(crate) mod addition;
+pub mod addition;
 mod markers;
-pub(crate) mod missing_rules;
+pub mod missing_rules;
 pub mod observed;
-pub(crate) mod role_files;
+pub mod role_files;
 
 use super::manifests::{self, Asked, Made};
-use crate::event::{Event, ProcessState};
-use crate::os::read;
-use crate::os::small_file::small_text;
-use crate::project::generate::rbac::addition::Addition;
-use crate::project::generate::rbac::observed::{Difference, Rights};
-use crate::project::journal;
+use crate::rbac::addition::Addition;
+use crate::rbac::observed::{Difference, Rights};
 use anyhow::{Context as _, Result, bail};
 use markers::{reconcile_line, with_markers};
+use opdev_event::{Event, ProcessState};
 use opdev_object::yaml;
+use opdev_os::read;
+use opdev_os::small_file::small_text;
+use opdev_project::journal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -68,7 +68,7 @@ fn roles(made: &Made) -> Result<Vec<Value>> {
 ///
 /// # Errors
 /// Where nothing is missing, no pass was seen, or no file is found in which they belong; then they are named.
-pub(crate) fn addition(root: &Path) -> Result<Addition> {
+pub fn addition(root: &Path) -> Result<Addition> {
     let asked = Asked { year: jiff::Zoned::now().year().to_string(), ..Asked::default() };
     let rights = used(&root.join(".opdev"))?;
     let missing = rights.missing(&roles(&manifests::roles_of_markers(root, &asked)?)?);
@@ -210,7 +210,7 @@ mod tests {
                       func (r *PodSetReconciler) SetUp() {\n\tb.For(&v1.PodSet{})\n}\n";
         std::fs::write(root.join("go.mod"), "module example.com/demo\n\ngo 1.24\n").unwrap();
         std::fs::write(root.join("controllers/podset.go"), source).unwrap();
-        let pass = crate::project::generate::rbac::observed::tests::pass();
+        let pass = crate::rbac::observed::tests::pass();
         let line = serde_json::to_string(&Event::Reconciled(pass.into())).unwrap();
         std::fs::write(root.join(".opdev").join(journal::FILE), format!("{line}\n")).unwrap();
         let made = addition(root).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn the_rights_of_a_build_that_was_replaced_do_not_count() {
         let folder = tempfile::tempdir().unwrap();
-        let mut pass = crate::project::generate::rbac::observed::tests::pass();
+        let mut pass = crate::rbac::observed::tests::pass();
         let mut late = pass.clone();
         late.process.as_mut().unwrap().late_calls = 1;
         let run = |files: &[&str]| {
@@ -247,7 +247,7 @@ mod tests {
             let state = ProcessState::Running { pid: 1, files, since_save: std::time::Duration::ZERO };
             let at = jiff::Timestamp::UNIX_EPOCH;
             Event::ProcessChanged(
-                crate::event::ProcessChanged {
+                opdev_event::ProcessChanged {
                     at,
                     program: "go ./cmd".to_owned(),
                     starts: 1,

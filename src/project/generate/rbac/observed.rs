@@ -1,7 +1,7 @@
 //! The rights that an operator was seen to use: the rules that its calls and cached reads ask for, and how they differ
 //! from the roles that its markers give. Pure.
 
-use crate::event::Reconcile;
+use opdev_event::Reconcile;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,7 +78,7 @@ impl Rights {
         }
         // Owner references that block a deletion need the right to set the owner's finalizers; the API server of a real
         // cluster may check that.
-        let creates = pass.objects.iter().any(|object| object.action == crate::event::Action::Created);
+        let creates = pass.objects.iter().any(|object| object.action == opdev_event::Action::Created);
         if creates && !pass.object.gvk.kind.is_empty() {
             let name = format!("{}/finalizers", opdev_object::api_path::plural(&pass.object.gvk.kind));
             let resource = Resource { group: pass.object.gvk.group.clone(), name };
@@ -183,8 +183,8 @@ fn resource_of(path: &str) -> Option<Resource> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::event::{CachedRead, Call, Outcome, ProcessPass, TraceLevel};
     use jiff::Timestamp;
+    use opdev_event::{CachedRead, Call, Outcome, ProcessPass, TraceLevel};
     use opdev_object::meta::{Gvk, ObjectRef};
     use serde_json::json;
     use std::time::Duration;

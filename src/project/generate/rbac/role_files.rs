@@ -1,17 +1,17 @@
 //! The role files of a project (`config/rbac`): what they hold, whom they are for, and where a rule belongs.
 //! Reads files and judges them; never writes and never asks a cluster.
 
-use crate::event::Diagnostic;
-use crate::event::{Place, Severity};
-use crate::os::read;
-use crate::project::generate::manifests;
-use crate::project::generate::manifests::Asked;
+use crate::manifests;
+use crate::manifests::Asked;
+use opdev_event::Diagnostic;
+use opdev_event::{Place, Severity};
 use opdev_object::{meta, yaml};
+use opdev_os::read;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// Where a project's role files are.
-pub(crate) const FOLDER: &str = "config/rbac";
+pub const FOLDER: &str = "config/rbac";
 /// Where the scaffolds of Operator SDK and kubebuilder put the operator.
 const NAMESPACE: &str = "system";
 const ACCOUNT: &str = "controller-manager";
@@ -20,19 +20,19 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// A ServiceAccount.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Account {
-    pub(crate) namespace: String,
-    pub(crate) name: String,
+pub struct Account {
+    pub namespace: String,
+    pub name: String,
 }
 
 impl Account {
     /// Its user name.
-    pub(crate) fn user(&self) -> String {
+    pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)
     }
 
     /// The groups that the API server puts it in.
-    pub(crate) fn groups(&self) -> Vec<String> {
+    pub fn groups(&self) -> Vec<String> {
         let all = "system:serviceaccounts";
         vec![all.to_owned(), format!("{all}:{}", self.namespace), "system:authenticated".to_owned()]
     }
@@ -40,11 +40,11 @@ impl Account {
 
 /// The role that takes a new rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Home {
+pub struct Home {
     /// Relative to the project's root.
-    pub(crate) file: String,
-    pub(crate) kind: String,
-    pub(crate) name: String,
+    pub file: String,
+    pub kind: String,
+    pub name: String,
 }
 
 /// One object of a role file.
@@ -56,17 +56,17 @@ struct Found {
 
 /// What the files hold.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RoleFiles {
+pub struct RoleFiles {
     found: Vec<Found>,
     /// The text of a role file that is not written yet: what the markers and charts ask for.
-    pub(crate) generated: Option<String>,
+    pub generated: Option<String>,
     /// What is wrong with them.
-    pub(crate) problems: Vec<Diagnostic>,
+    pub problems: Vec<Diagnostic>,
 }
 
 impl RoleFiles {
     /// Reads the folder; where no file has a role, takes what `opdev rbac --from-charts` would write.
-    pub(crate) fn read(root: &Path) -> RoleFiles {
+    pub fn read(root: &Path) -> RoleFiles {
         let mut files = RoleFiles::default();
         let mut paths = read::paths(root.join(FOLDER));
         paths.retain(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"));
@@ -97,7 +97,7 @@ impl RoleFiles {
         }
     }
 
-    pub(crate) fn take(&mut self, file: &str, text: &str) {
+    pub fn take(&mut self, file: &str, text: &str) {
         let mut line = 1;
         for document in text.split("\n---") {
             match yaml::from_str(document.trim_start_matches("---")) {
@@ -127,7 +127,7 @@ impl RoleFiles {
     }
 
     /// The ServiceAccount to be: the one that is named (`[NAMESPACE/]NAME`), else the project's own.
-    pub(crate) fn account(&self, named: &str) -> Account {
+    pub fn account(&self, named: &str) -> Account {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let or_system =
             |namespace: String| if namespace.is_empty() { NAMESPACE.to_owned() } else { namespace };
@@ -155,7 +155,7 @@ impl RoleFiles {
     }
 
     /// The role that a new rule of the account belongs in: one it is bound to in the whole cluster, before others.
-    pub(crate) fn home(&self, account: &Account) -> Home {
+    pub fn home(&self, account: &Account) -> Home {
         let names = |found: &&Found| self.names(found, account);
         let mut bound: Vec<&Value> = self
             .of_kind(&["ClusterRoleBinding"])
@@ -192,7 +192,7 @@ impl RoleFiles {
     }
 
     /// What has to be on the cluster, in order: the namespace, the ServiceAccount, roles, bindings.
-    pub(crate) fn objects(&self, account: &Account) -> Vec<Value> {
+    pub fn objects(&self, account: &Account) -> Vec<Value> {
         let Account { namespace, name } = account;
         let mut objects = vec![
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
@@ -231,7 +231,7 @@ fn default_file() -> String {
 }
 
 /// The path of an object of one of the kinds here.
-pub(crate) fn path_of(object: &Value) -> String {
+pub fn path_of(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (name, namespace) = (text(&object["metadata"]["name"]), text(&object["metadata"]["namespace"]));
     match object["kind"].as_str().unwrap_or_default() {

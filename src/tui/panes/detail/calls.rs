@@ -2,14 +2,14 @@
 
 use super::page::{DetailTab, Page, Stamp};
 use super::reconcile::{NO_PASS, headline, timeline};
-use crate::tui::panes::detail::parts::nothing;
-use crate::tui::panes::keys::action::{Action, Do, Section, action};
-use crate::tui::panes::pane::Tab;
-use crate::tui::panes::text::Row;
-use crate::tui::panes::theme::Role;
+use crate::detail::parts::nothing;
+use crate::keys::action::{Action, Do, Section, action};
+use crate::pane::Tab;
+use crate::text::Row;
+use crate::theme::Role;
 
 impl Tab {
-    pub(in crate::tui) const CALLS: Tab = Tab("calls");
+    pub const CALLS: Tab = Tab("calls");
 }
 
 /// The tab.

@@ -5,14 +5,14 @@ use super::super::text::{Row, left, width, wrap};
 use super::super::theme::Role;
 use super::page::{DetailTab, Page};
 use super::yaml;
-use crate::event::words;
-use crate::state::conditions::{Line, Span, Truth};
-use crate::state::{State, health};
-use crate::tui::panes::detail::parts::{clock, nothing};
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::action::{Action, Section, action};
-use crate::tui::panes::pane::Tab;
+use crate::detail::parts::{clock, nothing};
+use crate::keys::action::Do;
+use crate::keys::action::{Action, Section, action};
+use crate::pane::Tab;
 use jiff::Timestamp;
+use opdev_event::words;
+use opdev_state::conditions::{Line, Span, Truth};
+use opdev_state::{State, health};
 use std::time::Duration;
 
 fn look(truth: Truth) -> (char, Role) {
@@ -25,7 +25,7 @@ fn look(truth: Truth) -> (char, Role) {
 }
 
 impl Tab {
-    pub(in crate::tui) const CONDITIONS: Tab = Tab("conditions");
+    pub(crate) const CONDITIONS: Tab = Tab("conditions");
 }
 
 /// The tab.

@@ -5,20 +5,21 @@ use super::super::text::{Row, cut, left, width, wrap};
 use super::super::theme::Role;
 use super::page::{DetailTab, Page};
 use super::yaml;
-use crate::event::words;
-use crate::state::health::Level;
-use crate::state::waiting::{self, Wait};
-use crate::state::{Seen, State, deletion, tree};
-use crate::tui::panes::detail::parts::{clock, nothing};
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::action::{Action, Section, action};
-use crate::tui::panes::pane::{Pane, Tab};
+use crate::detail::parts::{clock, nothing};
+use crate::keys::action::Do;
+use crate::keys::action::{Action, Section, action};
+use crate::pane::{Pane, Tab};
+use opdev_event::words;
 use opdev_object::meta;
+use opdev_state::health::Level;
+use opdev_state::waiting;
+use opdev_state::waiting::Wait;
+use opdev_state::{Seen, State, deletion, tree};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 impl Tab {
-    pub(in crate::tui) const DESCRIBE: Tab = Tab("describe");
+    pub const DESCRIBE: Tab = Tab("describe");
 }
 
 /// The tab.

@@ -2,17 +2,17 @@
 
 use super::page::{DetailTab, Page};
 use super::parts::clock;
-use crate::event::{Level, words};
-use crate::state::Recorded;
-use crate::tui::panes::keys::action::{Action, Do, Section, action};
-use crate::tui::panes::pane::Tab;
-use crate::tui::panes::text::Row;
-use crate::tui::panes::theme::Role;
+use crate::keys::action::{Action, Do, Section, action};
+use crate::pane::Tab;
+use crate::text::Row;
+use crate::theme::Role;
 use jiff::Timestamp;
+use opdev_event::{Level, words};
+use opdev_state::Recorded;
 use std::sync::Arc;
 
 impl Tab {
-    pub(in crate::tui) const EVENTS: Tab = Tab("events");
+    pub const EVENTS: Tab = Tab("events");
 }
 
 /// The tab.

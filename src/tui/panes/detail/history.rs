@@ -5,26 +5,27 @@ use super::super::text::{Row, wrap};
 use super::super::theme::Role;
 use super::page::{DetailTab, Page, Stamp};
 use super::{changes, yaml};
-use crate::event::{Reconcile, words};
-use crate::state::State;
-use crate::state::managers::{self, Manager};
-use crate::state::versions::{Version, Versions};
-use crate::tui::panes::detail::parts::{clock_millis, nothing};
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::action::See;
-use crate::tui::panes::keys::action::{Action, Section, action};
-use crate::tui::panes::pane::Tab;
+use crate::detail::parts::{clock_millis, nothing};
+use crate::keys::action::Do;
+use crate::keys::action::See;
+use crate::keys::action::{Action, Section, action};
+use crate::pane::Tab;
 use jiff::{SignedDuration, Timestamp};
+use opdev_event::{Reconcile, words};
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::ObjectKey;
 use opdev_object::path::Segment;
+use opdev_state::State;
+use opdev_state::managers;
+use opdev_state::managers::Manager;
+use opdev_state::versions::{Version, Versions};
 use std::sync::Arc;
 
 /// A watch tells of a write after the pass may have ended; later than this it was hardly that pass.
 const LAG: SignedDuration = SignedDuration::from_secs(2);
 
 impl Tab {
-    pub(in crate::tui) const HISTORY: Tab = Tab("history");
+    pub const HISTORY: Tab = Tab("history");
 }
 
 /// The tab.

@@ -5,13 +5,13 @@ use super::super::text::{Row, wrap};
 use super::super::theme::Role;
 use super::page::{DetailTab, Page};
 use super::{changes, reconcile};
-use crate::event::{
+use crate::detail::parts::{clock, nothing};
+use crate::keys::action::Do;
+use crate::keys::action::{Action, Section, action};
+use crate::pane::Tab;
+use opdev_event::{
     Action as Wrote, Finding, Held, Hurt, ObjectChange, ShadowDecision, ShadowRun, TypeChanged, Weight, words,
 };
-use crate::tui::panes::detail::parts::{clock, nothing};
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::action::{Action, Section, action};
-use crate::tui::panes::pane::Tab;
 
 /// How a weight looks.
 fn role(weight: Weight) -> Role {
@@ -24,7 +24,7 @@ fn role(weight: Weight) -> Role {
 }
 
 /// One block of lines for each finding: weight, message, place.
-pub(in crate::tui) fn findings(all: &[Finding], cells: usize) -> Vec<Row> {
+pub fn findings(all: &[Finding], cells: usize) -> Vec<Row> {
     let mut rows = Vec::new();
     for finding in all {
         let mut text = words::finding(&Finding { place: None, ..finding.clone() });
@@ -45,7 +45,7 @@ pub(in crate::tui) fn findings(all: &[Finding], cells: usize) -> Vec<Row> {
 }
 
 /// One block of lines for each object.
-pub(in crate::tui) fn hurts(all: &[Hurt], more: u32, cells: usize) -> Vec<Row> {
+pub fn hurts(all: &[Hurt], more: u32, cells: usize) -> Vec<Row> {
     let mut rows = Vec::new();
     for hurt in all {
         rows.push(
@@ -62,7 +62,7 @@ pub(in crate::tui) fn hurts(all: &[Hurt], more: u32, cells: usize) -> Vec<Row> {
 }
 
 impl Tab {
-    pub(in crate::tui) const IMPACT: Tab = Tab("impact");
+    pub(crate) const IMPACT: Tab = Tab("impact");
 }
 
 /// The tab.

@@ -5,20 +5,20 @@ use super::super::text::Row;
 use super::super::theme::Role;
 use super::log_groups;
 use super::page::{DetailTab, Made, Page, Stamp};
-use crate::event::{Level, LogLine, words};
-use crate::tui::panes::detail::made_of::MadeOf;
-use crate::tui::panes::detail::parts::clock_millis;
-use crate::tui::panes::folds::Grouping;
-use crate::tui::panes::keys::action::{Action, Do, Section, action};
-use crate::tui::panes::lists::filter::Filter;
-use crate::tui::panes::pane::{Pane, Tab};
+use crate::detail::made_of::MadeOf;
+use crate::detail::parts::clock_millis;
+use crate::folds::Grouping;
+use crate::keys::action::{Action, Do, Section, action};
+use crate::lists::filter::Filter;
+use crate::pane::{Pane, Tab};
 use jiff::tz::TimeZone;
+use opdev_event::{Level, LogLine, words};
 
 /// Rows are made anew when this many have gathered.
 const MOST: usize = 12_000;
 
 impl Tab {
-    pub(in crate::tui) const LOG: Tab = Tab("log");
+    pub const LOG: Tab = Tab("log");
 }
 
 /// The tab.

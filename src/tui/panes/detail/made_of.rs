@@ -1,32 +1,32 @@
 //! What the lines of the detail pane were made of.
 
 use super::super::pane::Tab;
-use crate::event::Level;
-use crate::state::Seen;
-use crate::tui::panes::folds::How;
+use crate::folds::How;
+use opdev_event::Level;
+use opdev_state::Seen;
 use std::sync::Arc;
 
 /// What lines were made of; equal ones make equal lines.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct MadeOf {
-    pub(in crate::tui) tab: Tab,
-    pub(in crate::tui) pass: Option<u64>,
-    pub(in crate::tui) object: Option<Object>,
+pub struct MadeOf {
+    pub tab: Tab,
+    pub pass: Option<u64>,
+    pub object: Option<Object>,
     /// Counts what else goes in.
-    pub(in crate::tui) stamp: u64,
-    pub(in crate::tui) dropped: u64,
-    pub(in crate::tui) width: usize,
-    pub(in crate::tui) wrap: bool,
-    pub(in crate::tui) all: bool,
-    pub(in crate::tui) how: How,
-    pub(in crate::tui) container: Option<(String, String)>,
-    pub(in crate::tui) filter: String,
-    pub(in crate::tui) level: Level,
+    pub stamp: u64,
+    pub dropped: u64,
+    pub width: usize,
+    pub wrap: bool,
+    pub all: bool,
+    pub how: How,
+    pub container: Option<(String, String)>,
+    pub filter: String,
+    pub level: Level,
 }
 
 /// An object, equal to itself only.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct Object(pub(in crate::tui) Arc<Seen>);
+pub struct Object(pub(crate) Arc<Seen>);
 
 impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {

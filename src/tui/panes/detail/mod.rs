@@ -7,16 +7,16 @@ mod conditions;
 mod describe;
 mod events;
 mod history;
-pub(crate) mod impact;
+pub mod impact;
 mod log;
 mod log_groups;
-pub(crate) mod made_of;
+pub mod made_of;
 mod objects;
-pub(crate) mod page;
-pub(crate) mod parts;
-pub(crate) mod pods;
+pub mod page;
+pub mod parts;
+pub mod pods;
 mod reconcile;
-pub(crate) mod search;
+pub mod search;
 mod status;
 mod values;
 mod yaml;
@@ -26,7 +26,7 @@ use super::text::Row;
 use page::DetailTab;
 
 /// All tabs, in the order of their bar.
-pub(crate) static TABS: [&dyn DetailTab; 12] = [
+pub static TABS: [&dyn DetailTab; 12] = [
     &status::Status,
     &objects::Objects,
     &calls::Calls,
@@ -43,12 +43,12 @@ pub(crate) static TABS: [&dyn DetailTab; 12] = [
 
 impl Tab {
     /// What it shows.
-    pub(crate) fn part(self) -> &'static dyn DetailTab {
+    pub fn part(self) -> &'static dyn DetailTab {
         TABS.iter().find(|part| part.tab() == self).copied().unwrap_or(&status::Status)
     }
 }
 
 /// The rows of changes, for a dialog.
-pub(crate) fn change_rows(changes: &[opdev_object::diff::Change]) -> Vec<Row> {
+pub fn change_rows(changes: &[opdev_object::diff::Change]) -> Vec<Row> {
     changes::rows(changes, 0)
 }

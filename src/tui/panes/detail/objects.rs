@@ -3,19 +3,19 @@
 use super::changes;
 use super::page::{DetailTab, Page, Stamp};
 use super::reconcile::{NO_PASS, headline};
-use crate::event::{Action as Wrote, ObjectChange, Reconcile, words};
-use crate::state::State;
-use crate::tui::panes::detail::parts::nothing;
-use crate::tui::panes::keys::action::{Action, Do, Section, action};
-use crate::tui::panes::pane::Tab;
-use crate::tui::panes::text::{Row, clean};
-use crate::tui::panes::theme::Role;
+use crate::detail::parts::nothing;
+use crate::keys::action::{Action, Do, Section, action};
+use crate::pane::Tab;
+use crate::text::{Row, clean};
+use crate::theme::Role;
+use opdev_event::{Action as Wrote, ObjectChange, Reconcile, words};
 use opdev_object::yaml;
+use opdev_state::State;
 use serde_json::Value;
 use std::sync::Arc;
 
 impl Tab {
-    pub(in crate::tui) const OBJECTS: Tab = Tab("objects");
+    pub(crate) const OBJECTS: Tab = Tab("objects");
 }
 
 /// The tab.

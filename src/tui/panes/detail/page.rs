@@ -5,38 +5,38 @@ use super::super::detail_pane::Lines;
 use super::super::pane::Tab;
 use super::super::text::Row;
 use super::made_of::{MadeOf, Object};
-use crate::event::{Level, Reconcile};
-use crate::state::{Seen, State};
-use crate::tui::panes::folds::How;
-use crate::tui::panes::keys::action::{Action, KeyNames};
-use crate::tui::panes::lists::filter::Filter;
+use crate::folds::How;
+use crate::keys::action::{Action, KeyNames};
+use crate::lists::filter::Filter;
 use jiff::tz::TimeZone;
+use opdev_event::{Level, Reconcile};
+use opdev_state::{Seen, State};
 use std::sync::Arc;
 
 /// What a tab sees: the state, what is selected, and how it is looked at.
-pub(crate) struct Page<'a> {
-    pub(in crate::tui) state: &'a State,
+pub struct Page<'a> {
+    pub state: &'a State,
     /// How wide the pane is.
-    pub(in crate::tui) cells: usize,
+    pub cells: usize,
     /// The selected custom resource.
-    pub(in crate::tui) root: Option<&'a Arc<Seen>>,
+    pub root: Option<&'a Arc<Seen>>,
     /// The selected object: that one, or one that it owns.
-    pub(in crate::tui) subject: Option<&'a Arc<Seen>>,
+    pub subject: Option<&'a Arc<Seen>>,
     /// The selected reconcile, the newest where none is; and whether one is.
-    pub(in crate::tui) pass: Option<&'a Arc<Reconcile>>,
-    pub(in crate::tui) pass_chosen: bool,
+    pub pass: Option<&'a Arc<Reconcile>>,
+    pub pass_chosen: bool,
     /// Whether reconciles and log are those of all objects.
-    pub(in crate::tui) all: bool,
-    pub(in crate::tui) how: &'a How,
+    pub all: bool,
+    pub how: &'a How,
     /// The container whose log is shown alone.
-    pub(in crate::tui) container: Option<&'a (String, String)>,
+    pub container: Option<&'a (String, String)>,
     /// The chattiest level of the log that is shown, how many lines there were when it was last followed, and whether it
     /// is followed.
-    pub(in crate::tui) log_level: Level,
-    pub(in crate::tui) log_followed: u64,
-    pub(in crate::tui) stick: bool,
-    pub(in crate::tui) zone: &'a TimeZone,
-    pub(in crate::tui) keys: &'a dyn KeyNames,
+    pub log_level: Level,
+    pub log_followed: u64,
+    pub stick: bool,
+    pub zone: &'a TimeZone,
+    pub keys: &'a dyn KeyNames,
 }
 
 impl Page<'_> {
@@ -53,11 +53,11 @@ impl Page<'_> {
 
 /// What lines are made of beside what all tabs look at: they are made anew when one of these is another.
 #[derive(Default)]
-pub(crate) struct Stamp {
-    pub(in crate::tui) object: Option<Object>,
+pub struct Stamp {
+    pub object: Option<Object>,
     /// Counts what else goes in.
-    pub(in crate::tui) number: u64,
-    pub(in crate::tui) dropped: u64,
+    pub number: u64,
+    pub dropped: u64,
 }
 
 impl Stamp {
@@ -73,14 +73,14 @@ impl Stamp {
 }
 
 /// Lines that were made.
-pub(crate) struct Made {
-    pub(in crate::tui) rows: Vec<Row>,
+pub struct Made {
+    pub rows: Vec<Row>,
     /// The line that is to be the first visible one.
-    pub(in crate::tui) first: Option<usize>,
+    pub first: Option<usize>,
 }
 
 /// A tab of the detail pane.
-pub(crate) trait DetailTab: Sync {
+pub trait DetailTab: Sync {
     /// Its name: that of its action.
     fn tab(&self) -> Tab;
 

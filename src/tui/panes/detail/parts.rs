@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// `17:02:11`
-pub(in crate::tui) fn clock(at: Timestamp, zone: &TimeZone) -> String {
+pub fn clock(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
 /// `17:02:11.123`
-pub(in crate::tui) fn clock_millis(at: Timestamp, zone: &TimeZone) -> String {
+pub(crate) fn clock_millis(at: Timestamp, zone: &TimeZone) -> String {
     let zoned = at.to_zoned(zone.clone());
     format!("{}.{:03}", zoned.strftime("%H:%M:%S"), zoned.subsec_nanosecond() / 1_000_000)
 }

@@ -3,13 +3,13 @@
 use super::super::text::Row;
 use super::super::theme::Role;
 use super::page::{DetailTab, Page, Stamp};
-use crate::event::{LogSource, PodLine, words};
-use crate::state::{Seen, State, tree};
-use crate::tui::panes::detail::parts::{clock_millis, nothing};
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::action::See;
-use crate::tui::panes::keys::action::{Action, Section, action};
-use crate::tui::panes::pane::Tab;
+use crate::detail::parts::{clock_millis, nothing};
+use crate::keys::action::Do;
+use crate::keys::action::See;
+use crate::keys::action::{Action, Section, action};
+use crate::pane::Tab;
+use opdev_event::{LogSource, PodLine, words};
+use opdev_state::{Seen, State, tree};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const LINES: usize = 2_000;
 
 /// Every container of the pods of the selected object that has run, or, where the runs before are looked at, that has
 /// been restarted: those of one pod stand together.
-pub(in crate::tui) fn sources(page: &Page<'_>) -> Vec<LogSource> {
+pub fn sources(page: &Page<'_>) -> Vec<LogSource> {
     let Some(seen) = page.subject else { return Vec::new() };
     if seen.key.kind == "Pod" && seen.key.group.is_empty() {
         return containers(seen, page.how.previous);
@@ -61,7 +61,7 @@ fn containers(pod: &Arc<Seen>, previous: bool) -> Vec<LogSource> {
 }
 
 /// The containers that are shown: the chosen one, else the first ones.
-pub(in crate::tui) fn shown(page: &Page<'_>) -> Vec<LogSource> {
+pub fn shown(page: &Page<'_>) -> Vec<LogSource> {
     let all = sources(page);
     let chosen = page.container;
     let one = chosen.and_then(|(pod, container)| {
@@ -74,12 +74,12 @@ pub(in crate::tui) fn shown(page: &Page<'_>) -> Vec<LogSource> {
 }
 
 /// Whether the pods are played, not run.
-pub(in crate::tui) fn simulated(state: &State) -> bool {
+pub fn simulated(state: &State) -> bool {
     state.started.as_ref().is_none_or(|started| started.cluster.embedded)
 }
 
 impl Tab {
-    pub(in crate::tui) const PODS: Tab = Tab("pod-logs");
+    pub const PODS: Tab = Tab("pod-logs");
 }
 
 /// The tab.

@@ -4,7 +4,7 @@ use super::super::text::{Row, wrap};
 use super::super::theme::Role;
 use super::super::waterfall::{self, Line, outcome_role};
 use super::page::Page;
-use crate::event::{Diagnostic, Reconcile, words};
+use opdev_event::{Diagnostic, Reconcile, words};
 
 pub(super) const NO_PASS: &str = "No reconcile yet. Apply a custom resource (a), or ask for one (r).";
 

@@ -2,47 +2,47 @@
 
 use super::super::text::Row;
 use super::super::theme::Role;
-use crate::tui::panes::lists::filter::Filter;
+use crate::lists::filter::Filter;
 
 /// What is searched for in the detail pane.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Search {
+pub struct Search {
     /// As typed; words, or a regular expression between slashes.
-    pub(in crate::tui) text: String,
-    pub(in crate::tui) filter: Filter,
+    pub text: String,
+    pub filter: Filter,
     /// The line of the match that was gone to last.
-    pub(in crate::tui) line: Option<usize>,
+    pub line: Option<usize>,
     /// The lines that match, until the lines change.
     found: Option<Vec<usize>>,
 }
 
 impl Search {
     /// Searches for something else.
-    pub(in crate::tui) fn set(&mut self, text: String) {
+    pub fn set(&mut self, text: String) {
         *self = Search { filter: Filter::new(&text), text, line: None, found: None };
     }
 
     /// Searches for more.
-    pub(in crate::tui) fn type_text(&mut self, more: &str) {
+    pub fn type_text(&mut self, more: &str) {
         if self.text.len() + more.len() < 200 {
             self.set(format!("{}{more}", self.text));
         }
     }
 
     /// The lines are other ones.
-    pub(in crate::tui) fn forget_lines(&mut self) {
+    pub fn forget_lines(&mut self) {
         self.found = None;
     }
 
     /// How many lines match, and which of them was gone to last, counted from 1.
-    pub(in crate::tui) fn count(&mut self, rows: &[Row]) -> (usize, usize) {
+    pub fn count(&mut self, rows: &[Row]) -> (usize, usize) {
         let line = self.line;
         let found = self.lines(rows);
         let at = line.and_then(|line| found.iter().position(|known| *known == line));
         (at.map_or(0, |at| at + 1), found.len())
     }
 
-    pub(in crate::tui) fn lines(&mut self, rows: &[Row]) -> &[usize] {
+    pub fn lines(&mut self, rows: &[Row]) -> &[usize] {
         let filter = &self.filter;
         self.found.get_or_insert_with(|| {
             if filter.is_empty() {
@@ -55,7 +55,7 @@ impl Search {
 }
 
 /// The row with what matches made to stand out.
-pub(in crate::tui) fn highlight(row: &Row, filter: &Filter) -> Row {
+pub fn highlight(row: &Row, filter: &Filter) -> Row {
     let ranges = filter.ranges(&row.text());
     if ranges.is_empty() {
         return row.clone();

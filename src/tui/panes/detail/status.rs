@@ -4,20 +4,20 @@ use super::page::{DetailTab, Page, Stamp};
 use super::reconcile;
 use super::reconcile::{NO_PASS, headline, timeline};
 use super::{changes, log};
-use crate::event::{Reconcile, words};
-use crate::state::{State, health, managers};
-use crate::tui::draw::findings::{role as colour, sign};
-use crate::tui::panes::detail::parts::nothing;
-use crate::tui::panes::keys::action::{Action, Do, Section, action};
-use crate::tui::panes::pane::Tab;
-use crate::tui::panes::text::{Row, clean, wrap};
-use crate::tui::panes::theme::Role;
-use crate::tui::panes::waterfall;
-use crate::tui::panes::waterfall::Line;
+use crate::detail::parts::nothing;
+use crate::finding_sign::{role as colour, sign};
+use crate::keys::action::{Action, Do, Section, action};
+use crate::pane::Tab;
+use crate::text::{Row, clean, wrap};
+use crate::theme::Role;
+use crate::waterfall;
+use crate::waterfall::Line;
+use opdev_event::{Reconcile, words};
+use opdev_state::{State, health, managers};
 use serde_json::Value;
 
 impl Tab {
-    pub(in crate::tui) const STATUS: Tab = Tab("status");
+    pub const STATUS: Tab = Tab("status");
 }
 
 /// The tab.

@@ -4,15 +4,15 @@
 use super::super::text::{Row, clean, cut, left, width};
 use super::super::theme::Role;
 use super::page::{DetailTab, Page, Stamp};
-use crate::event::{EffectiveValue, ValueFrom, ValuesExplained, words};
-use crate::tui::panes::detail::parts::nothing;
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::action::{Action, Section, action};
-use crate::tui::panes::pane::Tab;
+use crate::detail::parts::nothing;
+use crate::keys::action::Do;
+use crate::keys::action::{Action, Section, action};
+use crate::pane::Tab;
+use opdev_event::{EffectiveValue, ValueFrom, ValuesExplained, words};
 use std::sync::Arc;
 
 impl Tab {
-    pub(in crate::tui) const VALUES: Tab = Tab("values");
+    pub const VALUES: Tab = Tab("values");
 }
 
 /// The tab.

@@ -3,17 +3,18 @@
 use super::super::text::{Row, clean, cut, left, width};
 use super::super::theme::Role;
 use super::page::{DetailTab, Page, Stamp};
-use crate::state::managers::{self, Owners, Step};
-use crate::state::{Seen, State};
-use crate::tui::panes::detail::parts::clock;
-use crate::tui::panes::keys::action::Do;
-use crate::tui::panes::keys::action::{Action, Section, action};
-use crate::tui::panes::pane::{Pane, Tab};
+use crate::detail::parts::clock;
+use crate::keys::action::Do;
+use crate::keys::action::{Action, Section, action};
+use crate::pane::{Pane, Tab};
 use opdev_object::yaml;
+use opdev_state::managers;
+use opdev_state::managers::{Owners, Step};
+use opdev_state::{Seen, State};
 use serde_json::Value;
 
 impl Tab {
-    pub(in crate::tui) const YAML: Tab = Tab("yaml");
+    pub const YAML: Tab = Tab("yaml");
 }
 
 /// The tab.

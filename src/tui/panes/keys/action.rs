@@ -1,8 +1,8 @@
 //! What an action is. All of them are in `actions`; what is possible right now is in `enabled`, what an action does in
 //! `update`.
 
-use crate::tui::panes::layout::Side;
-use crate::tui::panes::pane::{Pane, Tab};
+use crate::layout::Side;
+use crate::pane::{Pane, Tab};
 
 /// What can be done; one variant per action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -232,7 +232,7 @@ impl Action {
 }
 
 /// Whoever knows which keys an action has.
-pub(crate) trait KeyNames {
+pub trait KeyNames {
     /// The first key of an action; empty where it has none.
     fn first(&self, does: Do) -> String;
 }

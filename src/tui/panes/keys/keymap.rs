@@ -4,7 +4,7 @@
 use super::action::{Action, Do, KeyNames};
 use super::chord::{Chord, Key};
 use super::registry::ACTIONS;
-use crate::event::{Binding, Diagnostic, Severity};
+use opdev_event::{Binding, Diagnostic, Severity};
 use opdev_object::spelling::nearest;
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub struct Keymap {
 
 /// What the keys typed so far mean.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Found {
+pub enum Found {
     /// An action.
     Action(&'static Action),
     /// They begin something longer.
@@ -93,12 +93,12 @@ impl Keymap {
     }
 
     /// Takes a key from whatever has it, for a command of the user's own.
-    pub(crate) fn give_up(&mut self, chord: &Chord) {
+    pub fn give_up(&mut self, chord: &Chord) {
         self.bound.retain(|(known, _)| !collide(known, chord));
     }
 
     /// What keys mean that were typed one after the other. While one finds, the keys of finding come first.
-    pub(crate) fn find(&self, typed: &[Key], finding: bool) -> Found {
+    pub fn find(&self, typed: &[Key], finding: bool) -> Found {
         let hits = self.bound.iter().filter(|(chord, _)| chord.0 == typed);
         let mut actions: Vec<&'static Action> = hits
             .filter_map(|(_, does)| ACTIONS.iter().find(|action| action.does == *does))
@@ -113,7 +113,7 @@ impl Keymap {
     }
 
     /// What may follow the keys typed so far.
-    pub(crate) fn follow_ups(&self, typed: &[Key]) -> Vec<(String, &'static Action)> {
+    pub fn follow_ups(&self, typed: &[Key]) -> Vec<(String, &'static Action)> {
         let mut out: Vec<(String, &'static Action)> = Vec::new();
         for action in ACTIONS.iter() {
             for (chord, _) in self.bound.iter().filter(|(_, does)| *does == action.does) {
@@ -131,7 +131,7 @@ impl Keymap {
     }
 
     /// All keys of an action in one text; empty where it has none.
-    pub(crate) fn text(&self, does: Do) -> String {
+    pub fn text(&self, does: Do) -> String {
         self.keys(does).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 }
@@ -175,7 +175,7 @@ fn told(binding: &Binding, message: String, hint: Option<String>) -> Diagnostic 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Place;
+    use opdev_event::Place;
 
     fn bind(line: u32, action: &str, keys: &[&str]) -> Binding {
         let place = Place { file: "config.yaml".to_owned(), line, column: 3 };

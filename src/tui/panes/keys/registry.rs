@@ -2,16 +2,16 @@
 //! pane stand in the file of the tab.
 
 use super::action::{Action, Do, Section, See, Seek, SortKey, action};
-use crate::tui::panes::detail::TABS;
-use crate::tui::panes::layout::Side;
-use crate::tui::panes::pane::Pane;
+use crate::detail::TABS;
+use crate::layout::Side;
+use crate::pane::Pane;
 use std::sync::LazyLock;
 
 const ALL: &[Pane] = &Pane::ALL;
 const LISTS: &[Pane] = &[Pane::Resources, Pane::Owned];
 
 /// All of them, in the order of footer and help.
-pub(crate) static ACTIONS: LazyLock<Vec<Action>> = LazyLock::new(|| {
+pub static ACTIONS: LazyLock<Vec<Action>> = LazyLock::new(|| {
     let mut tabs: Vec<_> = TABS.iter().map(|tab| (tab.place(), tab.action())).collect();
     tabs.sort_by_key(|(place, _)| *place);
     let tabs = tabs.into_iter().map(|(_, action)| action);
@@ -298,6 +298,6 @@ static AFTER_TABS: &[Action] = &[
 ];
 
 /// An action by what it does.
-pub(crate) fn by(does: Do) -> Option<&'static Action> {
+pub fn by(does: Do) -> Option<&'static Action> {
     ACTIONS.iter().find(|action| action.does == does)
 }

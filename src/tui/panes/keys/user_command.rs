@@ -2,13 +2,13 @@
 
 use super::chord::Chord;
 use super::keymap::collide;
-use crate::event::{Diagnostic, Severity, UserCommand};
+use opdev_event::{Diagnostic, Severity, UserCommand};
 
 /// A command of the user's own settings, with its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OwnCommand {
-    pub(crate) key: Option<Chord>,
-    pub(crate) command: UserCommand,
+pub struct OwnCommand {
+    pub key: Option<Chord>,
+    pub command: UserCommand,
 }
 
 /// Keys that do the same in every dialog: leaving, and escape.
@@ -18,7 +18,7 @@ const ALWAYS: [&str; 2] = ["ctrl-c", "esc"];
 ///
 /// # Errors
 /// Those that are none, with their places.
-pub(crate) fn with_keys(commands: &[UserCommand]) -> Result<Vec<OwnCommand>, Vec<Diagnostic>> {
+pub fn with_keys(commands: &[UserCommand]) -> Result<Vec<OwnCommand>, Vec<Diagnostic>> {
     let mut wrong = Vec::new();
     let mut own: Vec<OwnCommand> = Vec::new();
     let problem = |command: &UserCommand, message: String| Diagnostic {

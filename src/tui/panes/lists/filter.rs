@@ -1,19 +1,19 @@
 //! What a filter line says: words, `!words`, `/regex/`, `n:namespace` (or `ns:`), `k:kind`, `-l label=value`. All of it must
 //! hold, whatever the case. A part that cannot be read filters nothing and is told.
 
-use crate::state::Seen;
 use opdev_object::meta::ObjectRef;
 use opdev_object::selector::{LabelSelector, SelectorError};
+use opdev_state::Seen;
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 use std::fmt;
 
 /// A filter, read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Filter {
+pub struct Filter {
     terms: Vec<(bool, Term)>,
     /// Why a part of it has no effect.
-    pub(crate) problem: Option<FilterError>,
+    pub problem: Option<FilterError>,
 }
 
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ enum Term {
 
 /// Why a part of a filter cannot be read.
 #[derive(Clone, Debug)]
-pub(crate) enum FilterError {
+pub enum FilterError {
     Regex { pattern: String },
     Labels { text: String, error: SelectorError },
 }
@@ -45,15 +45,15 @@ impl std::error::Error for FilterError {}
 
 /// What is to be judged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Subject<'a> {
+pub struct Subject<'a> {
     /// What stands on the screen, in lower case.
-    pub(crate) text: &'a str,
+    pub text: &'a str,
     /// The object, where it is one; looked into only by the terms that ask.
-    pub(crate) object: Option<&'a Seen>,
+    pub object: Option<&'a Seen>,
     /// The object that a line is about, where that is all that is known of it.
-    pub(crate) about: Option<&'a ObjectRef>,
+    pub about: Option<&'a ObjectRef>,
     /// The labels of that object, where they are known.
-    pub(crate) labels: Option<&'a Value>,
+    pub labels: Option<&'a Value>,
 }
 
 impl Subject<'_> {
@@ -68,13 +68,13 @@ impl Subject<'_> {
 }
 
 /// Whether a text passes a filter line.
-pub(crate) fn passes(filter: &str, text: &str) -> bool {
+pub fn passes(filter: &str, text: &str) -> bool {
     filter.trim().is_empty() || Filter::new(filter).text(text)
 }
 
 impl Filter {
     /// Reads a filter line.
-    pub(crate) fn new(line: &str) -> Self {
+    pub fn new(line: &str) -> Self {
         let mut filter = Filter::default();
         let mut rest = line.trim_start();
         while !rest.is_empty() {
@@ -94,12 +94,12 @@ impl Filter {
     }
 
     /// Whether everything passes.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
     /// Whether a line of text passes. It has no labels, so a selector lets nothing through.
-    pub(crate) fn text(&self, text: &str) -> bool {
+    pub fn text(&self, text: &str) -> bool {
         self.is_empty() || self.passes(Subject { text: &text.to_lowercase(), ..Subject::default() })
     }
 
@@ -120,7 +120,7 @@ impl Filter {
     }
 
     /// Whether something passes.
-    pub(crate) fn passes(&self, of: Subject<'_>) -> bool {
+    pub fn passes(&self, of: Subject<'_>) -> bool {
         self.terms.iter().all(|(not, term)| {
             let holds = match term {
                 Term::Word(word) => of.text.contains(word.as_str()),
@@ -196,68 +196,4 @@ fn closing(text: &str) -> Option<usize> {
         }
     }
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tui::tests::fixture;
-    use serde_json::json;
-
-    fn shows(line: &str) -> bool {
-        let metadata = json!({"namespace": "dev", "labels": {"app": "web", "tier": "front"}});
-        let pod = fixture::object("Pod", "web-1", None, "17:00:00", &json!({"metadata": metadata}));
-        let state = fixture::of(vec![fixture::seen(pod)]);
-        let object = state.objects.keys().find_map(|key| state.objects.get(key)).map(AsRef::as_ref);
-        Filter::new(line).passes(Subject { text: "pod dev/web-1", object, ..Subject::default() })
-    }
-
-    #[test]
-    fn all_parts_must_hold() {
-        for line in [
-            "",
-            "web",
-            "WEB pod",
-            "!db",
-            "/web-\\d$/",
-            "/d.v\\/w/",
-            "!/db/ web",
-            "k:pod",
-            "n:dev",
-            "ns:dev",
-            "!n:prod",
-            "-l app=web",
-            "-l app=web,tier!=back",
-            "l:tier",
-            "!l:app=db",
-            "web -l app=web !x",
-            "!",
-            "/",
-            "n:",
-            "ns:",
-        ] {
-            assert!(shows(line), "{line}");
-        }
-        for line in ["db", "!web", "/^web/", "!/web/", "k:Po", "n:de", "-l app=db", "l:!app", "web n:prod"] {
-            assert!(!shows(line), "{line}");
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_told_and_filters_nothing() {
-        for (line, told) in
-            [("/(/ web", "no regular expression"), ("-l a==b==c", "-l a==b==c"), ("l:=x", "-l =x")]
-        {
-            assert!(
-                Filter::new(line).problem.is_some_and(|problem| problem.to_string().contains(told)),
-                "{line}"
-            );
-            assert!(shows(line), "{line}");
-        }
-    }
-
-    #[test]
-    fn plain_lines_have_no_labels() {
-        assert!(passes("a !b", "A line") && !passes("-l a=b", "a line") && passes("/l.ne$/", "a line"));
-    }
 }

@@ -3,41 +3,41 @@
 
 use super::pane_rows::PanePart;
 use super::selection::Selection;
-use crate::event::{KindTable, TableRow};
-use crate::state::{Seen, State};
-use crate::tui::panes::pane::Tab;
+use crate::pane::Tab;
+use opdev_event::{KindTable, TableRow};
 use opdev_object::meta::ObjectKey;
+use opdev_state::{Seen, State};
 use std::sync::Arc;
 
 /// A column to sort by, and whether the largest comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TableSort {
+pub struct TableSort {
     /// Its heading.
-    pub(crate) column: String,
-    pub(crate) down: bool,
+    pub column: String,
+    pub down: bool,
 }
 
 /// An open table.
 #[derive(Clone, Debug)]
-pub(crate) struct Browse {
+pub struct Browse {
     /// The kind, in the user's word.
-    pub(crate) word: String,
-    pub(crate) selection: Selection<(Option<String>, String)>,
+    pub word: String,
+    pub selection: Selection<(Option<String>, String)>,
     /// The row to go to, until it is there: it may be on a page that is still to come.
-    pub(crate) awaited: Option<(Option<String>, String)>,
+    pub awaited: Option<(Option<String>, String)>,
     /// The rows that are shown, as places in the table.
-    pub(crate) shown: Vec<u32>,
-    pub(crate) sort: Option<TableSort>,
-    pub(crate) made_of: Option<(Arc<KindTable>, String, Option<TableSort>)>,
+    pub shown: Vec<u32>,
+    pub sort: Option<TableSort>,
+    pub made_of: Option<(Arc<KindTable>, String, Option<TableSort>)>,
     /// What the selected row tells, before its object is read.
-    pub(crate) row: Option<(Arc<TableRow>, Arc<Seen>)>,
-    pub(crate) filter: String,
+    pub row: Option<(Arc<TableRow>, Arc<Seen>)>,
+    pub filter: String,
     /// Which tab was open before.
-    pub(crate) before: Tab,
+    pub before: Tab,
 }
 
 /// The row of an object. Rows stand in the API server's order, by namespace and name.
-pub(crate) fn row_of<'a>(table: &'a KindTable, key: &ObjectKey) -> Option<&'a Arc<TableRow>> {
+pub fn row_of<'a>(table: &'a KindTable, key: &ObjectKey) -> Option<&'a Arc<TableRow>> {
     let kind = table.kind.as_ref()?;
     if kind.gvk.kind != key.kind || kind.gvk.group != key.group {
         return None;
@@ -51,7 +51,7 @@ pub(crate) fn row_of<'a>(table: &'a KindTable, key: &ObjectKey) -> Option<&'a Ar
 
 impl Browse {
     /// The table, where what is known of it is what is asked for; `namespace` is the one that is looked at.
-    pub(crate) fn table<'a>(&self, namespace: Option<&str>, state: &'a State) -> Option<&'a Arc<KindTable>> {
+    pub fn table<'a>(&self, namespace: Option<&str>, state: &'a State) -> Option<&'a Arc<KindTable>> {
         let is_asked = |table: &&Arc<KindTable>| {
             table.query.kind == self.word && table.query.namespace.as_deref() == namespace
         };
@@ -59,12 +59,12 @@ impl Browse {
     }
 
     /// The row that stands at a place of the list.
-    pub(crate) fn row_at<'a>(&self, table: &'a KindTable, place: usize) -> Option<&'a Arc<TableRow>> {
+    pub fn row_at<'a>(&self, table: &'a KindTable, place: usize) -> Option<&'a Arc<TableRow>> {
         table.rows.get(*self.shown.get(place)? as usize)
     }
 
     /// The object of the selected row: as whole as it is known.
-    pub(crate) fn selected<'a>(&'a self, state: &'a State) -> Option<&'a Arc<Seen>> {
+    pub fn selected<'a>(&'a self, state: &'a State) -> Option<&'a Arc<Seen>> {
         let (_, seen) = self.row.as_ref()?;
         let known = state.objects.get(&seen.key);
         let read = state.row.as_ref().filter(|row| row.key == seen.key);
@@ -72,13 +72,13 @@ impl Browse {
     }
 
     /// What is shown where the table was not read again since.
-    pub(crate) fn made_of_rows(&self) -> Option<&Arc<KindTable>> {
+    pub fn made_of_rows(&self) -> Option<&Arc<KindTable>> {
         self.made_of.as_ref().map(|(table, ..)| table)
     }
 }
 
 /// What tells a row from the others.
-pub(crate) fn key_of(row: &TableRow) -> (Option<String>, String) {
+pub fn key_of(row: &TableRow) -> (Option<String>, String) {
     (row.object_ref.namespace.clone(), row.object_ref.name.clone())
 }
 

@@ -5,30 +5,30 @@ use std::collections::BTreeSet;
 
 /// Marked objects, and where a range begins.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Marks {
-    pub(crate) keys: BTreeSet<ObjectKey>,
-    pub(crate) last: Option<ObjectKey>,
+pub struct Marks {
+    pub keys: BTreeSet<ObjectKey>,
+    pub last: Option<ObjectKey>,
 }
 
 impl Marks {
     /// Whether a row is marked.
-    pub(crate) fn has(&self, key: &ObjectKey) -> bool {
+    pub fn has(&self, key: &ObjectKey) -> bool {
         self.keys.contains(key)
     }
 
     /// How many rows are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.keys.len()
     }
 
     /// Unmarks all; false where nothing was marked.
-    pub(crate) fn clear(&mut self) -> bool {
+    pub fn clear(&mut self) -> bool {
         self.last = None;
         !std::mem::take(&mut self.keys).is_empty()
     }
 
     /// Objects that are gone are not marked any more.
-    pub(crate) fn settle(&mut self, is_there: impl Fn(&ObjectKey) -> bool) {
+    pub fn settle(&mut self, is_there: impl Fn(&ObjectKey) -> bool) {
         self.keys.retain(is_there);
     }
 }

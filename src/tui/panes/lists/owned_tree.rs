@@ -3,31 +3,32 @@
 use super::filter::{Filter, Subject};
 use super::pane_rows::PanePart;
 use super::selection::Selection;
-use crate::state::State;
-use crate::state::tree::{self, Node};
 use opdev_object::meta::ObjectKey;
+use opdev_state::State;
+use opdev_state::tree;
+use opdev_state::tree::Node;
 
 /// The tree.
 #[derive(Default)]
-pub(crate) struct OwnedTree {
-    pub(crate) selection: Selection<ObjectKey>,
+pub struct OwnedTree {
+    pub selection: Selection<ObjectKey>,
     /// Whether one has moved in it; until then its first line is selected, whatever comes in between.
-    pub(crate) moved: bool,
-    pub(crate) filter: String,
-    pub(crate) nodes: Vec<Node>,
+    pub moved: bool,
+    pub filter: String,
+    pub nodes: Vec<Node>,
     /// What the lines were made of: the owner, whether deleted objects are among them, the filter.
     made_of: Option<(Option<ObjectKey>, bool, String)>,
 }
 
 impl OwnedTree {
     /// Another object is selected: nothing of the old tree is.
-    pub(crate) fn forget_selection(&mut self) {
+    pub fn forget_selection(&mut self) {
         self.selection = Selection::default();
         self.moved = false;
     }
 
     /// Brings the tree up to a state; `touched` where something of this owner has changed.
-    pub(crate) fn refresh(&mut self, state: &State, owner: Option<&ObjectKey>, gone: bool, touched: bool) {
+    pub fn refresh(&mut self, state: &State, owner: Option<&ObjectKey>, gone: bool, touched: bool) {
         let same = self.made_of.as_ref().is_some_and(|(root, with_gone, filter)| {
             root.as_ref() == owner && *with_gone == gone && *filter == self.filter
         });

@@ -4,7 +4,7 @@
 use opdev_object::meta::ObjectKey;
 
 /// One pane.
-pub(crate) trait PanePart {
+pub trait PanePart {
     /// How many rows it has.
     fn count(&self) -> usize;
 

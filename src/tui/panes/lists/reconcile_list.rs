@@ -3,25 +3,25 @@
 use super::filter::{Filter, Subject};
 use super::pane_rows::PanePart;
 use super::selection::Selection;
-use crate::event::{Reconcile, words};
-use crate::state::{Findings, History, State};
-use crate::tui::panes::folds::{PassRow, pass_rows};
-use crate::tui::panes::waterfall::Line;
+use crate::folds::{PassRow, pass_rows};
+use crate::waterfall::Line;
+use opdev_event::{Reconcile, words};
 use opdev_object::meta::ObjectKey;
+use opdev_state::{Findings, History, State};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The list.
 #[derive(Default)]
-pub(crate) struct PassList {
+pub struct PassList {
     /// A pass and the line below it, 0 for the pass itself. No key means: the newest.
-    pub(crate) selection: Selection<(u64, usize)>,
-    pub(crate) filter: String,
-    pub(crate) list: Vec<Arc<Reconcile>>,
+    pub selection: Selection<(u64, usize)>,
+    pub filter: String,
+    pub list: Vec<Arc<Reconcile>>,
     /// The rows: the passes, and below open ones what is in them.
-    pub(crate) rows: Vec<PassRow>,
+    pub rows: Vec<PassRow>,
     /// Reconciles that are open.
-    pub(crate) open: BTreeSet<u64>,
+    pub open: BTreeSet<u64>,
     made_of: Option<MadeOf>,
 }
 
@@ -29,15 +29,15 @@ pub(crate) struct PassList {
 struct MadeOf {
     history: History,
     /// The object whose reconciles they are; those of all where it is none.
-    object: Option<ObjectKey>,
-    filter: String,
+    pub object: Option<ObjectKey>,
+    pub filter: String,
     open: BTreeSet<u64>,
     findings: Findings,
 }
 
 impl PassList {
     /// Brings the rows up to a state: the reconciles of one object, or of all.
-    pub(crate) fn refresh(&mut self, state: &State, object: Option<&ObjectKey>) {
+    pub fn refresh(&mut self, state: &State, object: Option<&ObjectKey>) {
         let before = self.made_of.as_ref();
         let same = before.is_some_and(|before| {
             before.history.same(&state.history)
@@ -70,36 +70,36 @@ impl PassList {
     }
 
     /// The selected reconcile; the newest where none is.
-    pub(crate) fn selected(&self) -> Option<&Arc<Reconcile>> {
+    pub fn selected(&self) -> Option<&Arc<Reconcile>> {
         self.list.get(self.rows.get(self.selection.index)?.pass)
     }
 
     /// The selected reconcile, and the line below it that is selected.
-    pub(crate) fn selected_line(&self) -> Option<(&Arc<Reconcile>, Option<Line>)> {
+    pub fn selected_line(&self) -> Option<(&Arc<Reconcile>, Option<Line>)> {
         let row = self.rows.get(self.selection.index)?;
         Some((self.list.get(row.pass)?, row.line))
     }
 
     /// Whether the selected row is that of several reconciles, which enter unfolds, or one of theirs.
-    pub(crate) fn stands_for_many(&self) -> bool {
+    pub fn stands_for_many(&self) -> bool {
         self.rows.get(self.selection.index).is_some_and(|row| row.times > 1)
     }
 
     /// How many rows are newer than the selected one, where that one is held.
-    pub(crate) fn newer(&self) -> usize {
+    pub fn newer(&self) -> usize {
         let held = self.selection.key.is_some();
         let newer = self.rows.iter().take(self.selection.index).filter(|row| row.line.is_none());
         if held { newer.count() } else { 0 }
     }
 
     /// Opens a reconcile in place.
-    pub(crate) fn unfold(&mut self, id: u64) {
+    pub fn unfold(&mut self, id: u64) {
         self.open.insert(id);
         self.selection.key = Some((id, 0));
     }
 
     /// Closes it again.
-    pub(crate) fn fold(&mut self, id: u64) {
+    pub fn fold(&mut self, id: u64) {
         self.open.remove(&id);
         self.selection.key = Some((id, 0));
         // Closed, it may stand behind a newer retry again.
@@ -109,7 +109,7 @@ impl PassList {
     }
 
     /// Closes the selected reconcile; false where it is not open.
-    pub(crate) fn fold_selected(&mut self) -> bool {
+    pub fn fold_selected(&mut self) -> bool {
         let open = self.selected_line().map(|(pass, _)| pass.id).filter(|id| self.open.contains(id));
         open.is_some_and(|id| {
             self.fold(id);

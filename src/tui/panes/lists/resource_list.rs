@@ -4,33 +4,33 @@
 use super::pane_rows::PanePart;
 use super::selection::Selection;
 use super::table::{Sort, Table, Touched, Wanted};
-use crate::state::{Seen, State};
-use crate::tui::panes::text::width;
+use crate::text::width;
 use opdev_object::meta::ObjectKey;
+use opdev_state::{Seen, State};
 use std::sync::Arc;
 
 /// The list.
 #[derive(Default)]
-pub(crate) struct ResourceList {
-    pub(crate) selection: Selection<ObjectKey>,
-    pub(crate) filter: String,
-    pub(crate) rows: Vec<Arc<Seen>>,
-    pub(crate) table: Table,
+pub struct ResourceList {
+    pub selection: Selection<ObjectKey>,
+    pub filter: String,
+    pub rows: Vec<Arc<Seen>>,
+    pub table: Table,
     /// Whether only what has a fault is shown.
-    pub(crate) faults: bool,
-    pub(crate) sort: Sort,
+    pub faults: bool,
+    pub sort: Sort,
     /// Whether the columns of the CRD are shown, and whether that of the namespace was, as last drawn.
-    pub(crate) wide: bool,
-    pub(crate) namespace_shown: bool,
+    pub wide: bool,
+    pub namespace_shown: bool,
     /// Whether the rows are of more than one namespace.
-    pub(crate) namespaces_differ: bool,
-    pub(crate) longest: Longest,
+    pub namespaces_differ: bool,
+    pub longest: Longest,
 }
 
 /// What the longest kind, namespace and name of the custom resources need; a sample of rows is enough to tell.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Longest {
-    pub(crate) kind: usize,
+pub struct Longest {
+    pub kind: usize,
     pub(crate) namespace: usize,
     pub(crate) name: usize,
 }
@@ -48,12 +48,12 @@ impl Longest {
 
 impl ResourceList {
     /// The same list on another cluster: how it is looked at stays.
-    pub(crate) fn elsewhere(self) -> Self {
+    pub fn elsewhere(self) -> Self {
         ResourceList { wide: self.wide, sort: self.sort, ..ResourceList::default() }
     }
 
     /// Which rows it shows.
-    pub(crate) fn wanted(&self, namespace: Option<&String>, gone: bool) -> Wanted {
+    pub fn wanted(&self, namespace: Option<&String>, gone: bool) -> Wanted {
         Wanted {
             filter: self.filter.clone(),
             namespace: namespace.cloned(),
@@ -64,7 +64,7 @@ impl ResourceList {
     }
 
     /// Brings the rows up to a state; tells which of them have changed.
-    pub(crate) fn refresh(&mut self, state: &State, namespace: Option<&String>, gone: bool) -> Touched {
+    pub fn refresh(&mut self, state: &State, namespace: Option<&String>, gone: bool) -> Touched {
         let wanted = self.wanted(namespace, gone);
         let touched = self.table.refresh(&mut self.rows, state, &wanted);
         if self.table.fresh {

@@ -2,9 +2,9 @@
 
 /// A selection that follows its thing, and the window around it.
 #[derive(Clone, Debug)]
-pub(crate) struct Selection<K> {
-    pub(crate) key: Option<K>,
-    pub(crate) index: usize,
+pub struct Selection<K> {
+    pub key: Option<K>,
+    pub index: usize,
     pub(crate) offset: usize,
 }
 
@@ -16,7 +16,7 @@ impl<K> Default for Selection<K> {
 
 impl<K: PartialEq + Clone> Selection<K> {
     /// Finds the selected thing among the present ones; where it is gone, its place keeps the selection.
-    pub(crate) fn settle(&mut self, count: usize, key_at: impl Fn(usize) -> K) {
+    pub fn settle(&mut self, count: usize, key_at: impl Fn(usize) -> K) {
         if count == 0 {
             (self.index, self.offset) = (0, 0);
             self.key = None;
@@ -39,7 +39,7 @@ impl<K: PartialEq + Clone> Selection<K> {
     }
 
     /// Scrolls so that the selection is within `height` rows.
-    pub(crate) fn window(&mut self, count: usize, height: usize) -> std::ops::Range<usize> {
+    pub fn window(&mut self, count: usize, height: usize) -> std::ops::Range<usize> {
         let height = height.max(1);
         self.offset = self.offset.min(self.index).max((self.index + 1).saturating_sub(height));
         self.offset = self.offset.min(count.saturating_sub(height));

@@ -3,11 +3,12 @@
 //! at each letter typed lies in one place, for at 100,000 rows each pointer followed costs a frame.
 
 use super::filter::{Filter, Subject};
-use crate::event::PrinterColumn;
-use crate::state::health::Level;
-use crate::state::tree::{self, Row};
-use crate::state::{Changes, Seen, State, columns};
+use opdev_event::PrinterColumn;
 use opdev_object::meta::ObjectKey;
+use opdev_state::health::Level;
+use opdev_state::tree;
+use opdev_state::tree::Row;
+use opdev_state::{Changes, Seen, State, columns};
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -19,7 +20,7 @@ const AHEAD: usize = 500;
 
 /// A column to sort by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Column {
+pub enum Column {
     /// Kind, namespace, name: the order of the keys.
     #[default]
     Kind,
@@ -34,14 +35,14 @@ pub(crate) enum Column {
 
 /// The order of the rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sort {
-    pub(crate) by: Column,
-    pub(crate) down: bool,
+pub struct Sort {
+    pub by: Column,
+    pub down: bool,
 }
 
 /// Which rows, in which order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     pub(crate) filter: String,
     /// Only this one.
     pub(crate) namespace: Option<String>,
@@ -98,7 +99,7 @@ impl By {
 }
 
 /// What has to be looked at anew.
-pub(crate) enum Touched {
+pub enum Touched {
     /// Everything.
     All,
     /// These custom resources and what belongs to them.
@@ -107,7 +108,7 @@ pub(crate) enum Touched {
 
 impl Touched {
     /// Whether a custom resource is among them.
-    pub(crate) fn has(&self, key: Option<&Arc<ObjectKey>>) -> bool {
+    pub fn has(&self, key: Option<&Arc<ObjectKey>>) -> bool {
         match (self, key) {
             (Touched::All, _) => true,
             (Touched::Some(keys), Some(key)) => keys.contains(key),
@@ -139,7 +140,7 @@ impl Entry {
 
 /// The rows, and what they were made of.
 #[derive(Default)]
-pub(crate) struct Table {
+pub struct Table {
     /// Every custom resource, by key.
     entries: Vec<Entry>,
     /// What the shown ones stand by, one for each.
@@ -154,7 +155,6 @@ pub(crate) struct Table {
     /// Whether the shown rows are other ones since the refresh before.
     pub(crate) fresh: bool,
     /// How many rows were made out of objects and children.
-    #[cfg(test)]
     made: usize,
 }
 
@@ -168,7 +168,7 @@ struct Followed {
 
 impl Table {
     /// Brings the shown rows up to a state.
-    pub(crate) fn refresh(&mut self, shown: &mut Vec<Arc<Seen>>, state: &State, wanted: &Wanted) -> Touched {
+    pub fn refresh(&mut self, shown: &mut Vec<Arc<Seen>>, state: &State, wanted: &Wanted) -> Touched {
         let now = state.objects.changes();
         let other = *wanted != self.wanted;
         if other {
@@ -207,7 +207,7 @@ impl Table {
     }
 
     /// What a custom resource makes of its children.
-    pub(crate) fn row(&mut self, state: &State, seen: &Arc<Seen>) -> Row {
+    pub fn row(&mut self, state: &State, seen: &Arc<Seen>) -> Row {
         let mut row = match self.find(&seen.key) {
             Ok(at) => self.known(state, at).clone(),
             Err(_) => tree::row(state, seen),
@@ -222,16 +222,12 @@ impl Table {
 
     fn known(&mut self, state: &State, at: usize) -> &Row {
         let entry = &mut self.entries[at];
-        #[cfg(test)]
-        {
-            self.made += usize::from(entry.row.is_none());
-        }
+        self.made += usize::from(entry.row.is_none());
         entry.row.get_or_insert_with(|| tree::row(state, &entry.seen))
     }
 
     /// How many rows have been made out of objects and children.
-    #[cfg(test)]
-    pub(crate) fn rows_made(&self) -> usize {
+    pub fn rows_made(&self) -> usize {
         self.made
     }
 
@@ -244,7 +240,7 @@ impl Table {
     }
 
     /// Every custom resource, by key.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Seen>> {
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Seen>> {
         self.entries.iter().map(|entry| &entry.seen)
     }
 

@@ -5,9 +5,9 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::{Duration, Instant};
 
 /// The question.
-pub(crate) const QUESTION: &str = "\u{1b}]11;?\u{1b}\\";
+pub const QUESTION: &str = "\u{1b}]11;?\u{1b}\\";
 /// How long the first frame waits for the answer.
-pub(crate) const WAIT: Duration = Duration::from_millis(100);
+pub const WAIT: Duration = Duration::from_millis(100);
 /// How long an answer is taken for one; over a slow line it comes late.
 const LATEST: Duration = Duration::from_secs(3);
 /// Answers are shorter than this.
@@ -16,7 +16,7 @@ const BEGIN: &str = "11;rgb";
 
 /// What became of an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub enum Taken {
     /// These events are for whoever takes events.
     Events(Vec<Event>),
     /// It belongs to the answer, of which more is to come.
@@ -27,7 +27,7 @@ pub(crate) enum Taken {
 
 /// A question that may still be answered.
 #[derive(Debug)]
-pub(crate) struct Background {
+pub struct Background {
     until: Instant,
     /// The events of an answer that has begun, and its text.
     kept: Vec<Event>,
@@ -36,12 +36,12 @@ pub(crate) struct Background {
 
 impl Background {
     /// Asked now.
-    pub(crate) fn asked(now: Instant) -> Self {
+    pub fn asked(now: Instant) -> Self {
         Background { until: now + LATEST, kept: Vec::new(), text: String::new() }
     }
 
     /// Takes an event of the terminal.
-    pub(crate) fn take(&mut self, event: Event, now: Instant) -> Taken {
+    pub fn take(&mut self, event: Event, now: Instant) -> Taken {
         let Event::Key(key) = &event else { return Taken::Events(vec![event]) };
         if key.kind == KeyEventKind::Release {
             return Taken::Events(vec![event]);

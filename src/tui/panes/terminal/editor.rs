@@ -1,7 +1,7 @@
 //! The user's editor, in the terminal that the screen gives up for it. The operator goes on meanwhile; keys and
 //! signals are the editor's until it ends.
 
-use crate::event::ProgramRun;
+use opdev_event::ProgramRun;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -72,7 +72,7 @@ const IN_FRONT: &str = "trap : INT; waits=$1; shift; \"$@\"; code=$?; if [ $code
     printf '\\n[ended with %s; enter goes back to opdev] ' $code; read -r _; fi; exit $code";
 
 /// An editor that runs, or another program that has the terminal meanwhile.
-pub(crate) struct Editor {
+pub struct Editor {
     /// What it is, in words.
     name: String,
     /// Whether what it says with its end is the user's to hear.
@@ -83,12 +83,12 @@ pub(crate) struct Editor {
 
 impl Editor {
     /// Starts it on a file. The terminal must have been given up before.
-    pub(crate) fn start(file: &Path) -> io::Result<Editor> {
+    pub fn start(file: &Path) -> io::Result<Editor> {
         Self::start_at(file, 0, 0)
     }
 
     /// Starts it on a line and a column of a file, as far as the editor takes them; 0 where they are unknown.
-    pub(crate) fn start_at(file: &Path, line: u32, column: u32) -> io::Result<Editor> {
+    pub fn start_at(file: &Path, line: u32, column: u32) -> io::Result<Editor> {
         let name = chosen(|name| std::env::var(name).ok());
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &format!("{name} \"$@\""), "opdev"]).args(place(&name, file, line, column));
@@ -96,7 +96,7 @@ impl Editor {
     }
 
     /// Starts a program, in a folder. After a failure, or where it is to, it waits for enter before opdev comes back.
-    pub(crate) fn program(program: &ProgramRun, folder: &Path) -> io::Result<Editor> {
+    pub fn program(program: &ProgramRun, folder: &Path) -> io::Result<Editor> {
         let waits = if program.pause { "1" } else { "0" };
         let mut command = Command::new("/bin/sh");
         command.args(["-c", IN_FRONT, "opdev", waits]).args(&program.command).current_dir(folder);
@@ -121,7 +121,7 @@ impl Editor {
     }
 
     /// Waits for its end; the answer is why its text is not to be used.
-    pub(crate) async fn ended(&mut self) -> Option<String> {
+    pub async fn ended(&mut self) -> Option<String> {
         let status = (&mut self.ended).await;
         let name = &self.name;
         match status {
@@ -136,7 +136,7 @@ impl Editor {
     }
 
     /// Asks it to end: opdev has to.
-    pub(crate) fn terminate(&self) {
+    pub fn terminate(&self) {
         let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
             // It may have ended just now.

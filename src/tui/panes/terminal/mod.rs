@@ -2,8 +2,8 @@
 //! Panics of other threads do not touch the screen: they are kept and told when it is down. The panic hook that was
 //! there before is called for every panic, and must not print for threads other than the main one.
 
-pub(crate) mod background;
-pub(crate) mod editor;
+pub mod background;
+pub mod editor;
 
 use anyhow::Context;
 use crossterm::cursor::{Hide, Show};
@@ -38,14 +38,14 @@ fn screen() -> std::sync::MutexGuard<'static, Option<Screen>> {
 }
 
 /// Holds the terminal; gives it back when dropped.
-pub(crate) struct Guard {
+pub struct Guard {
     /// Rings when another thread panicked.
-    pub(crate) panicked: Arc<Notify>,
+    pub panicked: Arc<Notify>,
 }
 
 impl Guard {
     /// Takes the terminal.
-    pub(crate) fn take() -> anyhow::Result<Self> {
+    pub fn take() -> anyhow::Result<Self> {
         install_hook();
         let panicked = Arc::new(Notify::new());
         *screen() =
@@ -55,7 +55,7 @@ impl Guard {
     }
 
     /// Has the mouse reported, or leaves it to the terminal, which then selects text with it.
-    pub(crate) fn mouse(&self, wanted: bool) -> io::Result<()> {
+    pub fn mouse(&self, wanted: bool) -> io::Result<()> {
         if MOUSE.swap(wanted, Ordering::SeqCst) == wanted {
             return Ok(());
         }
@@ -67,31 +67,31 @@ impl Guard {
     }
 
     /// The last panic of another thread.
-    pub(crate) fn last_panic(&self) -> Option<String> {
+    pub fn last_panic(&self) -> Option<String> {
         screen().as_ref().and_then(|screen| screen.panics.last().cloned())
     }
 
     /// Gives the terminal back and asks for this job to be stopped: all of it, as the shell expects; `cargo run` is a
     /// part of it, too.
-    pub(crate) fn stop_job(&self) -> anyhow::Result<()> {
+    pub fn stop_job(&self) -> anyhow::Result<()> {
         down();
         rustix::process::kill_current_process_group(rustix::process::Signal::STOP)
             .context("cannot stop this job")
     }
 
     /// Gives the terminal to another program.
-    pub(crate) fn lend(&self) {
+    pub fn lend(&self) {
         down();
     }
 
     /// Stops this job without touching the terminal: another program has it, and has put it in order.
-    pub(crate) fn stop_lent(&self) -> anyhow::Result<()> {
+    pub fn stop_lent(&self) -> anyhow::Result<()> {
         rustix::process::kill_current_process_group(rustix::process::Signal::STOP)
             .context("cannot stop this job")
     }
 
     /// Takes the terminal again.
-    pub(crate) fn take_back(&self) -> anyhow::Result<()> {
+    pub fn take_back(&self) -> anyhow::Result<()> {
         up().context("cannot take the terminal back")
     }
 }

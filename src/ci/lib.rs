@@ -1,0 +1,12 @@
+//! `opdev ci`: scenarios, each on a control plane of its own with the operator of the project, and what came of them; or each
+//! in a namespace of its own on a cluster (`shared`).
+//! Draws nothing and prints nothing but through the reports that it returns. `run` runs all of them, `world` is one
+//! plane with its operator, `sample` is what is done with one sample, `kuttl` with a folder of
+//! steps, `program` runs somebody else's tests.
+
+pub mod program;
+pub mod run;
+
+pub use program::{Ended, program};
+
+pub use run::{CiInput, KeptPlane, NoScenario, Pick, Scenario, Shard, ShardError, run, scenarios};

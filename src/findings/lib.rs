@@ -1,0 +1,147 @@
+//! Faults of the operator: facts by object, path and controller, and rules over them. Pure: events go in, the
+//! beginnings, counts and ends of findings come out. No IO, no clock: whoever asks says what time it is.
+//!
+//! Read `facts` for what is known, a file of `rules` for a rule, `life` for what becomes of what they tell.
+
+pub mod facts;
+pub mod hot_loop;
+mod life;
+pub mod rule;
+mod rules;
+
+#[cfg(test)]
+mod tests;
+
+pub use life::Ignored;
+pub use rule::Rule;
+pub use rules::{RULES, page, rule};
+
+use facts::Table;
+use jiff::{SignedDuration, Timestamp};
+use life::Life;
+use opdev_event::{Event, LoopFound, LoopKind, Reconcile};
+use opdev_object::meta::ObjectKey;
+use rule::Told;
+
+/// The time between two looks of rules of absence while they wait.
+const TICK: SignedDuration = SignedDuration::from_secs(1);
+
+/// All that is known, and all that is told.
+#[derive(Debug, Default)]
+pub struct Findings {
+    table: Table,
+    life: Life,
+    /// opdev ends: watches end then and tell their objects as gone, which says nothing of the operator.
+    stopping: bool,
+}
+
+impl Findings {
+    /// Nothing is known yet, and some of it will not be told.
+    pub fn ignoring(ignored: Vec<Ignored>) -> Findings {
+        Findings { life: Life::ignoring(ignored), ..Findings::default() }
+    }
+
+    /// Takes in an event, and says what follows.
+    pub fn see(&mut self, event: &Event) -> Vec<Event> {
+        if self.stopping {
+            return Vec::new();
+        }
+        match event {
+            Event::Stopping { .. } => self.stopping = true,
+            Event::Started(_) => *self = Findings { life: self.life.anew(), ..Findings::default() },
+            Event::Reconciled(reconcile) => return self.reconciled(reconcile),
+            Event::LoopFound(found) => return self.loop_found(found),
+            Event::ReconcileStarted(started) => {
+                self.table.running.insert(started.object.key(), (started.id, started.at));
+            }
+            Event::ObjectSeen(seen) => self.table.object_seen(seen),
+            Event::UnrelatedSeen(seen) => {
+                for object in &seen.objects {
+                    let key = ObjectKey {
+                        group: seen.gvk.group.clone(),
+                        kind: seen.gvk.kind.clone(),
+                        namespace: object.namespace.clone(),
+                        name: object.name.clone(),
+                    };
+                    self.table.child_seen(&key, object.uid.as_deref(), seen.at);
+                }
+            }
+            Event::ObjectGone(gone) => {
+                let key = gone.object_ref.key();
+                self.table.object_gone(&key, gone.at);
+                return self.life.object_gone(&key, gone.at);
+            }
+            Event::SourcesChanged(changed) => {
+                self.table.sources_changed(changed);
+                if !changed.files.is_empty() {
+                    return self.life.saved(&changed.files, changed.at, true);
+                }
+            }
+            Event::ProcessChanged(run) => {
+                if let opdev_event::ProcessState::Running { files, .. } = &run.state {
+                    self.table.restarted(run.at);
+                    return self.life.saved(files, run.at, false);
+                }
+                self.table.stopped();
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// When something may follow though nothing happens.
+    pub fn due(&self) -> Option<Timestamp> {
+        let waits = !self.stopping && (self.table.waits() || self.life.waits());
+        waits.then(|| self.table.now.checked_add(TICK).unwrap_or(self.table.now))
+    }
+
+    /// Judges by the time alone.
+    pub fn elapsed(&mut self, now: Timestamp) -> Vec<Event> {
+        self.table.now = self.table.now.max(now);
+        let mut told = Vec::new();
+        for rule in RULES {
+            if let Some(absent) = rule.absent {
+                absent(&self.table, &mut told);
+            }
+        }
+        self.table.settle();
+        let mut events = self.life.told(told, self.table.now);
+        events.extend(self.life.elapsed(self.table.now));
+        events
+    }
+
+    fn reconciled(&mut self, reconcile: &Reconcile) -> Vec<Event> {
+        self.table.running.remove(&reconcile.object.key());
+        let Some(evidence) = reconcile.process.as_ref().and_then(|process| process.evidence.take()) else {
+            return Vec::new();
+        };
+        self.table.take(&evidence);
+        let mut told = Vec::new();
+        for rule in RULES {
+            if let Some(judge) = rule.judge {
+                judge(&self.table, &evidence, &mut told);
+            }
+        }
+        let mut events = self.life.told(told, self.table.now);
+        events.extend(self.life.reconciled(&evidence));
+        events
+    }
+
+    /// Loops of opdev's own reconcilers.
+    fn loop_found(&mut self, found: &LoopFound) -> Vec<Event> {
+        let rule = match found.kind {
+            LoopKind::Fight => &rules::fight::RULE,
+            LoopKind::Hot => &rules::hot_loop::RULE,
+            LoopKind::Repair | LoopKind::Upgrade => &rules::unstable_output::RULE,
+        };
+        let first = found.fields.first();
+        let what = first.map(|field| format!("{} {}", field.object.gvk.kind, rule::last(&field.path)));
+        let told = Told {
+            about: first.map(|field| field.object.clone()),
+            field: first.map(|field| field.path.clone()).unwrap_or_default(),
+            chart: true,
+            ..Told::new(rule, &found.object, found.at, 0).say(what.unwrap_or_default(), found.to_string())
+        };
+        self.life.told(vec![told], found.at)
+    }
+}

@@ -1,0 +1,262 @@
+//! Carries out the tasks that the user asks for. Each is announced and answered by an event, and dropped where it is
+//! cancelled. Never reconciles; what it writes, it writes as field manager `opdev`.
+//! One file per group of tasks: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`.
+//! `send` is the way to the API server.
+
+pub mod chart_dependencies;
+pub mod deployed_copies;
+mod drafts;
+mod effective_values;
+mod error_hints;
+pub mod guard;
+mod leave;
+mod missing_rules;
+pub(crate) mod objects;
+mod outcome;
+mod path_completion;
+mod pause;
+pub mod reload_request;
+mod tasks;
+mod user_command;
+
+pub use drafts::draft::Drafts;
+
+pub use objects::undo_list::UndoList;
+pub use tasks::Tasks;
+
+use crate::deployed_copies::Copies;
+use crate::guard::Guard;
+use crate::reload_request::Ask;
+use anyhow::{Context as _, Result, anyhow};
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _};
+use jiff::Timestamp;
+use kube::Client;
+use opdev_event::sink::EventSink;
+use opdev_event::{
+    ClusterTask, DraftTask, Event, ObjectTask, ProjectTask, RequestFinished, RequestId, RequestOutcome,
+    RequestStarted, SourcesTask, Task,
+};
+use opdev_generate::rbac::addition::Rules;
+use opdev_operator::manager::ManagerRequest;
+use opdev_project::Project;
+use opdev_project::trust::Trust;
+use opdev_sources::Sources;
+use outcome::Done;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// What requests are carried out with.
+#[derive(Clone)]
+pub struct Requests {
+    /// Where files are loaded.
+    pub reloader: mpsc::Sender<Ask>,
+    /// Who reconciles.
+    pub operator: mpsc::Sender<ManagerRequest>,
+    pub client: Client,
+    pub project: Project,
+    pub namespace: String,
+    /// Whether the cluster is the embedded control plane.
+    pub embedded: bool,
+    pub events: EventSink,
+    /// What is reconciled.
+    pub sources: watch::Receiver<Arc<Sources>>,
+    /// Whether anything may be written.
+    pub guard: Guard,
+    /// Copies of the operator on the cluster.
+    pub copies: Copies,
+    /// What is under way, to be cancelled.
+    pub tasks: Tasks,
+    /// What the user allows the project.
+    pub trust: Trust,
+    /// What is written or looked at before it is written.
+    pub drafts: Drafts,
+    /// What can be undone.
+    pub undo: UndoList,
+    /// What the operator's role lacks, where it runs as its ServiceAccount.
+    pub rules: Option<Rules>,
+    /// Whether nobody waits for the answer: what fails for a moment is tried again.
+    pub at_start: bool,
+}
+
+/// How many requests of a bundle run at once.
+const AT_ONCE: usize = 8;
+
+impl Requests {
+    /// Carries one task out and answers it.
+    pub async fn carry_out(&self, id: RequestId, task: Task) {
+        let begun = Instant::now();
+        let what = task.words();
+        let started =
+            RequestStarted { id, at: Timestamp::now(), what: what.clone(), lasting: task.is_lasting() };
+        self.events.emit(Event::RequestStarted(started)).await;
+        let outcome = match self.tasks.run(id, self.outcome(id, &task)).await {
+            Some(outcome) => outcome,
+            None => {
+                if let Some(draft) = task.draft() {
+                    self.draft_cancelled(draft).await;
+                }
+                RequestOutcome::Cancelled { message: task.once_cancelled().to_owned() }
+            }
+        };
+        let finished = RequestFinished { id, at: Timestamp::now(), what, outcome, took: begun.elapsed() };
+        self.events.emit(Event::RequestFinished(finished)).await;
+    }
+
+    async fn outcome(&self, id: RequestId, task: &Task) -> RequestOutcome {
+        let result = match self.guard.refusal().filter(|_| task.writes()) {
+            Some(why) => Err(anyhow!("{why}")),
+            None => self.run(id, task).await,
+        };
+        match result {
+            Ok(done) => {
+                let what = done.what.unwrap_or_else(|| task.words());
+                self.remember(what, done.undo).await;
+                if done.failed.is_empty() {
+                    return RequestOutcome::Done { summary: done.summary, warnings: done.warnings };
+                }
+                let well =
+                    if done.summary.is_empty() { String::new() } else { format!("\ndone: {}", done.summary) };
+                let lacks = |why: &String| why.contains("Required value");
+                let hint = match task {
+                    Task::Object(ObjectTask::Apply { .. }) if done.failed.iter().any(lacks) => {
+                        "write what is required into the file and apply it again; `n` begins an object with all that its \
+                         schema asks for"
+                    }
+                    _ => "correct what is refused and try again",
+                };
+                let message = format!("{}{well}", done.failed.join("\n"));
+                RequestOutcome::Failed { message, hint: Some(hint.to_owned()) }
+            }
+            Err(error) => RequestOutcome::Failed {
+                message: opdev_client::error_words::told(&error),
+                hint: error_hints::hint(task, &error),
+            },
+        }
+    }
+
+    /// Hands a task to the part that it belongs to. Boxed, because a bundle holds tasks.
+    fn run<'a>(&'a self, id: RequestId, task: &'a Task) -> BoxFuture<'a, Result<Done>> {
+        async move {
+            match task {
+                Task::Object(task) => self.change_objects(task).await,
+                Task::Operator(task) => self.ask_operator(task).await,
+                Task::Draft(task) => self.go_on_with(id, task).await,
+                Task::Sources(task) => self.ask_reloader(task).await,
+                Task::Cluster(task) => self.change_cluster(task).await,
+                Task::Project(task) => self.change_project(task).await,
+                Task::Each { tasks } => self.each(id, tasks).await,
+                Task::Cancel { id } => {
+                    let cancelled = self.tasks.cancel(*id);
+                    cancelled.then(Done::default).context("it has ended already")
+                }
+            }
+        }
+        .boxed()
+    }
+
+    async fn change_objects(&self, task: &ObjectTask) -> Result<Done> {
+        match task {
+            ObjectTask::Apply { path } => self.apply(path).await,
+            ObjectTask::Scale { object, replicas } => self.scale(object, *replicas).await,
+            ObjectTask::Delete { object, propagation, grace } => {
+                self.delete(object, *propagation, *grace).await
+            }
+            ObjectTask::DropFinalizers { object, finalizers } => {
+                self.drop_finalizers(object, finalizers).await
+            }
+            ObjectTask::FailPod { pod, how } => self.fail_pod(pod, *how).await,
+        }
+    }
+
+    async fn go_on_with(&self, id: RequestId, task: &DraftTask) -> Result<Done> {
+        match task {
+            DraftTask::Edit { object } => self.edit(id, object).await,
+            DraftTask::New { from } => self.new_from(id, from).await,
+            DraftTask::AddRules => self.add_rules(id).await,
+            DraftTask::Undo { entry } => self.undo(id, *entry).await,
+            DraftTask::Edited { draft, problem } => self.edited(*draft, problem.as_deref()).await,
+            DraftTask::Write { draft } => self.write_draft(*draft).await,
+            DraftTask::Reopen { draft } => self.reopen(*draft).await,
+            DraftTask::Discard { draft } => self.discard(*draft).await,
+        }
+    }
+
+    async fn ask_reloader(&self, task: &SourcesTask) -> Result<Done> {
+        match task {
+            SourcesTask::Reload => {
+                self.trust.ask_again();
+                self.reloader.send(Ask::Reload).await.ok().context(GONE)?;
+                Ok(Done::default())
+            }
+            SourcesTask::ApplyHeld { id } => self.answer(id, true).await,
+            SourcesTask::DiscardHeld { id } => self.answer(id, false).await,
+            SourcesTask::HoldCharts { on } => {
+                self.reloader.send(Ask::Hold { on: *on }).await.ok().context(GONE)?;
+                Ok(Done::default())
+            }
+        }
+    }
+
+    async fn change_cluster(&self, task: &ClusterTask) -> Result<Done> {
+        let said = match task {
+            ClusterTask::Unlock { context } => {
+                let said = self.guard.unlock(context).await?;
+                self.copies.look().await;
+                said
+            }
+            ClusterTask::Freeze { object } => self.copies.freeze(object).await?,
+            ClusterTask::Unfreeze { object } => self.copies.unfreeze(object).await?,
+        };
+        Ok(Done::said(said))
+    }
+
+    async fn change_project(&self, task: &ProjectTask) -> Result<Done> {
+        match task {
+            ProjectTask::Run { program } => self.run_program(program).await,
+            ProjectTask::SaveText { path, name, text } => self.save_text(path.as_deref(), name, text).await,
+            ProjectTask::FetchDependencies => self.fetch_dependencies().await,
+            ProjectTask::Trust { answer, permissions } => {
+                Ok(Done::said(self.trust.answer(*answer, permissions, &self.events).await?))
+            }
+        }
+    }
+
+    /// Carries out a bundle, some at once; one that fails does not stop the others.
+    async fn each(&self, id: RequestId, tasks: &[Task]) -> Result<Done> {
+        let runs: Vec<BoxFuture<'_, _>> = tasks.iter().map(|task| self.run(id, task)).collect();
+        let results: Vec<Result<Done>> = futures::stream::iter(runs).buffered(AT_ONCE).collect().await;
+        let mut done = Done::default();
+        let mut well = 0;
+        for (task, result) in tasks.iter().zip(results) {
+            match result {
+                Ok(one) => {
+                    well += usize::from(one.failed.is_empty());
+                    done.warnings.extend(one.warnings);
+                    done.failed.extend(one.failed);
+                    done.undo.extend(one.undo);
+                }
+                Err(error) => {
+                    done.failed.push(format!(
+                        "{}: {}",
+                        task.words(),
+                        opdev_client::error_words::told(&error)
+                    ));
+                }
+            }
+        }
+        done.summary = format!("{} of {} ({})", well, tasks.len(), Task::words_of_each(tasks));
+        Ok(done)
+    }
+
+    /// Passes the user's word about a held change on.
+    async fn answer(&self, id: &str, apply: bool) -> Result<Done> {
+        let (reply, answer) = oneshot::channel();
+        self.reloader.send(Ask::Answer { id: id.to_owned(), apply, reply }).await.ok().context(GONE)?;
+        let summary = answer.await.context(GONE)??;
+        Ok(Done::said(summary))
+    }
+}
+
+const GONE: &str = "file watching has stopped; restart opdev";

@@ -1,0 +1,31 @@
+//! Operators that are processes of their own: found in a project (`detect`), built (`build`), started, stopped and
+//! swapped (`supervise`), their log lines read (`logs`), their passes told by `trace`. Never draws, never names a
+//! cluster, and never decides what a pass means: `tap::attribute` does. Starts nothing by itself: `dev` asks for it.
+
+mod build;
+mod connections;
+mod crash;
+mod debugger;
+pub(crate) mod deepcopy;
+pub mod faults;
+pub(crate) mod foreign_kinds;
+mod gobuild;
+mod lines;
+mod logs;
+mod missing_kinds;
+pub(crate) mod notices;
+pub(crate) mod observation_queue;
+pub(crate) mod requests;
+pub mod start;
+mod supervise;
+pub mod tracing;
+mod vet;
+pub(crate) mod webhooks;
+
+pub use build::WRITTEN as WRITTEN_BY_BUILDS;
+
+pub use missing_kinds::MissingKind;
+
+pub use supervise::{
+    Ask, Awaited, BeforeBuild, BeforeStart, Environment, Limits, Prepared, Start, Supervisor,
+};

@@ -1,0 +1,34 @@
+//! What is wrong with the operator, in short: the badge of the header, and the mark of a row.
+
+use crate::text::Row;
+use crate::theme::Role;
+use opdev_event::{FindingSeverity, RuleFinding};
+use opdev_state::State;
+
+/// The colour of a finding.
+pub fn role(finding: &RuleFinding) -> Role {
+    match finding.severity {
+        _ if !finding.is_open() => Role::Good,
+        FindingSeverity::Error => Role::Bad,
+        FindingSeverity::Warning => Role::Busy,
+        FindingSeverity::Hint => Role::Dim,
+    }
+}
+
+/// The sign of a finding.
+pub fn sign(finding: &RuleFinding) -> &'static str {
+    if finding.is_open() { finding.severity.sign() } else { "✓" }
+}
+
+/// How many errors and warnings are open, for the end of the first line; empty where none is.
+pub fn badge(state: &State) -> Row {
+    let (errors, warnings) = state.findings.counts();
+    let mut badge = Row::default();
+    if errors > 0 {
+        badge = badge.and(Role::Bad, format!("✗ {errors} "));
+    }
+    if warnings > 0 {
+        badge = badge.and(Role::Busy, format!("⚠ {warnings} "));
+    }
+    badge
+}
