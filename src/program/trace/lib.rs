@@ -5,6 +5,7 @@
 mod causes;
 mod evidence;
 pub mod inject;
+mod late;
 pub(crate) mod listener;
 mod printed;
 pub(crate) mod reads;
@@ -159,10 +160,10 @@ impl Attribution {
                 }
                 Vec::new()
             }
-            Record::Recorded(event) => {
-                self.recorders.told(event);
-                Vec::new()
-            }
+            Record::Recorded(event) => match self.recorders.told(event) {
+                Some((id, call)) => self.confirm(&id, &call),
+                None => Vec::new(),
+            },
             Record::Log(record) => {
                 let mut line = self.log(&record);
                 if let Some(open) = self.open.get_mut(&record.id) {
@@ -329,7 +330,13 @@ impl Attribution {
             marked if recorded::is_of_event(&call) => match self.recorders.pass_of(&call) {
                 Some(id) => (Some(id), false),
                 None if call.is_marked_by_context() => (marked, false),
-                None => (self.guess(&call, None).or_else(|| self.just_ended(&call)), true),
+                None => {
+                    let id = self.guess(&call, None).or_else(|| self.just_ended(&call));
+                    if let Some(id) = &id {
+                        self.recorders.guessed(&call, id);
+                    }
+                    (id, true)
+                }
             },
             Some(id) => (Some(id), false),
             None => (self.guess(&call, write.as_ref()), true),
@@ -355,22 +362,6 @@ impl Attribution {
             self.unknown += 1;
         }
         Vec::new()
-    }
-
-    /// A goroutine of a pass went on after it: the pass is told again, with the call.
-    fn late(&mut self, id: &str, call: &ObservedCall, guessed: bool) -> Vec<Event> {
-        let Some((_, ended)) = self.ended.iter_mut().rev().find(|(known, _)| known == id) else {
-            return Vec::new();
-        };
-        let mut again = Reconcile::clone(ended);
-        let place = u32::try_from(again.calls.len()).unwrap_or(u32::MAX);
-        again.calls.push(reconcile::call_of(call, again.at));
-        if let Some(process) = &mut again.process {
-            process.late_calls += 1;
-            process.guessed_calls.extend(guessed.then_some(place));
-        }
-        *ended = Arc::new(again);
-        vec![Event::Reconciled(Arc::clone(ended))]
     }
 
     /// Events are mostly sent by a goroutine that knows no reconcile.

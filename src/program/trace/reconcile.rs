@@ -1,6 +1,7 @@
 //! One pass while it is under way, and what becomes of it when it ends.
 
 use super::evidence::{self, Beside};
+use super::recorded::EventCall;
 use jiff::Timestamp;
 use opdev_event::evidence::{Handover, WriteFact};
 use opdev_event::{
@@ -142,6 +143,13 @@ impl Open {
         }
         self.calls.push(call.clone());
         self.writes.extend(write.map(|write| Write { guessed, ..write }));
+    }
+
+    /// A call that was given to this reconcile by a guess is of it.
+    pub(super) fn confirm(&mut self, call: &EventCall) {
+        let is_it = |known: &ObservedCall| known.at == call.at && known.path == call.path;
+        let place = self.calls.iter().position(is_it).and_then(|place| u32::try_from(place).ok());
+        self.guessed.retain(|guessed| Some(*guessed) != place);
     }
 
     fn fact(&self, call: &ObservedCall, write: &Write, versions: &Versions) -> WriteFact {
@@ -316,6 +324,14 @@ pub(super) fn call_of(call: &ObservedCall, began: Timestamp) -> Call {
         status: call.status,
         reason: reason.map(str::to_owned),
     }
+}
+
+/// Where a call stands among those of a reconcile that began at `began`.
+pub(super) fn place_in(calls: &[Call], began: Timestamp, call: &EventCall) -> Option<u32> {
+    let start = between(began, call.at);
+    let is_it =
+        |known: &Call| known.start == start && known.path.split('?').next() == Some(call.path.as_str());
+    calls.iter().position(is_it).and_then(|place| u32::try_from(place).ok())
 }
 
 /// From one time to another; zero where that is not later.

@@ -30,7 +30,24 @@ struct Said {
 #[derive(Debug, Default)]
 pub(super) struct Recorders {
     recorded: VecDeque<(Said, RecordedEvent)>,
-    early: VecDeque<(Said, Timestamp)>,
+    early: VecDeque<Early>,
+}
+
+/// A call that came before what the program tells of its Event.
+#[derive(Debug)]
+struct Early {
+    said: Said,
+    done: Timestamp,
+    call: EventCall,
+    /// The reconcile that it was given to by a guess.
+    guessed: Option<String>,
+}
+
+/// The call that sends an Event.
+#[derive(Clone, Debug)]
+pub(super) struct EventCall {
+    pub(super) at: Timestamp,
+    pub(super) path: String,
 }
 
 impl Recorders {
@@ -39,8 +56,9 @@ impl Recorders {
         *self = Recorders::default();
     }
 
-    /// The program says that a reconcile has recorded an Event.
-    pub(super) fn told(&mut self, event: RecordedEvent) {
+    /// The program says that a reconcile has recorded an Event. The id of that reconcile and the call, where the call came before
+    /// and was given to the same reconcile by a guess.
+    pub(super) fn told(&mut self, event: RecordedEvent) -> Option<(String, EventCall)> {
         let text = |text: &str| text.to_owned();
         let said = Said {
             kind: text(&event.object.kind),
@@ -49,15 +67,23 @@ impl Recorders {
             reason: text(&event.reason),
         };
         let at = time(event.t);
-        self.early.retain(|(_, came)| at.duration_since(*came).abs() < LONGEST);
+        self.early.retain(|early| at.duration_since(early.done).abs() < LONGEST);
         // Its call was seen already, and had to be guessed.
-        if let Some(known) = self.early.iter().position(|(early, came)| *early == said && *came >= at) {
-            self.early.remove(known);
-            return;
+        if let Some(known) = self.early.iter().position(|early| early.said == said && early.done >= at) {
+            let early = self.early.remove(known)?;
+            return early.guessed.filter(|guessed| *guessed == event.id).map(|id| (id, early.call));
         }
         self.recorded.push_back((said, event));
         if self.recorded.len() > KEPT {
             self.recorded.pop_front();
+        }
+        None
+    }
+
+    /// The call that [`Recorders::pass_of`] did not know was given to this reconcile by a guess.
+    pub(super) fn guessed(&mut self, call: &ObservedCall, id: &str) {
+        if let Some(early) = self.early.back_mut().filter(|early| early.call.at == call.at) {
+            early.guessed = Some(id.to_owned());
         }
     }
 
@@ -73,7 +99,9 @@ impl Recorders {
         let found = self.recorded.iter().position(|known| is_it(known) && worded(known));
         let found = found.or_else(|| self.recorded.iter().position(is_it));
         let Some(found) = found else {
-            self.early.push_back((said, call.done()));
+            let (done, path) = (call.done(), call.path.clone());
+            let call = EventCall { at: call.at, path };
+            self.early.push_back(Early { said, done, call, guessed: None });
             if self.early.len() > KEPT {
                 self.early.pop_front();
             }

@@ -161,6 +161,26 @@ fn a_call_that_is_seen_before_its_record_takes_no_later_one() {
 }
 
 #[test]
+fn a_guess_that_the_program_confirms_is_none_any_more() {
+    for ended_before in [false, true] {
+        let mut world = World::new();
+        world.begin("a");
+        world.send("a", "x");
+        if ended_before {
+            world.end("a");
+            assert_eq!(world.pass("a").process.as_ref().unwrap().guessed_calls, [0]);
+        }
+        world.clock -= 3_000_000;
+        world.record("a");
+        if !ended_before {
+            world.end("a");
+        }
+        let pass = world.pass("a");
+        assert_eq!((pass.calls.len(), pass.process.as_ref().unwrap().guessed_calls.len()), (1, 0));
+    }
+}
+
+#[test]
 fn a_panic_has_the_words_of_the_log_and_a_place_without_addresses() {
     let mut world = World::new();
     let stack = "goroutine 7 [running]:\nruntime/debug.Stack()\n\t/go/debug/stack.go:26 +0x5e\npanic({0x1c0, 0x2f0})\n\
