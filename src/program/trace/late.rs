@@ -1,8 +1,8 @@
 //! Reconciles that are told again: a call came after the end, or a guess about a call became certain.
 
 use super::Attribution;
+use super::event_call::EventCall;
 use super::reconcile;
-use super::recorded::EventCall;
 use opdev_event::{Event, Reconcile};
 use opdev_findings::facts::observed::ObservedCall;
 use std::sync::Arc;

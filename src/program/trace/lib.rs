@@ -3,6 +3,7 @@
 //! may go in before the beginning does no harm.
 
 mod causes;
+mod event_call;
 mod evidence;
 pub mod inject;
 mod late;

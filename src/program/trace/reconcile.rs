@@ -1,7 +1,7 @@
 //! One pass while it is under way, and what becomes of it when it ends.
 
+use super::event_call::EventCall;
 use super::evidence::{self, Beside};
-use super::recorded::EventCall;
 use jiff::Timestamp;
 use opdev_event::evidence::{Handover, WriteFact};
 use opdev_event::{

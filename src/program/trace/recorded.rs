@@ -2,6 +2,7 @@
 //! goroutine sends it later: the goroutine tells nothing of the reconcile. The call of the recorder does, and where that is not
 //! known, the object that the Event is about.
 
+use super::event_call::EventCall;
 use super::place_of;
 use jiff::{SignedDuration, Timestamp};
 use opdev_findings::facts::observed::ObservedCall;
@@ -41,13 +42,6 @@ struct Early {
     call: EventCall,
     /// The reconcile that it was given to by a guess.
     guessed: Option<String>,
-}
-
-/// The call that sends an Event.
-#[derive(Clone, Debug)]
-pub(super) struct EventCall {
-    pub(super) at: Timestamp,
-    pub(super) path: String,
 }
 
 impl Recorders {
