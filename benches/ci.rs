@@ -1,5 +1,5 @@
 //! How long `opdev ci` takes for the memcached sample, process start to exit: a control plane, the chart installed, its pods
-//! ready, a second pass, all of it deleted, nothing left. `cargo bench --bench ci`; OPDEV_PROGRAM names another program to measure.
+//! ready, a second reconcile, all of it deleted, nothing left. `cargo bench --bench ci`; OPDEV_PROGRAM names another program to measure.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ pub const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// The content type of a server-side apply.
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
-/// A client of one API server. Its calls are recorded where a pass makes them.
+/// A client of one API server. Its calls are recorded where a reconcile makes them.
 #[derive(Clone)]
 pub struct ApiClient {
     tap: Tap,

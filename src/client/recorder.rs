@@ -1,4 +1,4 @@
-//! Records what one pass does to the API server: every call with its verb, target, time and answer.
+//! Records what one reconcile does to the API server: every call with its verb, target, time and answer.
 //! Never decides anything and never changes a request. `sink` is the way of all events to the bus.
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ tokio::task_local! {
     static RECORDER: Arc<Recorder>;
 }
 
-/// Collects the calls of one pass.
+/// Collects the calls of one reconcile.
 #[derive(Debug)]
 pub struct Recorder {
     start: Instant,
@@ -40,12 +40,12 @@ impl Recorder {
         RECORDER.scope(self, work).await
     }
 
-    /// The recorder of the current pass, to hand to another task or thread.
+    /// The recorder of the current reconcile, to hand to another task or thread.
     pub fn current() -> Option<Arc<Recorder>> {
         RECORDER.try_with(Arc::clone).ok()
     }
 
-    /// Since the pass began.
+    /// Since the reconcile began.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
@@ -112,7 +112,7 @@ impl Tap {
         Tap { client }
     }
 
-    /// The client itself, for streams, which belong to no pass.
+    /// The client itself, for streams, which belong to no reconcile.
     pub fn client(&self) -> &kube::Client {
         &self.client
     }

@@ -111,7 +111,7 @@ pub enum Event {
     ObjectGone(ObjectGone),
     /// A worker took an object from the queue.
     ReconcileStarted(ReconcileStarted),
-    /// One pass for one object has ended.
+    /// One reconcile for one object has ended.
     Reconciled(Arc<Reconcile>),
     /// How full the work queue is.
     QueueChanged(QueueChanged),

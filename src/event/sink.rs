@@ -110,7 +110,7 @@ impl EventSink {
     }
 }
 
-/// Where passes are told of, and who numbers them.
+/// Where reconciles are told of, and who numbers them.
 #[derive(Clone, Debug)]
 pub struct PassSink {
     /// Where they are told of.
@@ -119,12 +119,12 @@ pub struct PassSink {
     pub numbers: PassNumbers,
 }
 
-/// Numbers of passes from 1 on, shared by all whose passes stand on one screen. Clones share them.
+/// Numbers of reconciles from 1 on, shared by all whose reconciles stand on one screen. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct PassNumbers(Arc<AtomicU64>);
 
 impl PassNumbers {
-    /// The number of the pass that begins now.
+    /// The number of the reconcile that begins now.
     pub fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed) + 1
     }

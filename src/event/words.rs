@@ -168,7 +168,7 @@ fn cause_of(cause: &Cause, most: usize, called: impl Fn(&ObjectRef) -> String) -
     }
 }
 
-/// Why a pass ran that waited; what says so itself needs no word before it.
+/// Why a reconcile ran that waited; what says so itself needs no word before it.
 fn waited(why: &str) -> String {
     let tells = why.starts_with("requeued by ") || why.starts_with("retry: ");
     if tells { why.to_owned() } else { format!("waited: {why}") }
@@ -211,12 +211,12 @@ pub fn causes(of: &[Cause]) -> String {
     causes_beside(of, "")
 }
 
-/// All causes of a pass in one short line, for where its object is known.
+/// All causes of a reconcile in one short line, for where its object is known.
 pub fn causes_of(object: &ObjectRef, of: &[Cause]) -> String {
     causes_beside(of, &object.name)
 }
 
-/// The same of a pass. Of a program that tells nothing they are a guess.
+/// The same of a reconcile. Of a program that tells nothing they are a guess.
 pub fn causes_of_pass(pass: &Reconcile) -> String {
     let causes = causes_of(&pass.object, &pass.causes);
     if pass.is_guessed() { format!("probably {causes}") } else { causes }
@@ -255,7 +255,7 @@ fn watched(cause: &Cause) -> Option<&str> {
     }
 }
 
-/// What came of a pass, as one word.
+/// What came of a reconcile, as one word.
 pub fn outcome(of: Outcome) -> &'static str {
     match of {
         Outcome::Installed => "installed",
@@ -270,7 +270,7 @@ pub fn outcome(of: Outcome) -> &'static str {
     }
 }
 
-/// What came of a pass, as one word; a revision that a saved file was written into is told from a new one.
+/// What came of a reconcile, as one word; a revision that a saved file was written into is told from a new one.
 pub fn result(of: &Reconcile) -> &'static str {
     let rewritten = |change: &ReleaseChange| change.step == ReleaseStep::Rewritten;
     match of.outcome {
@@ -279,7 +279,7 @@ pub fn result(of: &Reconcile) -> &'static str {
     }
 }
 
-/// What came of a pass, with how much was written: `created 3`, `status only`, `nothing to do`.
+/// What came of a reconcile, with how much was written: `created 3`, `status only`, `nothing to do`.
 pub fn came_to(of: &Reconcile) -> String {
     let count = |action| of.objects.iter().filter(|change| change.action == action).count();
     let counts = [count(Action::Created), count(Action::Updated), count(Action::Deleted)];

@@ -1,5 +1,5 @@
-//! Finds loops in what passes tell: fights with somebody else over a field, and passes that ask for themselves and
-//! write each time. Pure: it sees finished passes and decides nothing. What programs do to their own children is
+//! Finds loops in what reconciles tell: fights with somebody else over a field, and reconciles that ask for themselves and
+//! write each time. Pure: it sees finished reconciles and decides nothing. What programs do to their own children is
 //! stopped earlier, by the guard of `reconcile/program`.
 
 use jiff::Timestamp;
@@ -18,7 +18,7 @@ const FAST: (usize, Duration) = (8, Duration::from_secs(20));
 const SLOW: (usize, Duration) = (6, Duration::from_secs(120));
 /// Before it has gone on for so long, a fight may yet turn out to be a quick one.
 const WAIT: Duration = Duration::from_secs(10);
-/// So many writing passes in a row that only the passes before asked for, in this time.
+/// So many writing reconciles in a row that only the reconciles before asked for, in this time.
 const HOT: (usize, Duration) = (20, Duration::from_secs(15));
 /// So many upgrades in a row that nobody asked for, or repairs of one field that nobody else was seen to write.
 const REPEATED: u32 = 3;
@@ -31,7 +31,7 @@ const SHORT: usize = 60;
 /// A field of an object.
 type Field = (ObjectKey, String);
 
-/// One round: somebody wrote a field, and a pass wrote it back.
+/// One round: somebody wrote a field, and a reconcile wrote it back.
 #[derive(Debug)]
 struct Round {
     at: Timestamp,
@@ -51,19 +51,19 @@ struct Count<'r> {
 #[derive(Debug, Default)]
 struct Track {
     rounds: VecDeque<Round>,
-    /// When the passes ended that only passes asked for, and that wrote.
+    /// When the reconciles ended that only reconciles asked for, and that wrote.
     own: VecDeque<Timestamp>,
     /// What was told already, and whether it was to be paused.
     told: BTreeMap<Field, bool>,
     told_hot: bool,
-    /// Passes in a row that upgraded without a reason.
+    /// Reconciles in a row that upgraded without a reason.
     upgrades: Run,
-    /// Passes in a row that put the same field back, by the field.
+    /// Reconciles in a row that put the same field back, by the field.
     repairs: BTreeMap<Field, Run>,
     told_repair: bool,
 }
 
-/// Passes in a row.
+/// Reconciles in a row.
 #[derive(Debug, Default)]
 struct Run {
     passes: u32,
@@ -89,7 +89,7 @@ pub struct Found {
 }
 
 impl Loops {
-    /// Takes in a pass that has ended.
+    /// Takes in a reconcile that has ended.
     pub fn see(&mut self, pass: &Reconcile) -> Option<Found> {
         let written = written(pass);
         let own_only = own_only(pass);
@@ -223,7 +223,7 @@ impl Track {
         Some(Found { found, stop: false })
     }
 
-    /// Fields that a pass puts back again and again, though nobody was seen to write them.
+    /// Fields that a reconcile puts back again and again, though nobody was seen to write them.
     fn repairs(
         &mut self,
         pass: &Reconcile,
@@ -256,7 +256,7 @@ impl Track {
     }
 }
 
-/// A field that a pass wrote, of which no other writer is known.
+/// A field that a reconcile wrote, of which no other writer is known.
 fn named((field, ours, _): &Written) -> LoopField {
     LoopField {
         object: ours.object.clone(),
@@ -291,7 +291,7 @@ fn age(now: Timestamp, at: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(at)).unwrap_or_default()
 }
 
-/// What a pass made of a field.
+/// What a reconcile made of a field.
 #[derive(Clone, Debug)]
 struct Ours {
     object: ObjectRef,
@@ -302,7 +302,7 @@ struct Ours {
 /// A field, what was written, and from whom it was taken.
 type Written = (Field, Ours, Vec<String>);
 
-/// All fields that a pass wrote; of objects that came or went, the whole.
+/// All fields that a reconcile wrote; of objects that came or went, the whole.
 fn written(pass: &Reconcile) -> Vec<Written> {
     let mut out = Vec::new();
     for ObjectChange { object, action, changes, taken_from } in &pass.objects {
@@ -337,7 +337,7 @@ fn short(value: &Value) -> String {
     if line.len() < text.len() { format!("{line}…") } else { line }
 }
 
-/// What others wrote before the pass: the last writer and the last value of each field.
+/// What others wrote before the reconcile: the last writer and the last value of each field.
 fn others(pass: &Reconcile) -> BTreeMap<Field, (Option<String>, Option<String>)> {
     let mut out = BTreeMap::new();
     for cause in &pass.causes {
@@ -361,7 +361,7 @@ fn others(pass: &Reconcile) -> BTreeMap<Field, (Option<String>, Option<String>)>
     out
 }
 
-/// Whether nobody but the passes before asked for it.
+/// Whether nobody but the reconciles before asked for it.
 fn own_only(pass: &Reconcile) -> bool {
     !pass.causes.is_empty()
         && pass.causes.iter().all(|cause| match &cause.kind {
@@ -496,7 +496,7 @@ mod tests {
         let [one] = found.as_slice() else { panic!("{found:#?}") };
         assert_eq!((one.found.kind, one.found.passes, one.stop), (LoopKind::Repair, 3, false));
         assert_eq!(one.found.fields[0].path, ".spec.replicas");
-        // Somebody's writes in between, or a pass with nothing to do, begin anew.
+        // Somebody's writes in between, or a reconcile with nothing to do, begin anew.
         let mut loops = Loops::default();
         for round in 0..20 {
             let (causes, objects) = match round % 3 {

@@ -1,5 +1,5 @@
 //! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per object.
-//! It carries sets of causes, not just keys: what asks for a pass while another one waits or runs is kept for it.
+//! It carries sets of causes, not just keys: what asks for a reconcile while another one waits or runs is kept for it.
 //! Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds back what is paused, or waits for
 //! a decision; `timers` says when an object is ready again by itself.
 
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 /// The longest back-off.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1000);
-/// How many causes an object keeps; a busy object does not need more to explain a pass.
+/// How many causes an object keeps; a busy object does not need more to explain a reconcile.
 const CAUSE_LIMIT: usize = 64;
 
 /// Group and kind: what limits and removals go by.
@@ -33,11 +33,11 @@ pub(crate) fn kind_of(key: &ObjectKey) -> Kind {
 /// How urgent a cause is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Urgency {
-    /// Kept for the next pass, whatever leads to it: the echo of an own write.
+    /// Kept for the next reconcile, whatever leads to it: the echo of an own write.
     Record,
-    /// Asks for a pass, but waits while the object backs off: an event of a dependent.
+    /// Asks for a reconcile, but waits while the object backs off: an event of a dependent.
     Wait,
-    /// Asks for a pass now, back-off or not: a change by others, a saved file, a key.
+    /// Asks for a reconcile now, back-off or not: a change by others, a saved file, a key.
     Now,
 }
 
@@ -50,11 +50,11 @@ pub(crate) struct Trace {
     pub(crate) mark: Mark,
     /// As an echo it asks for nothing.
     pub(crate) quiet: bool,
-    /// It comes from the first list of a kind: nothing has happened if the pass has read the object, too.
+    /// It comes from the first list of a kind: nothing has happened if the reconcile has read the object, too.
     pub(crate) listed: bool,
 }
 
-/// Whose state of an object a mark is, as far as the pass knows that has just ended.
+/// Whose state of an object a mark is, as far as the reconcile knows that has just ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// It wrote it.
@@ -72,11 +72,11 @@ pub(crate) struct Taken {
     pub(crate) causes: Vec<Cause>,
     /// How long it had been ready.
     pub(crate) queued: Duration,
-    /// How many passes in a row have failed before this one.
+    /// How many reconciles in a row have failed before this one.
     pub(crate) failures: u32,
 }
 
-/// How a pass ended.
+/// How a reconcile ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// Well; runs again after a while, where it says so.
@@ -85,7 +85,7 @@ pub(crate) enum Ended {
     Failed { error: String, retry: Option<Retry> },
 }
 
-/// How soon a failed pass is tried again. Each further failure doubles the pause.
+/// How soon a failed reconcile is tried again. Each further failure doubles the pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retry {
     /// As controller-runtime does.
@@ -191,7 +191,7 @@ impl Queue {
         }
     }
 
-    /// Ends every back-off: what made the passes fail is gone.
+    /// Ends every back-off: what made the reconciles fail is gone.
     pub(crate) fn hurry(&mut self, now: Instant) {
         for timer in self.entries.values_mut().filter_map(|entry| entry.timer.as_mut()) {
             if timer.backoff {
@@ -285,7 +285,7 @@ impl Queue {
         }
     }
 
-    /// Forgets an object that does not exist any more; a running pass ends as usual.
+    /// Forgets an object that does not exist any more; a running reconcile ends as usual.
     pub(crate) fn forget(&mut self, key: &ObjectKey) {
         self.gate.forget(key);
         let Some(entry) = self.entries.get_mut(key) else { return };

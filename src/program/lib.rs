@@ -1,6 +1,6 @@
 //! Operators that are processes of their own: found in a project (`detect`), built (`build`), started, stopped and
-//! swapped (`supervise`), their log lines read (`logs`), their passes told by `trace`. Never draws, never names a
-//! cluster, and never decides what a pass means: `tap::attribute` does. Starts nothing by itself: `dev` asks for it.
+//! swapped (`supervise`), their log lines read (`logs`), their reconciles told by `trace`. Never draws, never names a
+//! cluster, and never decides what a reconcile means: `tap::attribute` does. Starts nothing by itself: `dev` asks for it.
 
 mod build;
 mod connections;

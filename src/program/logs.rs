@@ -13,7 +13,7 @@ pub(super) struct Entry {
     /// Who wrote it; empty where the line does not say.
     pub(super) logger: String,
     pub(super) message: String,
-    /// Fields in their order, without those that say which object and pass it is about.
+    /// Fields in their order, without those that say which object and reconcile it is about.
     pub(super) fields: Vec<(String, String)>,
     /// The object it is about, as `namespace/name`.
     pub(super) object: Option<String>,
@@ -141,7 +141,7 @@ fn level(word: &str) -> Option<Level> {
     })
 }
 
-/// Fields that say which object and pass a line is about, and are not shown as fields.
+/// Fields that say which object and reconcile a line is about, and are not shown as fields.
 const ABOUT: [&str; 7] =
     ["controller", "controllerGroup", "controllerKind", "namespace", "name", "reconcileID", "stacktrace"];
 

@@ -23,7 +23,7 @@ use tokio::sync::broadcast::error::RecvError;
 /// What was done, in words, or why not and what to do.
 type Answer = Result<String, (String, Option<String>)>;
 
-/// How long a pass that was asked for may take before nobody waits for it any more.
+/// How long a reconcile that was asked for may take before nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Handles {
@@ -139,7 +139,7 @@ fn step(tracing: Option<&Tracing>) -> Answer {
     }
 }
 
-/// Asks for one pass, which the program itself carries out.
+/// Asks for one reconcile, which the program itself carries out.
 fn ask(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     let wish = ReconcileNow {
         controller: String::new(),
@@ -155,13 +155,13 @@ fn ask(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     }
 }
 
-/// Asks for two passes; the second one should write nothing.
+/// Asks for two reconciles; the second one should write nothing.
 async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     let Some(following) = tracing else { return ask(tracing, object) };
     let mut passes = following.passes();
     let key = object.key();
     let mut last = None;
-    // The first pass brings the object to rest, the second one is judged.
+    // The first reconcile brings the object to rest, the second one is judged.
     for _ in 0..2 {
         ask(tracing, object)?;
         let next = async {
@@ -186,7 +186,7 @@ async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     last.map_or_else(|| Ok(String::new()), |pass| verdict(&key, &pass).map_err(|why| (why.to_string(), None)))
 }
 
-/// Whether a pass was asked for; one that is told again because of late calls was seen before.
+/// Whether a reconcile was asked for; one that is told again because of late calls was seen before.
 fn is_asked(pass: &Reconcile) -> bool {
     let asked = pass.causes.iter().any(|cause| matches!(cause.kind, opdev_event::CauseKind::User));
     asked && pass.process.as_ref().is_none_or(|process| process.late_calls == 0)

@@ -88,7 +88,7 @@ pub struct Place<'a> {
     pub connection: &'a Connection,
     pub choice: &'a Choice,
     pub events: &'a EventSink,
-    /// The numbers of passes.
+    /// The numbers of reconciles.
     pub numbers: &'a PassNumbers,
     /// What serves; the program waits for the first set, with which its kinds are there.
     pub sources: &'a watch::Receiver<Arc<Sources>>,
@@ -305,7 +305,7 @@ async fn trace(
     }
 }
 
-/// Lets a program in Python tell of its passes: it finds a module of opdev's before its own.
+/// Lets a program in Python tell of its reconciles: it finds a module of opdev's before its own.
 async fn add_to_python(plan: &mut Plan, socket: &Path, place: &Place<'_>) {
     if plan.main_package().is_some() || !python::is_python(&plan.command) {
         return;

@@ -127,7 +127,7 @@ pub struct Supervisor {
     pub events: EventSink,
     /// Where printed lines go that the trace tells, too, or that name an object; `None` where the program is not traced.
     pub traced: Option<mpsc::Sender<Seen>>,
-    /// Whether the program tells of its passes itself; `None` where nobody listens.
+    /// Whether the program tells of its reconciles itself; `None` where nobody listens.
     pub tells: Option<watch::Receiver<bool>>,
     /// Where kinds go that the program misses.
     pub missing: mpsc::Sender<MissingKind>,
@@ -193,7 +193,7 @@ struct Life {
     saved_at: Option<Instant>,
     /// How much was added to the program that was started last.
     rung: Option<Rung>,
-    /// Whether it tells of its passes itself.
+    /// Whether it tells of its reconciles itself.
     tells: bool,
     /// Whether its lines name the objects that they are about.
     names_objects: bool,
@@ -296,7 +296,7 @@ async fn wait_until(at: Option<Instant>) {
     }
 }
 
-/// Ends once the program tells of its passes itself; never where nobody listens, nor a second time.
+/// Ends once the program tells of its reconciles itself; never where nobody listens, nor a second time.
 async fn begins_to_tell(tells: &mut Option<watch::Receiver<bool>>) {
     let told = match tells {
         Some(tells) => tells.wait_for(|tells| *tells).await.is_ok(),

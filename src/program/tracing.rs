@@ -1,5 +1,5 @@
 //! A traced process from its socket and its calls to events: the token for the embedded control plane, the copies of
-//! its calls, and the task that makes passes of them. Never decides what belongs to what: `tap::attribute` does.
+//! its calls, and the task that makes reconciles of them. Never decides what belongs to what: `tap::attribute` does.
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
@@ -37,10 +37,10 @@ const FORBIDDEN: u16 = 403;
 /// Printed lines that wait for the task.
 const ROOM: usize = 4096;
 
-/// Passes that wait for whoever follows them.
+/// Reconciles that wait for whoever follows them.
 const PASSES: usize = 256;
 
-/// A process that is traced; its passes become events until this is dropped.
+/// A process that is traced; its reconciles become events until this is dropped.
 #[derive(Debug)]
 pub struct Tracing {
     listener: Listener,
@@ -188,7 +188,7 @@ impl Tracing {
         self.listener.reconcile(wish)
     }
 
-    /// Whether a process has said that it tells of its passes.
+    /// Whether a process has said that it tells of its reconciles.
     pub fn tells(&self) -> watch::Receiver<bool> {
         self.listener.tells()
     }
@@ -198,7 +198,7 @@ impl Tracing {
         Arc::clone(&self.calls)
     }
 
-    /// Its passes from now on.
+    /// Its reconciles from now on.
     pub fn passes(&self) -> broadcast::Receiver<Arc<Reconcile>> {
         self.passes.subscribe()
     }
@@ -309,7 +309,7 @@ struct Sources {
     starting: Receiver<Start>,
     lines: Receiver<Seen>,
     dropped: Arc<AtomicU64>,
-    /// Where passes go that somebody follows.
+    /// Where reconciles go that somebody follows.
     told: broadcast::Sender<Arc<Reconcile>>,
     disturbed: watch::Receiver<Vec<FaultRule>>,
 }
@@ -369,11 +369,11 @@ enum Heard {
     Starts(Vec<String>, u64),
     Told(Box<Seen>),
     Disturbed(Vec<FaultRule>),
-    /// A time is over that the passes waited for.
+    /// A time is over that the reconciles waited for.
     Elapsed,
 }
 
-/// Whether a read without the id of a pass is one of a watch, or of what the API server serves. A list in pages, and one that may be
+/// Whether a read without the id of a reconcile is one of a watch, or of what the API server serves. A list in pages, and one that may be
 /// old, fills a cache.
 fn fills_cache(asked: &Asked) -> bool {
     let is_kept = ["watch=", "limit=", "resourceVersion="].iter().any(|part| asked.query.contains(part));

@@ -1,4 +1,4 @@
-//! One file of samples as a scenario: applied, settled, a second pass that writes nothing, deleted, nothing left behind.
+//! One file of samples as a scenario: applied, settled, a second reconcile that writes nothing, deleted, nothing left behind.
 
 use super::found;
 use super::inventory::{before, inventory, may_stay, stays};
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often a pass may fail over the same object before the file that is to blame counts as broken.
+/// How often a reconcile may fail over the same object before the file that is to blame counts as broken.
 const ATTEMPTS: u32 = 3;
 
 /// A file of samples.

@@ -70,7 +70,7 @@ impl Setup {
 const START: Duration = Duration::from_secs(300);
 /// How long it may take to stop.
 const STOP: Duration = Duration::from_secs(10);
-/// How many passes are told of a failure.
+/// How many reconciles are told of a failure.
 const PASSES: usize = 3;
 
 /// A control plane with the operator.
@@ -303,7 +303,7 @@ impl World {
         }
     }
 
-    /// The passes of an object so far.
+    /// The reconciles of an object so far.
     pub(crate) fn passes(&self) -> Vec<Arc<Reconcile>> {
         lock(&self.kept).passes.clone()
     }
@@ -318,7 +318,7 @@ impl World {
         lock(&self.kept).findings.values().cloned().collect()
     }
 
-    /// The last passes in words, for whoever looks for the reason of a failure.
+    /// The last reconciles in words, for whoever looks for the reason of a failure.
     pub(crate) fn last_passes(&self) -> String {
         let passes = self.passes();
         let last = passes.iter().rev().take(PASSES).rev();

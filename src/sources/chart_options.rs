@@ -65,10 +65,10 @@ pub enum ChartEngine {
 /// What an error of `before` or `after` does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnHookError {
-    /// It is told, and the pass goes on.
+    /// It is told, and the reconcile goes on.
     #[default]
     Log,
-    /// The pass fails.
+    /// The reconcile fails.
     Fail,
 }
 

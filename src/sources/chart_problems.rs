@@ -154,7 +154,7 @@ pub(super) fn check(
 ) -> Result<bool, Box<Diagnostic>> {
     match with_values(chart, &Value::Object(serde_json::Map::new()), trials) {
         Ok(_) => Ok(true),
-        // What takes too long without values is not made quick by some; each pass would wait for it.
+        // What takes too long without values is not made quick by some; each reconcile would wait for it.
         Err(error)
             if strict
                 || error.message.contains("parse error at")

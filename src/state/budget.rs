@@ -22,7 +22,7 @@ pub struct Holding {
 /// What shares the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
-    /// Passes that have ended, with their calls and changes.
+    /// Reconciles that have ended, with their calls and changes.
     Reconciles,
     /// Older versions of objects that are there.
     Versions,

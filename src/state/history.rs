@@ -1,4 +1,4 @@
-//! Passes that have ended: a ring per object and one over all, bounded in number and in bytes.
+//! Reconciles that have ended: a ring per object and one over all, bounded in number and in bytes.
 
 use super::budget::json_bytes;
 use super::shards::Shards;
@@ -7,10 +7,10 @@ use opdev_object::meta::ObjectKey;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a pass takes beside what it says: texts and trees of values take about twice their JSON.
+/// What a reconcile takes beside what it says: texts and trees of values take about twice their JSON.
 const OVERHEAD: usize = 512;
 
-/// Passes that have ended, oldest first.
+/// Reconciles that have ended, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     all: Arc<VecDeque<Arc<Reconcile>>>,
@@ -24,17 +24,17 @@ pub struct History {
 }
 
 impl History {
-    /// Passes of all objects, oldest first.
+    /// Reconciles of all objects, oldest first.
     pub fn all(&self) -> &VecDeque<Arc<Reconcile>> {
         &self.all
     }
 
-    /// Passes of one object, oldest first.
+    /// Reconciles of one object, oldest first.
     pub fn of(&self, key: &ObjectKey) -> Option<&VecDeque<Arc<Reconcile>>> {
         self.by_object.get(key).map(Arc::as_ref)
     }
 
-    /// The newest pass of an object.
+    /// The newest reconcile of an object.
     pub fn last(&self, key: &ObjectKey) -> Option<&Arc<Reconcile>> {
         self.of(key).and_then(VecDeque::back)
     }
@@ -44,7 +44,7 @@ impl History {
         Arc::ptr_eq(&self.all, &other.all)
     }
 
-    /// How many passes of all objects are no longer kept.
+    /// How many reconciles of all objects are no longer kept.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -54,7 +54,7 @@ impl History {
         self.bytes
     }
 
-    /// Adds a pass. One that is told again, because more is known of it now, takes its own place.
+    /// Adds a reconcile. One that is told again, because more is known of it now, takes its own place.
     pub(super) fn push(&mut self, pass: &Arc<Reconcile>, per_object: usize, limit: usize) {
         if pass.process.as_ref().is_some_and(|process| process.late_calls > 0) {
             self.replace(pass);
@@ -102,7 +102,7 @@ impl History {
         Arc::make_mut(&mut self.all).remove(at)
     }
 
-    /// Forgets the oldest passes until no more than this many bytes are left; the newest of each object go last.
+    /// Forgets the oldest reconciles until no more than this many bytes are left; the newest of each object go last.
     pub(super) fn shed(&mut self, goal: usize) {
         for last_ones_too in [false, true] {
             if self.bytes <= goal {
@@ -125,7 +125,7 @@ impl History {
         }
     }
 
-    /// Takes a pass out of its object's ring.
+    /// Takes a reconcile out of its object's ring.
     fn leave_ring(&mut self, old: &Arc<Reconcile>) {
         let key = old.object.key();
         let piece = self.by_object.piece_mut(&key);

@@ -108,9 +108,9 @@ pub struct State {
     pub archive: Archive,
     /// Conditions over time.
     pub conditions: Conditions,
-    /// The newest time an object or a pass told.
+    /// The newest time an object or a reconcile told.
     pub latest: Option<Timestamp>,
-    /// Passes that have ended.
+    /// Reconciles that have ended.
     pub history: History,
     /// Passes under way, by object.
     pub running: Arc<BTreeMap<ObjectKey, Arc<ReconcileStarted>>>,

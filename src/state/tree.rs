@@ -183,7 +183,7 @@ pub struct Row {
     pub ready: Option<(i64, i64)>,
     /// What is wrong, and where.
     pub fault: Option<String>,
-    /// Whether a pass for it is under way.
+    /// Whether a reconcile for it is under way.
     pub running: bool,
 }
 

@@ -164,7 +164,7 @@ fn passes(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
     }
 }
 
-/// When a pass said it would run again.
+/// When a reconcile said it would run again.
 pub fn again(pass: &Reconcile) -> Option<Timestamp> {
     let requeue = pass.requeue.as_ref()?;
     pass.at.checked_add(pass.took).and_then(|at| at.checked_add(requeue.after)).ok()

@@ -13,7 +13,7 @@ use opdev_state::{Seen, State};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The rows that pass, in their order.
+/// The rows that reconcile, in their order.
 fn shown(table: &KindTable, filter: &str, sort: Option<&TableSort>) -> Vec<u32> {
     let filter = Filter::new(filter);
     let mut text = String::new();

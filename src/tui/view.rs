@@ -84,7 +84,7 @@ impl ViewState {
         owned.and_then(|key| state.present_or_gone(key)).or_else(|| self.root(state))
     }
 
-    /// The selected pass; the newest where none is.
+    /// The selected reconcile; the newest where none is.
     pub(super) fn pass(&self) -> Option<&Arc<Reconcile>> {
         self.passes.selected()
     }

@@ -26,7 +26,7 @@ async fn installed() -> Opdev {
     opdev
 }
 
-/// Whether a pass ran because this field of this object changed.
+/// Whether a reconcile ran because this field of this object changed.
 fn because(pass: &Reconcile, kind: &str, field: &str) -> bool {
     pass.causes.iter().any(|cause| match &cause.kind {
         CauseKind::Watch { object, fields, own_write, .. } => {
@@ -55,7 +55,7 @@ async fn what_kubectl_changes_is_put_back_and_named() {
     let opdev = installed().await;
     let mark = opdev.mark();
     run(&opdev, "kubectl", &["scale", "deployment", "memcached-sample", "--replicas=5"]);
-    // A pass that runs just then may repair it before the change is told.
+    // A reconcile that runs just then may repair it before the change is told.
     opdev.reconcile("a repair", mark, |pass| pass.outcome == Outcome::Repaired).await;
     opdev.reconcile("its cause", mark, |pass| because(pass, "Deployment", ".spec.replicas")).await;
     let jsonpath = "-o=jsonpath={.spec.replicas}";

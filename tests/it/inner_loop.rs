@@ -231,7 +231,7 @@ impl Opdev {
         }
     }
 
-    /// The first pass since `mark` for an object of this name that `pick` takes.
+    /// The first reconcile since `mark` for an object of this name that `pick` takes.
     pub(crate) async fn reconcile(
         &self,
         what: &str,

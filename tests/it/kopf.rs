@@ -1,4 +1,4 @@
-//! An operator in Python, written with kopf: it is told nothing of opdev, and tells its passes all the same.
+//! An operator in Python, written with kopf: it is told nothing of opdev, and tells its reconciles all the same.
 
 use crate::inner_loop::Opdev;
 use crate::oracle::oracle;
@@ -74,7 +74,7 @@ async fn notes(opdev: &Opdev) -> Api<DynamicObject> {
     Api::default_namespaced_with(Client::try_from(config).unwrap(), &kind)
 }
 
-/// The next pass of which this is true.
+/// The next reconcile of which this is true.
 async fn pass(opdev: &Opdev, what: &str, mark: usize, pick: impl Fn(&Reconcile) -> bool) -> Arc<Reconcile> {
     opdev
         .wait(what, mark, |event| match event {
@@ -113,7 +113,7 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
     let handled = json!({"apiVersion": "demo.dev/v1", "kind": "Note", "spec": {"copies": 0}, "metadata": {"name": "handled",
         "annotations": {"kopf.zalando.org/last-handled-configuration": "{\"spec\":{\"copies\":0}}\n"}}});
     notes.create(&PostParams::default(), &serde_json::from_value(handled).unwrap()).await.unwrap();
-    // The program tells of itself with its first pass.
+    // The program tells of itself with its first reconcile.
     opdev
         .wait("the level", 0, |event| match event {
             Event::ProcessChanged(run) if matches!(run.state, ProcessState::Running { .. }) => {
@@ -176,7 +176,7 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
     .await;
     assert_eq!(again.object.name, "unlucky");
 
-    // A timer has passes of its own.
+    // A timer has reconciles of its own.
     let mark = opdev.mark();
     create("ticking", json!({"copies": 0, "ticks": true})).await;
     pass(&opdev, "a tick", mark, |pass| {

@@ -215,7 +215,7 @@ fn the_files_of_each_project() {
     }
 }
 
-/// The kind's sample is applied, and the first pass does what it should.
+/// The kind's sample is applied, and the first reconcile does what it should.
 async fn runs(commands: &[&[&str]], sample: &str, outcome: Outcome) {
     run_samples(commands, &[(sample, outcome)]).await;
 }

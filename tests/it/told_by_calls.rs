@@ -81,7 +81,7 @@ async fn a_program_that_tells_nothing_has_passes_all_the_same() {
     let status = json!({"status": {"ready": 2}});
     notes.patch_status("hello", &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
 
-    // On a busy machine a pass may fall into parts, which are passes of their own.
+    // On a busy machine a reconcile may fall into parts, which are passes of their own.
     let first = pass(&opdev, "a pass", mark).await;
     let process = first.process.as_ref().unwrap();
     assert_eq!((process.traced, first.outcome), (TraceLevel::Wire, Outcome::Applied));
@@ -117,7 +117,7 @@ async fn a_program_that_tells_nothing_has_passes_all_the_same() {
     opdev.stop().await;
 }
 
-/// Lines that name an object belong to its passes, unless the settings want nothing but calls looked at.
+/// Lines that name an object belong to its reconciles, unless the settings want nothing but calls looked at.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_level_is_log_once_lines_name_objects() {
     let line =

@@ -1,5 +1,5 @@
-//! A real Go operator with what opdev adds to its build, on the embedded control plane: every write belongs to the pass
-//! that made it, and every pass says why it ran. Needs Go; without it the test says so and is skipped, but not where
+//! A real Go operator with what opdev adds to its build, on the embedded control plane: every write belongs to the reconcile
+//! that made it, and every reconcile says why it ran. Needs Go; without it the test says so and is skipped, but not where
 //! CI=true.
 
 use futures::StreamExt as _;
@@ -170,7 +170,7 @@ impl World {
         self.fleets().create(&PostParams::default(), &fleet).await.unwrap();
     }
 
-    /// Every pass that has ended; one that was told again counts once.
+    /// Every reconcile that has ended; one that was told again counts once.
     fn passes(&self) -> Vec<Arc<Reconcile>> {
         let mut passes = BTreeMap::new();
         for event in self.events.lock().unwrap().iter() {
@@ -181,7 +181,7 @@ impl World {
         passes.into_values().collect()
     }
 
-    /// Waits until the passes are as wanted.
+    /// Waits until the reconciles are as wanted.
     async fn until(&self, what: &str, done: impl Fn(&[Arc<Reconcile>]) -> bool) -> Vec<Arc<Reconcile>> {
         let waiting = async {
             loop {
@@ -265,7 +265,7 @@ async fn on_a_cluster_every_write_belongs_to_its_pass_too() {
     every_write_belongs_to_its_pass(world).await;
 }
 
-/// One goroutine sends the Events of all passes; the message of each says which pass it is of.
+/// One goroutine sends the Events of all reconciles; the message of each says which pass it is of.
 async fn events_belong_to_their_passes(world: &World) {
     let kind = GroupVersionKind::gvk("", "v1", "Event");
     let events: Api<DynamicObject> =
@@ -363,7 +363,7 @@ async fn every_write_belongs_to_its_pass(world: World) {
             "{next:?}"
         );
     }
-    // What the log says belongs to its pass.
+    // What the log says belongs to its reconcile.
     let events = world.events.lock().unwrap().clone();
     let lines = events.iter().filter(|event| {
         matches!(event, Event::Log(line) if line.message.starts_with("sailing ships=") && line.reconcile.is_some())
@@ -433,7 +433,7 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     assert_eq!(by_hand.len(), 1, "one wish, one pass");
     assert!(by_hand[0].objects.is_empty(), "it has nothing to do");
 
-    // Events of config maps are held: the next passes do not see what the first one made.
+    // Events of config maps are held: the next reconciles do not see what the first one made.
     let disturb = |rule: &str| world.tracing.faults().unwrap().set(vec![rule.parse().unwrap()], 1);
     disturb("hold configmaps");
     world.sail("two", 2, 0).await;
@@ -447,7 +447,7 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     world.tracing.faults().unwrap().set(Vec::new(), 1);
     world.until("rest", world.settled("two")).await;
 
-    // A refusal on request is marked in the pass, and the operator goes on after it.
+    // A refusal on request is marked in the reconcile, and the operator goes on after it.
     disturb("conflict update fleets/status times=1");
     world.sail("three", 1, 0).await;
     let passes = world.until("rest", world.settled("three")).await;

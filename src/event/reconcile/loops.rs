@@ -1,4 +1,4 @@
-//! Loops: passes that never come to rest, and who writes which field back and forth.
+//! Loops: reconciles that never come to rest, and who writes which field back and forth.
 
 use crate::millis;
 use jiff::Timestamp;
@@ -12,11 +12,11 @@ use std::time::Duration;
 pub struct LoopFound {
     /// When it was certain.
     pub at: Timestamp,
-    /// The custom resource whose passes are in it.
+    /// The custom resource whose reconciles are in it.
     pub object: ObjectRef,
     /// What sort it is.
     pub kind: LoopKind,
-    /// How many passes were in it so far.
+    /// How many reconciles were in it so far.
     pub passes: u32,
     /// From the first of them to the last.
     #[serde(with = "millis", rename = "withinMs")]
@@ -36,11 +36,11 @@ pub struct LoopFound {
 pub enum LoopKind {
     /// Somebody else writes what opdev's reconciler writes, back and forth.
     Fight,
-    /// The reconciler asks for its own next pass, and writes in each.
+    /// The reconciler asks for its own next reconcile, and writes in each.
     Hot,
-    /// Pass after pass puts the same back, and nobody else is seen to write it.
+    /// Reconcile after reconcile puts the same back, and nobody else is seen to write it.
     Repair,
-    /// The chart renders something else in each pass, so that each of them upgrades the release.
+    /// The chart renders something else in each reconcile, so that each of them upgrades the release.
     Upgrade,
 }
 

@@ -1,4 +1,4 @@
-//! One pass for one object: why it ran, what it read and wrote, what it changed.
+//! One reconcile for one object: why it ran, what it read and wrote, what it changed.
 
 pub(crate) mod changes;
 pub(crate) mod loops;
@@ -13,7 +13,7 @@ use opdev_object::meta::ObjectRef;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// One pass for one object, from queue to requeue.
+/// One reconcile for one object, from queue to requeue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reconcile {
@@ -21,7 +21,7 @@ pub struct Reconcile {
     pub id: u64,
     /// For which object.
     pub object: ObjectRef,
-    /// Everything that asked for it since the pass before.
+    /// Everything that asked for it since the reconcile before.
     pub causes: Vec<Cause>,
     /// The set of sources it used.
     pub sources: u64,
@@ -59,7 +59,7 @@ pub struct Reconcile {
     pub process: Option<Box<ProcessPass>>,
 }
 
-/// What a pass did to the revisions of a release.
+/// What a reconcile did to the revisions of a release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseChange {
     /// The release.
@@ -90,7 +90,7 @@ pub enum ReleaseStep {
 }
 
 impl Reconcile {
-    /// The event that announced this pass.
+    /// The event that announced this reconcile.
     pub fn started(&self) -> ReconcileStarted {
         ReconcileStarted {
             id: self.id,
@@ -100,30 +100,30 @@ impl Reconcile {
         }
     }
 
-    /// Whether its bounds and causes are a guess, for the program tells nothing of its passes.
+    /// Whether its bounds and causes are a guess, for the program tells nothing of its reconciles.
     pub fn is_guessed(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.traced != TraceLevel::Full)
     }
 }
 
-/// How much is known of the passes of an operator that is a process of its own.
+/// How much is known of the reconciles of an operator that is a process of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TraceLevel {
-    /// The process itself tells of its passes, their causes, reads and calls.
+    /// The process itself tells of its reconciles, their causes, reads and calls.
     Full,
-    /// Passes are guessed from its calls to the API server and from the lines of its log that name the object.
+    /// Reconciles are guessed from its calls to the API server and from the lines of its log that name the object.
     Log,
-    /// Passes are guessed from its calls to the API server.
+    /// Reconciles are guessed from its calls to the API server.
     Wire,
 }
 
-/// A timed part of a pass.
+/// A timed part of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Its name.
     pub name: String,
-    /// Since the pass began.
+    /// Since the reconcile began.
     #[serde(with = "millis", rename = "startMs")]
     pub start: Duration,
     /// How long.
@@ -142,7 +142,7 @@ pub struct Call {
     pub path: String,
     /// Kind or plural with the name, such as `deployments/web`, and the subresource.
     pub target: String,
-    /// Since the pass began.
+    /// Since the reconcile began.
     #[serde(with = "millis", rename = "startMs")]
     pub start: Duration,
     /// How long until the answer's head.
@@ -155,7 +155,7 @@ pub struct Call {
     pub reason: Option<String>,
 }
 
-/// What came of a pass.
+/// What came of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
@@ -179,7 +179,7 @@ pub enum Outcome {
     Failed,
 }
 
-/// What a pass did to one object.
+/// What a reconcile did to one object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectChange {
@@ -207,7 +207,7 @@ pub enum Action {
     Deleted,
 }
 
-/// When and why a pass runs again by itself.
+/// When and why a reconcile runs again by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requeue {
     /// After how long.
@@ -217,7 +217,7 @@ pub struct Requeue {
     pub why: String,
 }
 
-/// Why a pass failed.
+/// Why a reconcile failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// The whole chain of causes, outermost first, masked.
@@ -225,11 +225,11 @@ pub struct Failure {
     /// The file and line, where a chart is to blame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<Diagnostic>,
-    /// How many passes of this object have failed in a row, this one included.
+    /// How many reconciles of this object have failed in a row, this one included.
     pub attempt: u32,
 }
 
-/// One reason for a pass.
+/// One reason for a reconcile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cause {
     /// When it arose.
@@ -270,14 +270,14 @@ pub enum CauseKind {
     },
     /// The reconcile period passed.
     Period,
-    /// The pass before failed.
+    /// The reconcile before failed.
     Retry {
         /// The number of the attempt that failed.
         attempt: u32,
         /// Its error in short.
         error: String,
     },
-    /// The pass before asked to wait.
+    /// The reconcile before asked to wait.
     Wait {
         /// For what.
         why: String,
@@ -338,10 +338,10 @@ pub struct FieldChange {
     pub new: Option<String>,
 }
 
-/// A worker began a pass.
+/// A worker began a reconcile.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReconcileStarted {
-    /// The pass, counted from 1 since `started`.
+    /// The reconcile, counted from 1 since `started`.
     pub id: u64,
     /// When.
     pub at: Timestamp,

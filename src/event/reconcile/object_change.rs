@@ -17,7 +17,7 @@ const FIELDS: usize = 12;
 /// subresource, that the status has.
 const BOOKKEEPING: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
 
-/// Whether an update of a dependent asks for a pass: not when only its status or bookkeeping changed.
+/// Whether an update of a dependent asks for a reconcile: not when only its status or bookkeeping changed.
 pub fn dependent_update_counts(old: &Value, new: &Value) -> bool {
     !same_but_status(old, new, &[])
 }
@@ -27,7 +27,7 @@ pub fn child_update_counts(old: &Value, new: &Value) -> bool {
     old["status"] != new["status"] || dependent_update_counts(old, new)
 }
 
-/// Whether an update of a custom resource has changed nothing but what its own pass writes: status and finalizers.
+/// Whether an update of a custom resource has changed nothing but what its own reconcile writes: status and finalizers.
 pub fn is_own_part(old: &Value, new: &Value) -> bool {
     same_but_status(old, new, &["finalizers"])
 }
@@ -60,7 +60,7 @@ fn same_fields(
 }
 
 /// The changed fields, without the API server's bookkeeping; of a dependent also without its status, which never
-/// asks for a pass.
+/// asks for a reconcile.
 pub fn changed_fields(old: &Value, new: &Value, dependent: bool) -> Vec<FieldChange> {
     let kind = new.get("kind").and_then(Value::as_str).unwrap_or_default();
     let mut changes = counting(old, new, dependent);

@@ -1,4 +1,4 @@
-//! What is known of a pass beyond what every pass has, where the operator is a process of its own.
+//! What is known of a reconcile beyond what every reconcile has, where the operator is a process of its own.
 
 use crate::TraceLevel;
 use crate::evidence::Handover;
@@ -7,11 +7,11 @@ use opdev_object::meta::ObjectRef;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A pass of an operator that is a process of its own.
+/// A reconcile of an operator that is a process of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessPass {
-    /// The name of the controller whose pass it is.
+    /// The name of the controller whose reconcile it is.
     pub controller: String,
     /// The id that controller-runtime gave it, as it stands in the operator's own log (`reconcileID`).
     pub reconcile_id: String,
@@ -20,7 +20,7 @@ pub struct ProcessPass {
     /// What its cache answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<CachedRead>,
-    /// Causes that are the echo of an earlier pass's write.
+    /// Causes that are the echo of an earlier reconcile's write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_writes: Vec<OwnWrite>,
     /// Which of its calls are guessed to be its own, by their place in `calls`.
@@ -29,7 +29,7 @@ pub struct ProcessPass {
     /// Which of its calls were disturbed on purpose, by their place in `calls`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbed_calls: Vec<u32>,
-    /// How many of its last calls came after its end, from goroutines that went on. The pass is told again with each.
+    /// How many of its last calls came after its end, from goroutines that went on. The reconcile is told again with each.
     #[serde(default, skip_serializing_if = "is_none")]
     pub late_calls: u32,
     /// What is wrong with it.
@@ -61,7 +61,7 @@ pub struct CachedRead {
     /// The selectors of a `list`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub selector: String,
-    /// Since the pass began.
+    /// Since the reconcile began.
     #[serde(with = "millis", rename = "startMs")]
     pub start: Duration,
     /// How long.
@@ -72,12 +72,12 @@ pub struct CachedRead {
     pub problem: String,
 }
 
-/// A cause that goes back to a pass.
+/// A cause that goes back to a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnWrite {
     /// Its place in `causes`.
     pub cause: u32,
-    /// The pass whose write it is.
+    /// The reconcile whose write it is.
     pub pass: u64,
 }
 
@@ -93,7 +93,7 @@ pub struct PassFinding {
     pub hint: String,
     /// The object it is about.
     pub object: ObjectRef,
-    /// The other pass that has to do with it.
+    /// The other reconcile that has to do with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass: Option<u64>,
 }
@@ -114,7 +114,7 @@ pub enum FindingKind {
     UnrelatedInList,
     /// More children were there than the spec asks for, and all of them were left.
     SurplusLeft,
-    /// Passes that are caused by nothing but the operator's own writes.
+    /// Reconciles that are caused by nothing but the operator's own writes.
     HotLoop,
     /// Two controllers write the same field back and forth.
     Fight,

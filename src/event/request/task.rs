@@ -82,7 +82,7 @@ pub enum OperatorTask {
         /// Which object.
         object: ObjectRef,
     },
-    /// Hold an object or a kind back: its causes collect, no pass begins.
+    /// Hold an object or a kind back: its causes collect, no reconcile begins.
     Pause {
         /// What.
         scope: PauseScope,
@@ -92,12 +92,12 @@ pub enum OperatorTask {
         /// What.
         scope: PauseScope,
     },
-    /// Run exactly one pass for an object, paused or not.
+    /// Run exactly one reconcile for an object, paused or not.
     Step {
         /// Which object.
         object: ObjectRef,
     },
-    /// Run two passes for an object; fails where the second one writes anything.
+    /// Run two reconciles for an object; fails where the second one writes anything.
     Check {
         /// Which object.
         object: ObjectRef,

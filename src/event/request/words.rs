@@ -166,7 +166,7 @@ impl OperatorTask {
 
     fn writes(&self) -> bool {
         match self {
-            // A pass itself writes nothing while the cluster is read-only.
+            // A reconcile itself writes nothing while the cluster is read-only.
             OperatorTask::Reconcile { .. } | OperatorTask::CatchUp { .. } | OperatorTask::Disturb { .. } => {
                 false
             }

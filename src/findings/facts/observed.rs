@@ -1,5 +1,5 @@
 //! What was seen of a process's calls to the API server: each call with its answer, each event of its watches.
-//! Plain data; `attribute` decides to which pass a call belongs.
+//! Plain data; `attribute` decides to which reconcile a call belongs.
 
 use super::record::{PrintedLine, Traced};
 use jiff::Timestamp;
@@ -52,7 +52,7 @@ pub struct ObservedCall {
     /// The query without question mark.
     #[serde(default)]
     pub query: String,
-    /// What the process put into `X-Opdev-Reconcile`: the id of a pass and how that is known.
+    /// What the process put into `X-Opdev-Reconcile`: the id of a reconcile and how that is known.
     #[serde(default)]
     pub mark: Option<String>,
     /// HTTP status; 0 where no answer came.
@@ -69,12 +69,12 @@ pub struct ObservedCall {
 }
 
 impl ObservedCall {
-    /// The pass that the process says it belongs to.
+    /// The reconcile that the process says it belongs to.
     pub fn pass(&self) -> Option<&str> {
         self.mark.as_deref()?.split_whitespace().next()
     }
 
-    /// The pass is known from the context of the call, and not only from the goroutine that made it.
+    /// The reconcile is known from the context of the call, and not only from the goroutine that made it.
     pub fn is_marked_by_context(&self) -> bool {
         self.mark.as_deref().is_some_and(|mark| mark.split_whitespace().nth(1) == Some("ctx"))
     }

@@ -1,5 +1,5 @@
 //! What a traced process tells of its controllers, as it comes over its socket: one record a line.
-//! Plain data; `attribute` makes passes of it, `process::trace` reads it off the socket.
+//! Plain data; `attribute` makes reconciles of it, `process::trace` reads it off the socket.
 
 use jiff::Timestamp;
 use opdev_event::LogLine;
@@ -28,11 +28,11 @@ pub enum Record {
     Controller(ControllerAdded),
     /// A worker took an object from the queue.
     Begin(Begin),
-    /// The pass is over and what comes of it is decided.
+    /// The reconcile is over and what comes of it is decided.
     End(End),
     /// The cache answered a read.
     Read(CacheRead),
-    /// A pass handed an Event to its recorder.
+    /// A reconcile handed an Event to its recorder.
     Recorded(RecordedEvent),
     /// A line of the structured log.
     Log(LogRecord),
@@ -109,19 +109,19 @@ pub struct ControllerAdded {
     pub group: String,
     /// The kind it is for, where the builder says so.
     pub kind: String,
-    /// How many passes may run at once.
+    /// How many reconciles may run at once.
     pub workers: u32,
     /// What of it is seen: `reconciler`, `queue`.
     pub hooks: Vec<String>,
 }
 
-/// The beginning of a pass. Times are nanoseconds since 1970 by the clock of this machine.
+/// The beginning of a reconcile. Times are nanoseconds since 1970 by the clock of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Begin {
     /// When.
     pub t: i64,
-    /// The reconcile id of controller-runtime; every call of the pass carries it.
+    /// The reconcile id of controller-runtime; every call of the reconcile carries it.
     pub id: String,
     /// The controller's name.
     pub controller: String,
@@ -131,19 +131,19 @@ pub struct Begin {
     pub name: String,
     /// When it was first put into the queue; 0 where that was not seen.
     pub queued: i64,
-    /// All that put it there since the pass before.
+    /// All that put it there since the reconcile before.
     pub causes: Vec<TraceCause>,
     /// How many more causes there were than are told.
     pub more: u32,
 }
 
-/// An Event that a pass handed to its recorder, which sends it later.
+/// An Event that a reconcile handed to its recorder, which sends it later.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RecordedEvent {
     /// When.
     pub t: i64,
-    /// The pass.
+    /// The reconcile.
     pub id: String,
     /// The object that the Event is about.
     pub object: TraceObject,
@@ -169,9 +169,9 @@ pub struct TraceCause {
     pub object: Option<TraceObject>,
     /// Of an `update`: the resourceVersion before.
     pub old: String,
-    /// Of a requeue: the pass that asked for it.
+    /// Of a requeue: the reconcile that asked for it.
     pub pass: String,
-    /// Of a retry: how many passes have failed in a row.
+    /// Of a retry: how many reconciles have failed in a row.
     pub attempt: u32,
     /// Of a retry: the error in short.
     pub error: String,
@@ -185,9 +185,9 @@ pub struct TraceCause {
 pub enum Why {
     /// An event of a watched object.
     Event,
-    /// The pass before failed.
+    /// The reconcile before failed.
     Retry,
-    /// The pass before asked for another one, at once or later.
+    /// The reconcile before asked for another one, at once or later.
     Requeue,
     /// Somebody asked on the socket.
     User,
@@ -216,13 +216,13 @@ pub struct TraceObject {
     pub rv: String,
 }
 
-/// The end of a pass.
+/// The end of a reconcile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct End {
     /// When the reconciler returned.
     pub t: i64,
-    /// Which pass.
+    /// Which reconcile.
     pub id: String,
     /// The error it returned; empty where there is none.
     pub error: String,
@@ -242,7 +242,7 @@ pub struct End {
 pub struct CacheRead {
     /// When it began.
     pub t: i64,
-    /// The pass that read.
+    /// The reconcile that read.
     pub id: String,
     /// Nanoseconds it took.
     pub took: i64,
@@ -280,7 +280,7 @@ pub struct TraceItem {
 pub struct LogRecord {
     /// When.
     pub t: i64,
-    /// The pass it belongs to; empty where it belongs to none.
+    /// The reconcile it belongs to; empty where it belongs to none.
     pub id: String,
     /// The verbosity: 0 is info, more is chattier, -1 is an error.
     pub level: i32,

@@ -1,4 +1,4 @@
-//! The caches of all streams by what they follow, shared with the passes that read from them.
+//! The caches of all streams by what they follow, shared with the reconciles that read from them.
 //! Holds no stream and starts none: `manager` does. No lock is held while anything waits.
 
 use super::interest::Interest;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// One cache, written by the manager and read by passes.
+/// One cache, written by the manager and read by reconciles.
 #[derive(Clone, Debug, Default)]
 pub struct Shared(Arc<RwLock<Cache>>);
 

@@ -136,7 +136,7 @@ mod tests {
             let list = vec![Raw::Init, Raw::Listed(object(namespace, &name, 1)), Raw::Listing];
             run(&mut cache, &mut merged, place, list);
         }
-        // The watch of one broke; its object went meanwhile, and so did one that a pass had made.
+        // The watch of one broke; its object went meanwhile, and so did one that a reconcile had made.
         cache.know(&object("a", "made", 2), true);
         let again = vec![Raw::Init, Raw::Listed(object("a", "new", 3)), Raw::Listing];
         assert_eq!(run(&mut cache, &mut merged, 0, again), ["Added new", "Deleted in-a"]);
@@ -151,7 +151,7 @@ mod tests {
             run(&mut cache, &mut merged, place, vec![Raw::Init, Raw::Listing]);
         }
         run(&mut cache, &mut merged, 0, vec![Raw::Applied(object("a", "late", 90))]);
-        // The stream of `b` is behind that of `a`: it has yet to show what a pass has made there.
+        // The stream of `b` is behind that of `a`: it has yet to show what a reconcile has made there.
         cache.know(&object("b", "made", 50), true);
         assert_eq!(cache.objects().count(), 2);
         assert_eq!(

@@ -41,7 +41,7 @@ pub struct Cache {
     complete: bool,
     /// Whether the stream has lost its connection since.
     broken: bool,
-    /// What a pass told and a list did not show: made after the list was taken, or gone before.
+    /// What a reconcile told and a list did not show: made after the list was taken, or gone before.
     doubtful: Vec<Arc<Value>>,
     /// Uids of objects that we deleted, until the stream has shown that they are gone.
     dead: HashSet<String>,
@@ -55,7 +55,7 @@ pub struct Cache {
 #[derive(Debug)]
 struct Known {
     state: State,
-    /// Where a pass told this state: the state before, until the stream has shown it, too.
+    /// Where a reconcile told this state: the state before, until the stream has shown it, too.
     told: Option<Option<State>>,
 }
 
@@ -126,25 +126,25 @@ impl Cache {
         }
     }
 
-    /// Tells the state that a pass has read or written, so that a list or event that comes later is compared with
+    /// Tells the state that a reconcile has read or written, so that a list or event that comes later is compared with
     /// it. What was written, or changed since the stream showed it, shows once more.
     pub fn know(&mut self, object: &Value, wrote: bool) {
         let Some(key) = key(object) else { return };
         let before = self.objects.remove(&key);
         let known = match before {
             Some(before) if before.state.order(object).is_gt() => before,
-            // A pass may have read what the stream has shown, and nobody was interested in.
+            // A reconcile may have read what the stream has shown, and nobody was interested in.
             Some(before) if before.state.order(object).is_eq() => match before.state.is_whole {
                 true => before,
                 false => Known { state: self.whole(object), told: before.told },
             },
             Some(before) => {
-                // What a pass has only read shows once more, too: it may have decided before it read, and others
+                // What a reconcile has only read shows once more, too: it may have decided before it read, and others
                 // that follow the object have not heard of it.
                 let told = before.told.unwrap_or(Some(before.state));
                 Known { told: Some(told), state: self.whole(object) }
             }
-            // Made and gone again before its pass had ended: the stream is ahead of what the pass tells.
+            // Made and gone again before its reconcile had ended: the stream is ahead of what the reconcile tells.
             None if self.is_past(object) => return,
             None => Known { state: self.whole(object), told: wrote.then_some(None) },
         };
@@ -174,7 +174,7 @@ impl Cache {
         }
     }
 
-    /// Whether the stream has shown all that passes told.
+    /// Whether the stream has shown all that reconciles told.
     pub fn has_shown_all_told(&self) -> bool {
         self.objects.values().all(|known| known.told.is_none())
     }
@@ -184,7 +184,7 @@ impl Cache {
         number(object).is_none_or(|version| version <= self.position_of(object))
     }
 
-    /// Tells that a pass has deleted an object, so that it is not seen any more; its end still shows as an event.
+    /// Tells that a reconcile has deleted an object, so that it is not seen any more; its end still shows as an event.
     pub fn bury(&mut self, object: &Value) {
         let Some(key) = key(object) else { return };
         let Some(uid) = meta::uid(object) else { return };
@@ -266,7 +266,7 @@ impl Cache {
             return None;
         }
         let known = self.objects.remove(&key);
-        // What a pass has made was not there at the start.
+        // What a reconcile has made was not there at the start.
         let initial = initial && known.is_none();
         let happened = |event, old: Option<State>| {
             let initial = initial && event == WatchEvent::Added;
@@ -414,7 +414,7 @@ mod tests {
         for cache in [&mut one, &mut several] {
             let shown = vec![Raw::Init, Raw::Listed(Arc::new(elsewhere.clone()).into()), Raw::Listing];
             run(cache, shown);
-            // Made and gone before the list, as its pass tells late.
+            // Made and gone before the list, as its reconcile tells late.
             cache.know(&object("a", "1", 5), true);
         }
         assert_eq!(one.objects().count(), 1, "it is gone");

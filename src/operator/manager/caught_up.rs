@@ -16,7 +16,7 @@ struct CatchUp {
 }
 
 impl CatchUps {
-    /// Somebody waits until the streams have shown these objects as they are here, or newer, and all that passes have written.
+    /// Somebody waits until the streams have shown these objects as they are here, or newer, and all that reconciles have written.
     pub(super) fn add(&mut self, objects: Vec<Arc<Value>>, reply: oneshot::Sender<()>) {
         self.0.push(CatchUp { objects, reply });
     }

@@ -1,11 +1,11 @@
-//! Changes that were seen while passes ran. A pass says at its end what it has read; what changed between such a read and
+//! Changes that were seen while reconciles ran. A reconcile says at its end what it has read; what changed between such a read and
 //! the end has woken nobody, for nobody was known to read it. Here it is kept until then. Pure.
 
 use opdev_cache::change::Happened;
 use opdev_object::meta::Gvk;
 use std::collections::VecDeque;
 
-/// How many changes are kept. A pass may wait for a hook for minutes.
+/// How many changes are kept. A reconcile may wait for a hook for minutes.
 const MOST: usize = 1024;
 
 /// See the module.
@@ -14,11 +14,11 @@ pub(super) struct Unread {
     /// The number of the newest change; each change has the next one.
     heard: u64,
     changes: VecDeque<(u64, Gvk, Happened)>,
-    /// For each pass that runs: the number of the newest change when it began.
+    /// For each reconcile that runs: the number of the newest change when it began.
     passes: Vec<u64>,
 }
 
-/// What happened while a pass ran.
+/// What happened while a reconcile ran.
 pub(super) enum During<'a> {
     /// All of it.
     All(Vec<(&'a Gvk, &'a Happened)>),
@@ -27,7 +27,7 @@ pub(super) enum During<'a> {
 }
 
 impl Unread {
-    /// A pass begins; what is returned is to be handed in at its end.
+    /// A reconcile begins; what is returned is to be handed in at its end.
     pub(super) fn begin(&mut self) -> u64 {
         self.passes.push(self.heard);
         self.heard
@@ -47,7 +47,7 @@ impl Unread {
         }
     }
 
-    /// What happened since a pass began.
+    /// What happened since a reconcile began.
     pub(super) fn during(&self, began: u64) -> During<'_> {
         let lost = self.changes.front().map_or(self.heard, |(first, ..)| first - 1);
         if lost > began {
@@ -57,7 +57,7 @@ impl Unread {
         During::All(since.map(|(_, gvk, happened)| (gvk, happened)).collect())
     }
 
-    /// A pass has ended: what no other pass that runs may ask for is dropped.
+    /// A reconcile has ended: what no other reconcile that runs may ask for is dropped.
     pub(super) fn end(&mut self, began: u64) {
         if let Some(at) = self.passes.iter().position(|pass| *pass == began) {
             self.passes.swap_remove(at);

@@ -52,18 +52,18 @@ pub(super) struct ToMap {
     pub(super) event: WatchEvent,
 }
 
-/// What a pass wants to be followed, and what it has seen.
+/// What a reconcile wants to be followed, and what it has seen.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Kinds of a release's objects.
     pub(super) dependents: Vec<Gvk>,
     /// Kinds of children.
     pub(super) children: Vec<Gvk>,
-    /// What was read, where the pass is a program's.
+    /// What was read, where the reconcile is a program's.
     pub(super) reads: Option<Vec<Read>>,
-    /// States of objects, and whether the pass wrote them.
+    /// States of objects, and whether the reconcile wrote them.
     pub(super) known: Vec<(Arc<Value>, bool)>,
-    /// Objects that the pass deleted.
+    /// Objects that the reconcile deleted.
     pub(super) buried: Vec<Arc<Value>>,
 }
 
@@ -142,7 +142,7 @@ impl Kinds {
         kinds
     }
 
-    /// The caches, for passes to read from.
+    /// The caches, for reconciles to read from.
     pub(super) fn hub(&self) -> Arc<Hub> {
         Arc::clone(&self.hub)
     }
@@ -192,7 +192,7 @@ impl Kinds {
         }
     }
 
-    /// Whether the streams have shown these objects as they are here, or newer, and all that passes have written. Streams of kinds
+    /// Whether the streams have shown these objects as they are here, or newer, and all that reconciles have written. Streams of kinds
     /// that are not served or may not be watched show nothing, and are left out.
     pub(super) fn have_shown(&self, objects: &[Arc<Value>]) -> bool {
         self.open.iter().filter(|(_, stream)| stream.problem.is_none()).all(|(follow, stream)| {
@@ -202,12 +202,12 @@ impl Kinds {
         })
     }
 
-    /// A pass begins; what is returned is for `follow`, at its end.
+    /// A reconcile begins; what is returned is for `follow`, at its end.
     pub(super) fn pass_begins(&mut self) -> u64 {
         self.unread.begin()
     }
 
-    /// Follows what a pass needs and takes in what it has seen. Returns what has changed since it read it.
+    /// Follows what a reconcile needs and takes in what it has seen. Returns what has changed since it read it.
     pub(super) fn follow(&mut self, key: &ObjectKey, seen: Seen, began: u64) -> Vec<Wake> {
         let before = self.readers.reads_of(key);
         self.dependents.extend(seen.dependents);
@@ -239,7 +239,7 @@ impl Kinds {
             During::All(changes) => {
                 changes.iter().filter_map(|(gvk, happened)| reads.wake(&before, key, gvk, happened)).collect()
             }
-            // Rather one pass too many than one that never comes.
+            // Rather one reconcile too many than one that never comes.
             During::Much => {
                 reads.are_more_than(&before).then(|| Wake::again(key.clone())).into_iter().collect()
             }
@@ -276,7 +276,7 @@ impl Kinds {
         wanted
     }
 
-    /// The kinds that an object has to lead to for a pass to ask for it.
+    /// The kinds that an object has to lead to for a reconcile to ask for it.
     fn leading(&self) -> Vec<Primary> {
         // Whether they are namespaced says which object of them it is, not whether it is one.
         let primary =
@@ -528,7 +528,7 @@ impl Kinds {
     }
 }
 
-/// Asks for an object that a pass has made and a list does not show: the list may have been taken before.
+/// Asks for an object that a reconcile has made and a list does not show: the list may have been taken before.
 async fn look_again(streams: Streams, inbox: mpsc::Sender<Message>, stream: u64, object: Arc<Value>) {
     if streams.is_gone(&object).await {
         let said = Said::Event(Raw::Missing(object.into()));

@@ -1,4 +1,4 @@
-//! What the manager does about loops: tells them and pauses their object; and the proof that a pass has nothing left
+//! What the manager does about loops: tells them and pauses their object; and the proof that a reconcile has nothing left
 //! to do, by running it again.
 
 use super::Manager;
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// How many writes of a pass are named.
+/// How many writes of a reconcile are named.
 const NAMED: usize = 5;
 
-/// A check under way: the first pass brings the object to rest, the second is judged.
+/// A check under way: the first reconcile brings the object to rest, the second is judged.
 #[derive(Debug)]
 pub(super) struct Check {
     /// Passes up to this number began before the check.
@@ -27,7 +27,7 @@ pub(super) struct Check {
 }
 
 impl Manager {
-    /// A pass has ended.
+    /// A reconcile has ended.
     pub(super) async fn judge(&mut self, key: &ObjectKey, pass: &Reconcile, found: Option<Found>) {
         if let Some(Found { mut found, stop }) = found {
             let words = found.to_string();
@@ -54,7 +54,7 @@ impl Manager {
         self.check_goes_on(key, pass);
     }
 
-    /// Reconciles an object twice; the second pass should write nothing.
+    /// Reconciles an object twice; the second reconcile should write nothing.
     pub(super) fn check(&mut self, object: &ObjectRef, reply: oneshot::Sender<Answer>) {
         match self.step(object).and_then(|_| self.one_primary(object)) {
             Ok(key) => {
@@ -88,7 +88,7 @@ impl Manager {
     }
 }
 
-/// Whether a pass wrote anything, and what.
+/// Whether a reconcile wrote anything, and what.
 ///
 /// # Errors
 /// Where it did: what it wrote.

@@ -85,7 +85,7 @@ impl Manager {
             }
         }
         for (primary, path) in full {
-            // Rather one pass too many than one that never comes.
+            // Rather one reconcile too many than one that never comes.
             let message =
                 format!("more than {MOST} changes wait for {path}: every {} is reconciled", primary.kind);
             self.notice(Level::Warn, message, None, None).await;
@@ -111,7 +111,7 @@ impl Manager {
         for (namespace, name) in names {
             let (group, kind) = (primary.group.clone(), primary.kind.clone());
             let key = ObjectKey { group, kind, namespace, name };
-            // What does not exist, or is not picked, needs no pass.
+            // What does not exist, or is not picked, needs no reconcile.
             if !known.contains(&key) {
                 continue;
             }

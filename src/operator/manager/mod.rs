@@ -1,5 +1,5 @@
-//! Runs the reconcilers: follows the sources, starts and stops kinds, hands objects to workers, reports passes.
-//! Never reconciles itself and never stops because a pass failed or panicked. `kinds` holds what is watched,
+//! Runs the reconcilers: follows the sources, starts and stops kinds, hands objects to workers, reports reconciles.
+//! Never reconciles itself and never stops because a reconcile failed or panicked. `kinds` holds what is watched,
 //! `reload` knows when a saved file has reached the cluster, `pass` turns the end of a worker into an event.
 
 mod caught_up;
@@ -55,7 +55,7 @@ pub struct ManagerInput {
     pub sources: watch::Receiver<Arc<Sources>>,
     /// Where facts go.
     pub events: EventSink,
-    /// The numbers of passes.
+    /// The numbers of reconciles.
     pub numbers: PassNumbers,
     /// What the user asks for.
     pub requests: mpsc::Receiver<ManagerRequest>,
@@ -73,7 +73,7 @@ pub enum ManagerRequest {
         /// Which object.
         object: ObjectRef,
     },
-    /// Hold an object or a kind: causes collect, no pass begins.
+    /// Hold an object or a kind: causes collect, no reconcile begins.
     Pause {
         /// What.
         scope: PauseScope,
@@ -89,21 +89,21 @@ pub enum ManagerRequest {
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
     },
-    /// Run exactly one pass for an object, paused or not.
+    /// Run exactly one reconcile for an object, paused or not.
     Step {
         /// Which object.
         object: ObjectRef,
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
     },
-    /// Reconcile an object twice: is it at rest after the first pass?
+    /// Reconcile an object twice: is it at rest after the first reconcile?
     Check {
         /// Which object.
         object: ObjectRef,
-        /// Where the answer goes: that the second pass wrote nothing, or what it wrote.
+        /// Where the answer goes: that the second reconcile wrote nothing, or what it wrote.
         reply: oneshot::Sender<Answer>,
     },
-    /// Tell once the streams have shown these objects as they are here, or newer, and all that passes have written.
+    /// Tell once the streams have shown these objects as they are here, or newer, and all that reconciles have written.
     CatchUp {
         /// Each with its metadata.
         objects: Vec<Arc<Value>>,
@@ -115,7 +115,7 @@ pub enum ManagerRequest {
         /// What they waited for.
         why: String,
     },
-    /// The connection to the API server is lost, or there again. Without it no pass begins.
+    /// The connection to the API server is lost, or there again. Without it no reconcile begins.
     Connection {
         /// Whether it is lost.
         lost: bool,
@@ -156,7 +156,7 @@ pub struct KindState {
 /// How long a trial of all objects may take.
 const TRIAL: Duration = Duration::from_secs(10);
 
-/// Runs until the shutdown token fires, then lets running passes end.
+/// Runs until the shutdown token fires, then lets running reconciles end.
 pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
     let ManagerInput { client, mut sources, events, numbers, mut requests, settings, shutdown } = input;
     let (inbox, mut messages) = mpsc::channel(1024);
@@ -213,7 +213,7 @@ struct Manager {
     memories: HashMap<ObjectKey, opdev_release::memory::Memory>,
     reload: Option<Reload>,
     numbers: PassNumbers,
-    /// The number of the pass that was begun last.
+    /// The number of the reconcile that was begun last.
     newest_pass: u64,
     told: QueueChanged,
     told_pauses: Vec<Paused>,
@@ -373,21 +373,21 @@ impl Manager {
                 | CauseKind::Reload { .. } => Urgency::Now,
                 _ => Urgency::Wait,
             };
-            // While a pass runs, the answer to its write may still be on its way: the mark is judged at its end.
+            // While a reconcile runs, the answer to its write may still be on its way: the mark is judged at its end.
             let mark = mark.filter(|_| !own && self.queue.is_running(&key));
             let trace = mark.map(|mark| Trace { mark, quiet, listed });
             self.queue.add(&key, Cause { at: Timestamp::now(), kind }, urgency, trace, Instant::now());
         }
     }
 
-    /// Whether a cause asks for nothing where it is an own write. A pass writes the status and the finalizers of its
+    /// Whether a cause asks for nothing where it is an own write. A reconcile writes the status and the finalizers of its
     /// own object; a chart's writes of other objects are as it wants them, while a program is asked again once what
     /// it wanted is there, unless it goes round in a circle.
     fn is_quiet(&self, key: &ObjectKey, kind: &CauseKind, echo: bool) -> bool {
         let paused = || self.memories.get(key).is_some_and(opdev_release::memory::Memory::is_paused);
         match kind {
             CauseKind::Watch { relation: Relation::Primary, .. } => echo,
-            // What a program, or the script beside a chart, has read may be what another pass has written.
+            // What a program, or the script beside a chart, has read may be what another reconcile has written.
             CauseKind::Watch { relation: Relation::Related, .. } => paused(),
             CauseKind::Watch { .. } => !self.kinds.is_typed(key) || paused(),
             CauseKind::Start
@@ -399,12 +399,12 @@ impl Manager {
         }
     }
 
-    /// Whether a pass of an object runs or has run.
+    /// Whether a reconcile of an object runs or has run.
     fn has_begun(&self, key: &ObjectKey) -> bool {
         self.queue.is_running(key) || self.memories.contains_key(key)
     }
 
-    /// Ends a running pass's wait for a hook: what it waits for is not wanted any more.
+    /// Ends a running reconcile's wait for a hook: what it waits for is not wanted any more.
     fn stop_waiting(&self, key: &ObjectKey) {
         for running in self.running.values().filter(|running| running.taken.key == *key) {
             running.cancel.cancel();
@@ -543,7 +543,7 @@ impl Manager {
         }
     }
 
-    /// What must not show in the facts of a pass that is about to begin.
+    /// What must not show in the facts of a reconcile that is about to begin.
     fn secrets_of(&self, key: &ObjectKey, watch: &Watch) -> Vec<String> {
         let object = self.kinds.object(key);
         let spec =

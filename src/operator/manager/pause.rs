@@ -1,5 +1,5 @@
 //! Pausing, resuming and stepping: the user's word, or a detector's, becomes a hold of the queue's gate.
-//! Passes that are under way end as usual.
+//! Reconciles that are under way end as usual.
 
 use super::Manager;
 use super::refusal::{Answer, Refusal};
@@ -39,7 +39,7 @@ impl Manager {
         if resumed { Ok(format!("{scope} resumed")) } else { Err(Refusal::NotPaused(Box::new(scope))) }
     }
 
-    /// Runs one pass for an object, paused or not.
+    /// Runs one reconcile for an object, paused or not.
     pub(super) fn step(&mut self, object: &ObjectRef) -> Answer {
         let key = self.one_primary(object)?;
         self.queue.gate.step(&key);

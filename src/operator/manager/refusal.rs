@@ -29,12 +29,12 @@ pub enum Refusal {
     },
     /// No custom resource that is reconciled is behind the object.
     NoPrimary(Box<ObjectRef>),
-    /// The pass that was to show that an object is at rest has failed.
+    /// The reconcile that was to show that an object is at rest has failed.
     PassFailed {
         /// Why.
         why: String,
     },
-    /// An object was reconciled again, and the pass wrote something.
+    /// An object was reconciled again, and the reconcile wrote something.
     NotAtRest {
         /// The object.
         key: Box<ObjectKey>,

@@ -52,7 +52,7 @@ impl Reload {
         self.waiting.insert(key);
     }
 
-    /// A pass that had these causes and used this set of sources has ended.
+    /// A reconcile that had these causes and used this set of sources has ended.
     pub(super) fn ended(&mut self, key: &ObjectKey, sources: u64, causes: &[CauseKind], failed: bool) {
         let for_reload = causes.iter().any(|cause| matches!(cause, CauseKind::Reload { .. }));
         if (for_reload || sources >= self.sources) && self.waiting.remove(key) {
@@ -61,7 +61,7 @@ impl Reload {
         }
     }
 
-    /// An object that is gone cannot be waited for. This is asked after each pass; of many objects, all are looked at
+    /// An object that is gone cannot be waited for. This is asked after each reconcile; of many objects, all are looked at
     /// only once half of them have ended.
     pub(super) fn forget(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
         const FEW: usize = 16;

@@ -30,14 +30,14 @@ pub(super) struct Wake {
     pub(super) gone: bool,
     /// The object itself is to go.
     pub(super) leaving: bool,
-    /// Nothing but what a pass writes to its own object has changed.
+    /// Nothing but what a reconcile writes to its own object has changed.
     pub(super) echo: bool,
-    /// A child that was there when its kind was first listed: a pass that begins later sees it.
+    /// A child that was there when its kind was first listed: a reconcile that begins later sees it.
     pub(super) listed: bool,
 }
 
 impl Wake {
-    /// A pass more, for a change that is not known any more.
+    /// A reconcile more, for a change that is not known any more.
     pub(super) fn again(key: ObjectKey) -> Wake {
         let kind = CauseKind::Period;
         Wake { key, kind, mark: None, gone: false, leaving: false, echo: true, listed: false }
@@ -51,7 +51,7 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    /// What an object's pass has read; it takes the place of what the pass before had.
+    /// What an object's reconcile has read; it takes the place of what the reconcile before had.
     pub(super) fn set(&mut self, key: &ObjectKey, reads: Vec<Read>) {
         if reads.is_empty() {
             self.by_object.remove(key);
@@ -92,7 +92,7 @@ impl Readers {
     }
 }
 
-/// What one object's pass has read.
+/// What one object's reconcile has read.
 #[derive(Debug, Default)]
 pub(super) struct Reads(Vec<(Read, Option<LabelSelector>)>);
 
@@ -108,8 +108,8 @@ impl Reads {
         self.0.iter().any(|(read, _)| !before.0.iter().any(|(known, _)| known == read))
     }
 
-    /// The wake for a change that came while the pass ran which says only now that it has read such an object; `before` is
-    /// what the passes before had read: that has woken already.
+    /// The wake for a change that came while the reconcile ran which says only now that it has read such an object; `before` is
+    /// what the reconciles before had read: that has woken already.
     pub(super) fn wake(
         &self,
         before: &Reads,
@@ -201,7 +201,7 @@ impl View<'_> {
     }
 }
 
-/// Whether what happened to an object asks for a pass of the chart, or of the program, that it belongs to.
+/// Whether what happened to an object asks for a reconcile of the chart, or of the program, that it belongs to.
 fn counts(happened: &Happened) -> (bool, bool) {
     match (&happened.event, happened.before()) {
         (WatchEvent::Added, _) => (false, true),

@@ -22,7 +22,7 @@ use tokio::task::{Id, JoinError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A pass under way.
+/// A reconcile under way.
 pub(super) struct Running {
     pub(super) id: u64,
     pub(super) at: Timestamp,
@@ -32,7 +32,7 @@ pub(super) struct Running {
     /// Where the changes begin that it may not have seen.
     pub(super) began: u64,
     pub(super) recorder: Arc<Recorder>,
-    /// The secrets that were known when it began; a pass that panics tells none.
+    /// The secrets that were known when it began; a reconcile that panics tells none.
     pub(super) secrets: Vec<String>,
     /// Ends its waits.
     pub(super) cancel: CancellationToken,
@@ -112,7 +112,7 @@ impl Manager {
             false => Origin::Other,
         };
         let is_over = matches!(report.outcome, Outcome::Gone | Outcome::Uninstalled);
-        // What the pass has read in that state, or wrote itself, is no news to it.
+        // What the reconcile has read in that state, or wrote itself, is no news to it.
         let is_news = |wake: &Wake| wake.mark.as_ref().is_none_or(|mark| judge(mark) == Origin::Other);
         for wake in unread.into_iter().filter(|wake| !is_over && is_news(wake)) {
             let cause = Cause { at: Timestamp::now(), kind: wake.kind };

@@ -1,4 +1,4 @@
-//! A pass of a chart's custom resource under way.
+//! A reconcile of a chart's custom resource under way.
 
 use super::custom_resource::Parent;
 use opdev_client::Api;
@@ -13,12 +13,12 @@ pub const FINALIZER: &str = "helm.sdk.operatorframework.io/uninstall-release";
 /// What older operators wrote.
 pub(crate) const LEGACY_FINALIZER: &str = "uninstall-helm-release";
 
-/// A pass under way.
+/// A reconcile under way.
 pub(crate) struct Pass {
     pub(crate) parent: Parent,
     pub(crate) watch: Arc<Watch>,
     pub(super) status: Status,
-    /// The status before this pass.
+    /// The status before this reconcile.
     pub(super) status_before: Value,
     /// As the operator itself, whomever the release is written as.
     pub(super) api: Api,

@@ -1,4 +1,4 @@
-//! What a pass of a chart settles before it looks at the release: whether the custom resource is left alone, where the
+//! What a reconcile of a chart settles before it looks at the release: whether the custom resource is left alone, where the
 //! release and its records live, whom it is written as, and its values. A script beside the chart, or the project's options,
 //! say so.
 

@@ -36,7 +36,7 @@ pub struct Trial {
     pub settings: Arc<Settings>,
     /// Kinds of children that the running program has.
     pub kinds: Vec<Gvk>,
-    /// What earlier passes of the objects left.
+    /// What earlier reconciles of the objects left.
     pub memories: HashMap<ObjectKey, Memory>,
     /// Who says what writes would do.
     pub ask: Ask,

@@ -1,4 +1,4 @@
-//! A pass of a custom resource with `engine: hybrid`: in the order, and with the conditions, of an operator of the
+//! A reconcile of a custom resource with `engine: hybrid`: in the order, and with the conditions, of an operator of the
 //! helm-operator-plugins library. The release itself is made by the same engine; read `upgrade`.
 
 use super::chart::{FINALIZER, LEGACY_FINALIZER, Pass};
@@ -159,7 +159,7 @@ impl Pass {
         }
     }
 
-    /// The end of a pass that went well, of both engines: status, events, and when to come again.
+    /// The end of a reconcile that went well, of both engines: status, events, and when to come again.
     pub(super) async fn end(&mut self, outcome: Outcome) -> Result<Verdict, Fault> {
         self.set_script_conditions();
         self.put_status().await.map_err(Fault::plain)?;

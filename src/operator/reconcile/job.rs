@@ -17,7 +17,7 @@ pub(crate) struct ReadObject {
     pub(crate) object: Value,
 }
 
-/// What a worker needs for one pass.
+/// What a worker needs for one reconcile.
 pub struct Job {
     pub object: ObjectRef,
     pub watch: Arc<Watch>,
@@ -30,6 +30,6 @@ pub struct Job {
     pub hub: Arc<Hub>,
     /// The kinds of a program's children that are watched.
     pub kinds: Vec<Gvk>,
-    /// All that asked for the pass were own writes.
+    /// All that asked for the reconcile were own writes.
     pub own_only: bool,
 }

@@ -1,6 +1,6 @@
-//! One pass for one custom resource against one set of sources, top to bottom: read, values, release, candidate,
-//! then install, upgrade, rewrite or repair; a deletion comes first and needs no chart. `run` is the whole pass.
-//! Never looks at another object's pass and never retries: the queue does.
+//! One reconcile for one custom resource against one set of sources, top to bottom: read, values, release, candidate,
+//! then install, upgrade, rewrite or repair; a deletion comes first and needs no chart. `run` is the whole reconcile.
+//! Never looks at another object's reconcile and never retries: the queue does.
 
 pub(crate) mod chart;
 mod chart_script;
@@ -45,10 +45,10 @@ const LONGEST_NAME: usize = 53;
 const CONFLICT_TRIES: usize = 5;
 /// About how long a status write takes until it wakes the Operator SDK's operator.
 const AT_ONCE: Duration = Duration::from_millis(20);
-/// A shorter time between passes would be a loop.
+/// A shorter time between reconciles would be a loop.
 const SHORTEST_REQUEUE: Duration = Duration::from_millis(100);
 
-/// Runs one pass.
+/// Runs one reconcile.
 pub async fn run(job: Job) -> Report {
     match &job.watch.reconciler {
         Reconciler::Chart(chart) => {
@@ -88,7 +88,7 @@ async fn run_chart(job: Job, reconciler: Arc<ChartReconciler>) -> Report {
     pass.report(verdict)
 }
 
-/// A pass of a chart for an object that was read.
+/// A reconcile of a chart for an object that was read.
 fn chart_pass(
     job: Job,
     reconciler: Arc<ChartReconciler>,
@@ -187,7 +187,7 @@ impl Pass {
         self.end(outcome?).await
     }
 
-    /// How long until the next pass without a cause.
+    /// How long until the next reconcile without a cause.
     fn period(&self) -> anyhow::Result<Option<Duration>> {
         let own = opdev_release::annotations::reconcile_period(&self.parent.object)?;
         let period = own.or(self.watch.reconcile_period).unwrap_or(self.engine.settings.reconcile_period);
@@ -310,7 +310,7 @@ impl Pass {
         fault
     }
 
-    /// What must not show in anything that is told about this pass.
+    /// What must not show in anything that is told about this reconcile.
     pub(crate) fn secrets(&self) -> Vec<String> {
         let mut found = mask::secrets(&self.parent.object);
         found.extend(override_secrets(&self.engine.reconciler));

@@ -9,7 +9,7 @@ use opdev_release::render::from_template::template_of;
 use opdev_release::verdict::{Fault, Verdict};
 
 impl Pass {
-    /// The words for what the pass would do.
+    /// The words for what the reconcile would do.
     pub(crate) async fn foresee(&mut self) -> Result<Verdict, Fault> {
         let waits = |words: String| Verdict { waiting: Some(words), ..Verdict::new(Outcome::Waiting) };
         if meta::deletion_timestamp(&self.parent.object).is_some() {
@@ -22,7 +22,7 @@ impl Pass {
         Ok(waits(words(&ahead.foretold.changes)))
     }
 
-    /// What the pass would do, masked.
+    /// What the reconcile would do, masked.
     pub(crate) async fn shadow(&mut self, ask: Ask) -> ShadowObject {
         let mut found = ShadowObject { object: self.parent.reference.clone(), ..ShadowObject::default() };
         match self.ahead(ask).await {

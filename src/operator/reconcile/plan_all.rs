@@ -18,7 +18,7 @@ use std::time::Duration;
 /// How long all objects of one kind may take.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What passes of the objects of one kind would do. `picks` chooses among the objects; with `offline` the API server is
+/// What reconciles of the objects of one kind would do. `picks` chooses among the objects; with `offline` the API server is
 /// asked for no dry run.
 ///
 /// # Errors

@@ -44,7 +44,7 @@ pub struct Engine {
     pub doing: Doing,
     /// What a script waits for, in its words.
     pub waiting: Option<String>,
-    /// After what time a script wants the next pass at the latest.
+    /// After what time a script wants the next reconcile at the latest.
     pub requeue: Option<Duration>,
     pub effects: Effects,
     pub clock: Clock,
@@ -59,8 +59,8 @@ pub struct Engine {
     pub planned: bool,
     /// What became of its revisions.
     pub changes: Vec<ReleaseChange>,
-    /// Why the next pass should come at once: the Operator SDK's operator is woken by its own status write, and its
-    /// next pass does something else than this one.
+    /// Why the next reconcile should come at once: the Operator SDK's operator is woken by its own status write, and its
+    /// next reconcile does something else than this one.
     pub again: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct Deployed {
     pub manifest: String,
 }
 
-/// The steps of a pass.
+/// The steps of a reconcile.
 #[derive(Debug)]
 pub struct Clock {
     began: Instant,
@@ -80,12 +80,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A pass that began then.
+    /// A reconcile that began then.
     pub fn new(began: Instant) -> Clock {
         Clock { began, steps: Vec::new() }
     }
 
-    /// Notes that the part of the pass since the last note was this step.
+    /// Notes that the part of the reconcile since the last note was this step.
     pub fn note(&mut self, name: &str) {
         let start = self.steps.last().map_or(Duration::ZERO, |step| step.start + step.took);
         let took = self.began.elapsed().saturating_sub(start);
@@ -152,7 +152,7 @@ impl Engine {
         self.reconciler.chart.as_ref().map(|chart| chart.name().to_owned()).unwrap_or_default()
     }
 
-    /// Notes that the part of the pass since the last note was this step.
+    /// Notes that the part of the reconcile since the last note was this step.
     pub fn note(&mut self, name: &str) {
         self.clock.note(name);
     }

@@ -1,11 +1,11 @@
-//! What a worker needs for one pass, and what is kept of an object until the next one.
+//! What a worker needs for one reconcile, and what is kept of an object until the next one.
 
 use super::history::records::Kept;
 use super::recorder::Emitted;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// What is kept of an object from pass to pass. Everything in it can be lost without harm.
+/// What is kept of an object from reconcile to reconcile. Everything in it can be lost without harm.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// The spec that the deployed release was made of.
@@ -14,9 +14,9 @@ pub struct Memory {
     pub(crate) sources: u64,
     /// What random template functions start from.
     pub(crate) seed: Option<[u8; 32]>,
-    /// The revision that was deployed at the end of the pass before.
+    /// The revision that was deployed at the end of the reconcile before.
     pub(crate) revision: Option<i64>,
-    /// How many passes in a row rendered something new from the same input.
+    /// How many reconciles in a row rendered something new from the same input.
     pub(crate) surplus: u32,
     /// The set of sources whose chart was last looked at for what differs from render to render.
     pub(crate) compared: Option<u64>,
@@ -24,7 +24,7 @@ pub struct Memory {
     pub records: Kept,
     pub emitted: Emitted,
     pub said: HashSet<String>,
-    /// What the pass before knew to be secret.
+    /// What the reconcile before knew to be secret.
     pub secrets: Vec<String>,
     /// What the reconciler of a script keeps beside its releases.
     pub program: Option<Box<dyn ProgramMemory>>,
@@ -40,12 +40,12 @@ pub trait ProgramMemory: std::fmt::Debug + Send + Sync {
 }
 
 impl Memory {
-    /// What the pass before knew to be secret.
+    /// What the reconcile before knew to be secret.
     pub fn secrets(&self) -> &[String] {
         &self.secrets
     }
 
-    /// What a trial run starts from: what a real pass would, without what was said and recorded.
+    /// What a trial run starts from: what a real reconcile would, without what was said and recorded.
     pub fn for_trial(&self) -> Memory {
         Memory {
             spec: self.spec.clone(),
@@ -59,7 +59,7 @@ impl Memory {
         }
     }
 
-    /// Whether own writes lead to no pass for now.
+    /// Whether own writes lead to no reconcile for now.
     pub fn is_paused(&self) -> bool {
         self.program.as_ref().is_some_and(|program| program.is_paused())
     }

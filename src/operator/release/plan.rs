@@ -48,7 +48,7 @@ pub fn words(changes: &[ObjectChange]) -> String {
     format!("read-only: it would {named}{more}")
 }
 
-/// What a pass would do.
+/// What a reconcile would do.
 #[derive(Default)]
 pub struct Ahead {
     pub foretold: Foretold,
@@ -66,7 +66,7 @@ impl Engine {
         desired: &DesiredRelease,
         ask: Ask,
     ) -> anyhow::Result<Ahead> {
-        // What differs from render to render is told by real passes.
+        // What differs from render to render is told by real reconciles.
         self.memory.compared = Some(self.changed_in);
         match self.base(history)? {
             None => self.install_ahead(desired, ask).await,

@@ -30,13 +30,13 @@ pub struct Settings {
     pub suppress_override_values: bool,
     /// Nothing is written while it holds.
     pub read_only: ReadOnly,
-    /// Objects whose passes go round in a loop are paused.
+    /// Objects whose reconciles go round in a loop are paused.
     pub pause_loops: bool,
-    /// How long passes that run may go on undisturbed once opdev is told to stop.
+    /// How long reconciles that run may go on undisturbed once opdev is told to stop.
     pub finish: Duration,
     /// How long they may take to end after that, when they wait for nothing more.
     pub leave: Duration,
-    /// Where given, random functions of charts give something else in each pass, as in production, and the same again for the
+    /// Where given, random functions of charts give something else in each reconcile, as in production, and the same again for the
     /// same number; else a release keeps what it drew.
     pub fresh_randomness: Option<u64>,
     /// Calls are made as a ServiceAccount whose roles somebody keeps, who tells what they lack.

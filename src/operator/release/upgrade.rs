@@ -25,7 +25,7 @@ use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// After so many passes in a row that render something new from the same input, the chart is at fault.
+/// After so many reconciles in a row that render something new from the same input, the chart is at fault.
 pub(crate) const SURPLUS_LIMIT: u32 = 3;
 /// What to do about a chart that is never done.
 const STABLE: &str = "make it once and keep it: take the value from the custom resource, or from the Secret that is there \

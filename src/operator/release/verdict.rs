@@ -1,4 +1,4 @@
-//! How a pass ends: well, with an outcome, or with a fault that keeps its whole chain of causes. Pure.
+//! How a reconcile ends: well, with an outcome, or with a fault that keeps its whole chain of causes. Pure.
 
 use super::memory::Memory;
 use super::objects::dry_run::is_unfit;
@@ -18,11 +18,11 @@ pub struct Report {
     pub uid: Option<String>,
     pub status: Vec<Change>,
     pub objects: Vec<ObjectChange>,
-    /// States of objects that the pass has read or written, and whether it wrote them.
+    /// States of objects that the reconcile has read or written, and whether it wrote them.
     pub known: Vec<(Arc<Value>, bool)>,
     /// The kinds of the release's objects.
     pub dependents: Vec<Gvk>,
-    /// Objects that the pass deleted.
+    /// Objects that the reconcile deleted.
     pub buried: Vec<Arc<Value>>,
     /// The kinds of a program's children.
     pub children: Vec<Gvk>,
@@ -42,7 +42,7 @@ pub struct Report {
     pub memory: Memory,
 }
 
-/// Why a pass failed.
+/// Why a reconcile failed.
 #[derive(Debug)]
 pub struct Failed {
     pub chain: Vec<String>,
@@ -84,7 +84,7 @@ impl Report {
         Report::of(Outcome::Gone)
     }
 
-    /// A pass that could not even begin, or that broke off.
+    /// A reconcile that could not even begin, or that broke off.
     pub fn failed(chain: Vec<String>) -> Report {
         let missing = missing_right(&chain);
         let failure = Some(Failed { missing, chain, diagnostic: None, retry: true, unfit: false });
@@ -117,7 +117,7 @@ impl Report {
     }
 }
 
-/// A pass that ended well.
+/// A reconcile that ended well.
 #[derive(Debug)]
 pub struct Verdict {
     pub outcome: Outcome,
@@ -138,7 +138,7 @@ impl Verdict {
     }
 }
 
-/// A pass that failed.
+/// A reconcile that failed.
 #[derive(Debug)]
 pub struct Fault {
     pub error: anyhow::Error,
@@ -152,7 +152,7 @@ pub struct Fault {
     pub stage: Stage,
 }
 
-/// Where a pass of a chart failed, as far as conditions tell it apart.
+/// Where a reconcile of a chart failed, as far as conditions tell it apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
     /// The values could not be made.

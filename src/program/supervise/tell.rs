@@ -79,7 +79,7 @@ impl Life {
         Some(if self.names_objects { told.min(TraceLevel::Log) } else { told })
     }
 
-    /// A program to whose build nothing was added tells of its passes itself.
+    /// A program to whose build nothing was added tells of its reconciles itself.
     pub(super) async fn tells_itself(&mut self) {
         self.tells = true;
         if self.rung.is_none() && self.running.is_some() {

@@ -1,4 +1,4 @@
-//! What led to a pass, in the words that all passes share.
+//! What led to a reconcile, in the words that all reconciles share.
 
 use super::Attribution;
 use opdev_event::reconcile::object_change::{changed_fields, last_writer};
@@ -9,7 +9,7 @@ use opdev_object::meta::{ObjectRef, controller};
 use std::time::Duration;
 
 impl Attribution {
-    /// The causes of a pass, and which of them go back to a write of an earlier one.
+    /// The causes of a reconcile, and which of them go back to a write of an earlier one.
     pub(super) fn causes_of(&self, begin: &Begin, object: &ObjectRef) -> (Vec<Cause>, Vec<OwnWrite>) {
         let mut causes: Vec<Cause> = Vec::new();
         let mut own = Vec::new();

@@ -26,7 +26,7 @@ impl Attribution {
         vec![Event::Reconciled(Arc::clone(ended))]
     }
 
-    /// A goroutine of a pass went on after it: the pass is told again, with the call.
+    /// A goroutine of a reconcile went on after it: the reconcile is told again, with the call.
     pub(super) fn late(&mut self, id: &str, call: &ObservedCall, guessed: bool) -> Vec<Event> {
         let Some((_, ended)) = self.ended.iter_mut().rev().find(|(known, _)| known == id) else {
             return Vec::new();

@@ -1,5 +1,5 @@
-//! Makes passes of what was seen of a process: which call and which read belongs to which pass, what led to it, what
-//! it changed. Pure: what was seen goes in, events come out. A call must go in before the end of its pass does; that it
+//! Makes reconciles of what was seen of a process: which call and which read belongs to which reconcile, what led to it, what
+//! it changed. Pure: what was seen goes in, events come out. A call must go in before the end of its reconcile does; that it
 //! may go in before the beginning does no harm.
 
 mod causes;
@@ -38,11 +38,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use wire::{Wire, place_of};
 
-/// Passes that have ended and may still get a late call.
+/// Reconciles that have ended and may still get a late call.
 const ENDED: usize = 512;
-/// Calls that wait for the beginning of their pass.
+/// Calls that wait for the beginning of their reconcile.
 const EARLY: usize = 1024;
-/// Writes whose pass is remembered.
+/// Writes whose reconcile is remembered.
 const WRITES: usize = 20_000;
 /// Writes that belong to no reconcile and wait for the next one.
 const BESIDE: usize = 256;
@@ -57,7 +57,7 @@ pub struct Attribution {
     open: HashMap<String, Open>,
     ended: VecDeque<(String, Arc<Reconcile>)>,
     versions: Versions,
-    /// Which pass wrote which version.
+    /// Which reconcile wrote which version.
     written: HashMap<(ObjectKey, String), u64>,
     written_order: VecDeque<(ObjectKey, String)>,
     /// Kinds by group and plural, learned from what was read and written.
@@ -68,11 +68,11 @@ pub struct Attribution {
     secrets: Vec<String>,
     memory: Memory,
     printed: Printed,
-    /// Events that passes recorded and whose call is still to come.
+    /// Events that reconciles recorded and whose call is still to come.
     recorders: Recorders,
-    /// Calls of passes that have not begun yet: a call may be seen before the process has said so.
+    /// Calls of reconciles that have not begun yet: a call may be seen before the process has said so.
     early: VecDeque<(String, ObservedCall, Option<Write>)>,
-    /// Calls of passes that never began.
+    /// Calls of reconciles that never began.
     unknown: u64,
     /// What is guessed of a program that tells nothing.
     wire: Wire,
@@ -106,7 +106,7 @@ impl Attribution {
     }
 
     /// A process is about to start, because these files were saved; `sources` is the number of what is served then.
-    /// Passes of the one before that never ended are forgotten. Until the program tells of its controllers, its passes
+    /// Reconciles of the one before that never ended are forgotten. Until the program tells of its controllers, its reconciles
     /// are guessed.
     pub fn starting(&mut self, files: Vec<String>, sources: u64, at: Timestamp) {
         self.wire.starting(at);
@@ -120,7 +120,7 @@ impl Attribution {
         self.recorders.starting();
     }
 
-    /// How many calls carried the id of a pass that nothing else is known of.
+    /// How many calls carried the id of a reconcile that nothing else is known of.
     pub fn unknown_calls(&self) -> u64 {
         self.unknown + self.early.len() as u64
     }
@@ -223,7 +223,7 @@ impl Attribution {
         Some(Event::ReconcileStarted(started))
     }
 
-    /// Calls that were seen before their pass was known.
+    /// Calls that were seen before their reconcile was known.
     fn take_early(&mut self, id: &str) {
         let all = std::mem::take(&mut self.early);
         for (of, call, write) in all {
@@ -436,7 +436,7 @@ impl Attribution {
         })
     }
 
-    /// The pass that a call without an id most likely belongs to: the only one that is under way for its object.
+    /// The reconcile that a call without an id most likely belongs to: the only one that is under way for its object.
     fn guess(&self, call: &ObservedCall, write: Option<&Write>) -> Option<String> {
         if !call.writes() || self.open.is_empty() {
             return None;
@@ -463,7 +463,7 @@ impl Attribution {
         candidates.next().is_none().then(|| first.0.clone())
     }
 
-    /// The last pass of the object that an Event is about, as long as that is not long ago.
+    /// The last reconcile of the object that an Event is about, as long as that is not long ago.
     fn just_ended(&self, call: &ObservedCall) -> Option<String> {
         let (kind, namespace, name) = event_is_about(call)?;
         let (id, last) = self.ended.iter().rev().find(|(_, pass)| {

@@ -86,7 +86,7 @@ impl Listener {
         Ok((Listener { path: socket.to_owned(), processes, tells, accepting }, receiver))
     }
 
-    /// Whether a process has said that it tells of its passes.
+    /// Whether a process has said that it tells of its reconciles.
     pub fn tells(&self) -> watch::Receiver<bool> {
         self.tells.clone()
     }
@@ -97,7 +97,7 @@ impl Listener {
     }
 
     /// Asks the processes to put an object into the queue of its controller now. Says whether a process was there
-    /// that could be asked; that it has the controller shows in the cause of the next pass.
+    /// that could be asked; that it has the controller shows in the cause of the next reconcile.
     pub fn reconcile(&self, wish: &ReconcileNow) -> bool {
         let Ok(mut line) = serde_json::to_string(wish) else { return false };
         line.push('\n');

@@ -1,5 +1,5 @@
 //! Lines that a process both prints and tells: each is shown once. Whichever of the two comes first, the told one is
-//! shown, for it belongs to its pass. The printed one is left out only while the process is connected and tells; what
+//! shown, for it belongs to its reconcile. The printed one is left out only while the process is connected and tells; what
 //! its connection did not tell to its end is shown as it was printed.
 
 use opdev_event::LogLine;
@@ -14,7 +14,7 @@ const MOST: usize = 4096;
 pub(super) struct Printed {
     /// Process ids by connection, while they are open.
     connected: BTreeMap<u64, u32>,
-    /// Told and not yet read from the output, with the pass of each.
+    /// Told and not yet read from the output, with the reconcile of each.
     told: BTreeMap<LineName, Option<u64>>,
     /// Read from the output and not yet told.
     waiting: BTreeMap<LineName, PrintedLine>,

@@ -1,4 +1,4 @@
-//! Checks that only one can make who sees both what a process's cache answered and what it wrote. Pure: a pass that
+//! Checks that only one can make who sees both what a process's cache answered and what it wrote. Pure: a reconcile that
 //! has ended and what is known of earlier ones go in, findings come out.
 
 use super::surplus_left;
@@ -15,9 +15,9 @@ use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef, controller, label, res
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Passes in a row that are caused by nothing but own writes until that is called a loop.
+/// Reconciles in a row that are caused by nothing but own writes until that is called a loop.
 const LOOP: u32 = 5;
-/// A loop is hot where so many passes take less.
+/// A loop is hot where so many reconciles take less.
 const HOT: SignedDuration = SignedDuration::from_secs(10);
 /// Objects whose last write is remembered.
 const WRITES: usize = 20_000;
@@ -26,7 +26,7 @@ const FIELDS: usize = 5_000;
 /// Names that a message lists.
 const NAMES: usize = 3;
 
-/// What is known of earlier passes.
+/// What is known of earlier reconciles.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     failed: HashMap<(String, ObjectKey), u32>,
@@ -46,7 +46,7 @@ struct LastWrite {
     deleted: bool,
 }
 
-/// Passes in a row that nothing but own writes led to.
+/// Reconciles in a row that nothing but own writes led to.
 #[derive(Clone, Copy, Debug)]
 struct Streak {
     passes: u32,
@@ -68,7 +68,7 @@ impl Memory {
         *self = Memory::default();
     }
 
-    /// How many passes of an object have failed in a row, this one included; 0 where it has not failed.
+    /// How many reconciles of an object have failed in a row, this one included; 0 where it has not failed.
     pub(crate) fn attempt(&mut self, controller: &str, object: &ObjectKey, end: &End) -> u32 {
         let place = (controller.to_owned(), object.clone());
         if end.error.is_empty() && end.panic.is_empty() {
@@ -97,14 +97,14 @@ impl Memory {
     }
 }
 
-/// What is known beside the pass.
+/// What is known beside the reconcile.
 pub(crate) struct Known<'a> {
     pub(crate) versions: &'a Versions,
-    /// Which pass wrote which version.
+    /// Which reconcile wrote which version.
     pub(crate) written: &'a HashMap<(ObjectKey, String), u64>,
 }
 
-/// What is wrong with a pass that has ended.
+/// What is wrong with a reconcile that has ended.
 pub(crate) fn findings(
     open: &Open,
     reconcile: &Reconcile,
@@ -352,7 +352,7 @@ fn conflict(call: &ObservedCall, known: &Known<'_>) -> Option<PassFinding> {
     })
 }
 
-/// Passes that nothing but own writes led to, and that write again.
+/// Reconciles that nothing but own writes led to, and that write again.
 fn hot_loop(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Option<PassFinding> {
     let place = (open.controller.clone(), open.object.key());
     let writes = open.writes.iter().any(|write| !write.unchanged);

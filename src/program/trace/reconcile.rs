@@ -1,4 +1,4 @@
-//! One pass while it is under way, and what becomes of it when it ends.
+//! One reconcile while it is under way, and what becomes of it when it ends.
 
 use super::event_call::EventCall;
 use super::evidence::{self, Beside};
@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A pass that has begun.
+/// A reconcile that has begun.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) number: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Write {
     pub(crate) unchanged: bool,
     /// When it was answered.
     pub(crate) at: Timestamp,
-    /// That it belongs to its pass is a guess.
+    /// That it belongs to its reconcile is a guess.
     pub(super) guessed: bool,
 }
 
@@ -163,7 +163,7 @@ impl Open {
         evidence::write_fact(call, write, &beside)
     }
 
-    /// The kind of the object where the controller does not say it: that of what the pass read under its name.
+    /// The kind of the object where the controller does not say it: that of what the reconcile read under its name.
     fn kind_by_reads(&self, kinds: &HashMap<(String, String), Gvk>) -> Option<Gvk> {
         let namespace = self.object.namespace.as_deref().unwrap_or_default();
         let mut read = self.reads.iter().map(|read| &read.object);
@@ -172,7 +172,7 @@ impl Open {
         Some(known.unwrap_or_else(|| Gvk::new(&read.group, &read.version, &read.kind)))
     }
 
-    /// The pass as it is shown.
+    /// The reconcile as it is shown.
     pub(super) fn ended(&self, end: &End, attempt: u32, kinds: &HashMap<(String, String), Gvk>) -> Reconcile {
         let took = between(self.at, time(end.t));
         let (status, objects) = self.changes(true);
@@ -237,7 +237,7 @@ impl Open {
         }
     }
 
-    /// What changed in the object's own status, and everything else that was written; masked. Whether a pass has changed
+    /// What changed in the object's own status, and everything else that was written; masked. Whether a reconcile has changed
     /// something is decided without what is only guessed to be its own.
     fn changes(&self, with_guessed: bool) -> (Vec<Change>, Vec<ObjectChange>) {
         let (mut status, mut objects) = (Vec::new(), Vec::new());
@@ -307,7 +307,7 @@ fn bookkeeping(change: &Change) -> bool {
     top(change) == "metadata" && matches!(second, "resourceVersion" | "generation" | "managedFields")
 }
 
-/// A call as every pass shows it.
+/// A call as every reconcile shows it.
 pub(super) fn call_of(call: &ObservedCall, began: Timestamp) -> Call {
     let refused = call.answered.as_ref().filter(|_| call.status >= 400 || call.status == 0);
     let reason = refused.and_then(|status| status["reason"].as_str()).filter(|reason| !reason.is_empty());

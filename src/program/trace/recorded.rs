@@ -1,4 +1,4 @@
-//! Finds the reconcile that an Event of the program belongs to. A recorder hands an Event to a broadcaster that many passes share and whose
+//! Finds the reconcile that an Event of the program belongs to. A recorder hands an Event to a broadcaster that many reconciles share and whose
 //! goroutine sends it later: the goroutine tells nothing of the reconcile. The call of the recorder does, and where that is not
 //! known, the object that the Event is about.
 
@@ -27,7 +27,7 @@ struct Said {
     reason: String,
 }
 
-/// Events that a program recorded in its passes.
+/// Events that a program recorded in its reconciles.
 #[derive(Debug, Default)]
 pub(super) struct Recorders {
     recorded: VecDeque<(Said, RecordedEvent)>,

@@ -1,4 +1,4 @@
-//! Children of which a pass saw more than the spec asks for, and left them all. Pure.
+//! Children of which a reconcile saw more than the spec asks for, and left them all. Pure.
 
 use crate::reconcile::Open;
 use opdev_event::{FindingKind, PassFinding, Reconcile};
@@ -16,7 +16,7 @@ const OBJECTS: usize = 5_000;
 /// What was told of an object: how many it wanted and how many there were.
 pub(crate) type Told = HashMap<ObjectKey, (u64, u64)>;
 
-/// Looks at a pass that has ended well, wrote nothing to any child and asks for no other pass. The status has to count the same
+/// Looks at a reconcile that has ended well, wrote nothing to any child and asks for no other reconcile. The status has to count the same
 /// children, for an operator may well make two pods for each replica.
 pub(crate) fn surplus(
     open: &Open,
@@ -59,7 +59,7 @@ pub(crate) fn surplus(
     })
 }
 
-/// How many objects of a list belong to the object of the pass. None where that is not known of all, or one of them is about
+/// How many objects of a list belong to the object of the reconcile. None where that is not known of all, or one of them is about
 /// to go: whoever waits for it is at work.
 fn own_children(open: &Open, read: &CacheRead, versions: &Versions) -> Option<u64> {
     if read.verb != "list" || !read.error.is_empty() || read.count as usize > read.items.len() {

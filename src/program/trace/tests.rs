@@ -481,7 +481,7 @@ fn calls_without_an_id_are_guessed_and_marked_and_late_ones_join_their_pass() {
     assert_eq!((again.id, again.calls.len()), (pass.id, 2));
     world.call("b", "POST", PODS, pod("demo-z", ""), 201, pod("demo-z", "14"));
     assert_eq!(world.attribution.unknown_calls(), 1);
-    // The process says only now that the pass has begun.
+    // The process says only now that the reconcile has begun.
     world.begin("podset", "b", Vec::new());
     let pass = world.end("b", "");
     assert_eq!((pass.calls.len(), pass.objects.len(), world.attribution.unknown_calls()), (1, 1, 0));

@@ -1,6 +1,6 @@
-//! Passes of a program that tells nothing of them: guessed from its calls and from the events of its watches. Calls about one
-//! custom resource, or about what belongs to it, are one pass as long as they follow each other closely and none of the
-//! writes is made twice. What was seen of the object since its pass before is taken for the cause.
+//! Reconciles of a program that tells nothing of them: guessed from its calls and from the events of its watches. Calls about one
+//! custom resource, or about what belongs to it, are one reconcile as long as they follow each other closely and none of the
+//! writes is made twice. What was seen of the object since its reconcile before is taken for the cause.
 
 use super::Attribution;
 use crate::reconcile::{Open, Write};
@@ -19,19 +19,19 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// A pass without a call for so long is over: between two calls of a pass a program does nothing but think.
+/// A reconcile without a call for so long is over: between two calls of a reconcile a program does nothing but think.
 const GAP: SignedDuration = SignedDuration::from_millis(50);
-/// Lines about an object that come so soon after its pass are the pass's.
+/// Lines about an object that come so soon after its reconcile are the reconcile's.
 const AFTER: Duration = Duration::from_millis(200);
-/// A line that says why an object is reconciled belongs to a pass that begins so soon after it.
+/// A line that says why an object is reconciled belongs to a reconcile that begins so soon after it.
 const BEFORE: SignedDuration = SignedDuration::from_secs(1);
-/// Lines that wait for their pass.
+/// Lines that wait for their reconcile.
 const REASONS: usize = 1_000;
-/// Causes of one pass.
+/// Causes of one reconcile.
 const CAUSES: usize = 16;
-/// Objects of whose causes and passes something is known.
+/// Objects of whose causes and reconciles something is known.
 const OBJECTS: usize = 20_000;
-/// Why a pass began before which nothing was seen.
+/// Why a reconcile began before which nothing was seen.
 const UNSEEN: &str = "nothing was seen that led to it: a timer of the program, or another try";
 /// Owners above each other.
 const OWNERS: usize = 8;
@@ -39,21 +39,21 @@ const OWNERS: usize = 8;
 /// What is guessed.
 #[derive(Debug, Default)]
 pub(super) struct Wire {
-    /// Since when the program runs; none where it tells of its passes itself.
+    /// Since when the program runs; none where it tells of its reconciles itself.
     started: Option<Timestamp>,
-    /// Passes that were guessed so far.
+    /// Reconciles that were guessed so far.
     count: u64,
     /// Those that are under way, by the object they are for.
     open: HashMap<ObjectKey, Guess>,
-    /// What was seen of an object, and of what belongs to it, since its pass before.
+    /// What was seen of an object, and of what belongs to it, since its reconcile before.
     causes: HashMap<ObjectKey, Vec<TraceCause>>,
-    /// Objects that had a pass since the start.
+    /// Objects that had a reconcile since the start.
     known: HashSet<ObjectKey>,
-    /// Why objects are reconciled, as lines said before their pass began: when, what the line calls the object, and why.
+    /// Why objects are reconciled, as lines said before their reconcile began: when, what the line calls the object, and why.
     reasons: VecDeque<(Timestamp, String, String)>,
 }
 
-/// A pass that is under way.
+/// A reconcile that is under way.
 #[derive(Debug)]
 struct Guess {
     id: String,
@@ -71,7 +71,7 @@ impl Wire {
         *self = Wire { started: Some(at), count: self.count, ..Wire::default() };
     }
 
-    /// The program tells of its passes itself.
+    /// The program tells of its reconciles itself.
     pub(super) fn told(&mut self) {
         self.started = None;
     }
@@ -129,7 +129,7 @@ impl Attribution {
         self.guess_cause(&event);
     }
 
-    /// Notes an event as a cause of the next pass of what it belongs to.
+    /// Notes an event as a cause of the next reconcile of what it belongs to.
     pub(super) fn guess_cause(&mut self, event: &ObservedEvent) {
         let Some(started) = self.wire.started else { return };
         let Some(object) = ObjectRef::of(&event.object) else { return };
@@ -175,7 +175,7 @@ impl Attribution {
         }
     }
 
-    /// Takes in a line about an object; the answer is the pass that it belongs to: the one that is under way, or the one that
+    /// Takes in a line about an object; the answer is the reconcile that it belongs to: the one that is under way, or the one that
     /// has just ended.
     pub(super) fn take_line(&mut self, about: &ObjectLine) -> Option<u64> {
         if !self.wire.is_on() {
@@ -195,7 +195,7 @@ impl Attribution {
         self.ended_before(about)
     }
 
-    /// The same of a program that tells of its passes, but not of its lines: the only pass of the object that is under way.
+    /// The same of a program that tells of its reconciles, but not of its lines: the only reconcile of the object that is under way.
     fn pass_of_line(&self, about: &ObjectLine) -> Option<u64> {
         let mut open = self.open.values().filter(|open| is_called(&open.object.key(), &about.object));
         match (open.next(), open.next()) {
@@ -212,7 +212,7 @@ impl Attribution {
         (since <= AFTER).then_some(last.id)
     }
 
-    /// The pass that a call belongs to, which may begin with it, and whether that is less than likely.
+    /// The reconcile that a call belongs to, which may begin with it, and whether that is less than likely.
     pub(super) fn guess_pass(
         &mut self,
         call: &ObservedCall,
@@ -223,7 +223,7 @@ impl Attribution {
             return None;
         }
         let Some(root) = self.root_of_call(call, write) else {
-            // A list is about nobody: it is taken for the only pass that is under way.
+            // A list is about nobody: it is taken for the only reconcile that is under way.
             let mut open = self.wire.open.values_mut();
             return match (open.next(), open.next()) {
                 (Some(guess), None) if !call.writes() => {
@@ -297,7 +297,7 @@ impl Attribution {
         Event::ReconcileStarted(started)
     }
 
-    /// Why an object is reconciled, as its lines have said since its pass before.
+    /// Why an object is reconciled, as its lines have said since its reconcile before.
     fn reason_of(&mut self, key: &ObjectKey, at: Timestamp) -> Option<String> {
         let mut last = None;
         self.wire.reasons.retain(|(said, object, reason)| {
@@ -310,7 +310,7 @@ impl Attribution {
         last
     }
 
-    /// Whether a cause is a write of a pass.
+    /// Whether a cause is a write of a reconcile.
     fn is_own(&self, cause: &TraceCause) -> bool {
         let written = |object: &TraceObject| {
             (opdev_findings::facts::record_fields::reference(object).key(), object.rv.clone())
@@ -334,7 +334,7 @@ impl Attribution {
             None => about,
         };
         let root = self.root_of(&about)?;
-        // One that is made for another one is a part of that one's pass, as long as it is under way.
+        // One that is made for another one is a part of that one's reconcile, as long as it is under way.
         let above = self.owner_of(&about).and_then(|owner| self.root_of(&owner));
         Some(above.filter(|above| self.wire.open.contains_key(&above.key())).unwrap_or(root))
     }
@@ -420,7 +420,7 @@ fn named_by(reference: &Value) -> Option<ObjectKey> {
     Some(ObjectKey { group: gvk.group, kind: gvk.kind, namespace, name })
 }
 
-/// What a write was refused with: what is there already, gone already or newer is part of many a pass.
+/// What a write was refused with: what is there already, gone already or newer is part of many a reconcile.
 fn refusal(call: &ObservedCall) -> String {
     if !call.writes() || matches!(call.status, 200..=399 | 404 | 409) {
         return String::new();

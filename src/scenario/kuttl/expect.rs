@@ -15,7 +15,7 @@ pub(super) struct Expect {
     _kind: ExpectKind,
     #[serde(default)]
     of: Of,
-    /// Of the last pass.
+    /// Of the last reconcile.
     outcome: Option<Outcome>,
     /// What its error says.
     error: Option<String>,
@@ -72,12 +72,12 @@ enum Forbidden {
 }
 
 impl Expect {
-    /// Whether a failed pass is what is waited for.
+    /// Whether a failed reconcile is what is waited for.
     pub(super) fn awaits_failure(&self) -> bool {
         self.outcome == Some(Outcome::Failed)
     }
 
-    /// Whether a pass is one of those that it is about.
+    /// Whether a reconcile is one of those that it is about.
     pub(super) fn is_about(&self, pass: &Reconcile) -> bool {
         let object = &pass.object;
         (self.of.kind.is_empty() || self.of.kind == object.gvk.kind)

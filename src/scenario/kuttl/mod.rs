@@ -269,7 +269,7 @@ impl Run<'_> {
             });
             all.collect()
         };
-        // A pass that fails is tried again, so that there is no rest to wait for.
+        // A reconcile that fails is tried again, so that there is no rest to wait for.
         let failing = expects.iter().any(|(_, expect)| expect.awaits_failure());
         let at_rest = |state: &State| {
             let done = all_waits(state).is_empty() || (failing && judged(expects).is_empty());

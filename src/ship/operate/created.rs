@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// How many objects wait to be looked at; of more than that the next pass reminds.
+/// How many objects wait to be looked at; of more than that the next reconcile reminds.
 const WAITING: usize = 1_024;
 
 /// Objects that were seen, and the way to the task that looks at them.
@@ -31,7 +31,7 @@ impl Creations {
         Creations { known: HashSet::new(), look }
     }
 
-    /// Takes a pass in.
+    /// Takes a reconcile in.
     pub(super) fn hear(&mut self, pass: &Reconcile) {
         let key = pass.object.key();
         if matches!(pass.outcome, Outcome::Gone | Outcome::Uninstalled) {

@@ -1,5 +1,5 @@
 //! What is counted of the operator, under the names of controller-runtime and helm-operator, so that their dashboards and
-//! alerts go on. Counts events; reads no clock but to say how long passes that run have been running.
+//! alerts go on. Counts events; reads no clock but to say how long reconciles that run have been running.
 
 use super::process;
 use super::text::{Exposition, Histogram, Kind};
@@ -293,7 +293,7 @@ impl Counted {
         one.queued.observe(pass.queued.as_secs_f64());
     }
 
-    /// How long the passes of a controller have been running, in seconds.
+    /// How long the reconciles of a controller have been running, in seconds.
     fn unfinished<'c>(&'c self, name: &'c str, now: Timestamp) -> impl Iterator<Item = f64> + 'c {
         let of = self.running.values().filter(move |(of, _)| of == name);
         of.map(move |(_, at)| now.duration_since(*at).as_secs_f64().max(0.0))

@@ -135,7 +135,7 @@ impl Work {
             shutdown: stop.clone(),
         });
         self.say("cmd", "Starting workers");
-        // Where the lead is lost this is dropped, and with it all passes.
+        // Where the lead is lost this is dropped, and with it all reconciles.
         let mut running = AbortOnDropHandle::new(tokio::spawn(manager));
         let ended = tokio::select! {
             ended = &mut running => Err(anyhow!("the operator has stopped: {ended:?}")),

@@ -159,7 +159,7 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), NotNow> {
             let traced = run.is_some_and(|run| run.traced == Some(TraceLevel::Full));
             match does {
                 Do::Reconcile | Do::Check if traced => continue,
-                // Held are the events that the program hears of; its passes are its own.
+                // Held are the events that the program hears of; its reconciles are its own.
                 Do::Pause | Do::PauseKind => {
                     disturbing(state)?;
                     continue;

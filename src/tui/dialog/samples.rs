@@ -28,7 +28,7 @@ impl Samples {
     }
 }
 
-/// The samples that pass what was typed, and the typed text itself where it may be a file.
+/// The samples that reconcile what was typed, and the typed text itself where it may be a file.
 fn choices(state: &State, typed: &str) -> Vec<Choice> {
     let shown = |sample: &&Sample| {
         passes(

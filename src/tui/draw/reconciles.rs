@@ -248,10 +248,10 @@ fn without_fronts(text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The causes; of a failed pass the error, too.
+/// The causes; of a failed reconcile the error, too.
 fn why(pass: &Reconcile) -> String {
     let causes = match only_retries(pass) && pass.failure.is_some() {
-        // The error of the pass before stands behind it already.
+        // The error of the reconcile before stands behind it already.
         true => "retry".to_owned(),
         false => words::causes_of_pass(pass),
     };

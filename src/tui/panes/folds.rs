@@ -57,14 +57,14 @@ impl How {
     }
 }
 
-/// A row of the reconciles: a pass by its place in the list, or a line below it.
+/// A row of the reconciles: a reconcile by its place in the list, or a line below it.
 #[derive(Clone, Copy, Debug)]
 pub struct PassRow {
     pub pass: usize,
     pub line: Option<Line>,
-    /// Counts the lines below the pass; the pass itself is 0.
+    /// Counts the lines below the reconcile; the reconcile itself is 0.
     pub(crate) number: usize,
-    /// How many passes it stands for: retries of one failure are one row, and so are resyncs that did nothing.
+    /// How many reconciles it stands for: retries of one failure are one row, and so are resyncs that did nothing.
     pub times: usize,
     /// The oldest of them: what a selection holds on to while newer retries come.
     pub oldest: u64,
@@ -91,7 +91,7 @@ pub fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Fin
     rows
 }
 
-/// For each pass, newest first: how many passes its row stands for, and the oldest of them. 0 where it stands behind
+/// For each reconcile, newest first: how many reconciles its row stands for, and the oldest of them. 0 where it stands behind
 /// a newer one that only retried it and failed alike, that ran by the clock again and had nothing to do either, or that is
 /// a part of one storm with it.
 fn fold(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) -> Vec<(usize, u64)> {
@@ -122,12 +122,12 @@ fn fold(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) ->
     rows
 }
 
-/// Whether a pass ran for no other reason than that the one before failed.
+/// Whether a reconcile ran for no other reason than that the one before failed.
 pub fn only_retries(pass: &Reconcile) -> bool {
     !pass.causes.is_empty() && pass.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Retry { .. }))
 }
 
-/// Whether two passes ran by the clock for one reason, and wrote nothing.
+/// Whether two reconciles ran by the clock for one reason, and wrote nothing.
 fn quiet_alike(a: &Reconcile, b: &Reconcile) -> bool {
     let quiet = |pass: &Reconcile| {
         matches!(pass.outcome, Outcome::Unchanged | Outcome::Waiting)

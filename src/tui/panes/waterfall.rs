@@ -14,7 +14,7 @@ pub const FEW: usize = 3;
 /// Changed fields that are named for one cause where there is room.
 pub(crate) const MANY: usize = 40;
 
-/// One line below a pass; numbers are places in its lists.
+/// One line below a reconcile; numbers are places in its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
     Cause(usize),
@@ -31,7 +31,7 @@ pub enum Line {
     Requeue,
 }
 
-/// The lines of a pass from the first cause to the requeue, with at most `most` changed fields for each cause.
+/// The lines of a reconcile from the first cause to the requeue, with at most `most` changed fields for each cause.
 pub fn lines(pass: &Reconcile, most: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for i in words::in_order(&pass.causes) {
@@ -91,9 +91,9 @@ pub fn tab(line: Line) -> Tab {
     }
 }
 
-/// The scale of a pass: where it begins and how long it is.
+/// The scale of a reconcile: where it begins and how long it is.
 pub struct Scale {
-    /// How much of the queue wait is drawn in front of the pass: all of it, or nothing where it would dwarf the rest.
+    /// How much of the queue wait is drawn in front of the reconcile: all of it, or nothing where it would dwarf the rest.
     queued: Duration,
     total: Duration,
 }
@@ -107,7 +107,7 @@ impl Scale {
         Scale { queued, total: (queued + end).max(Duration::from_micros(1)) }
     }
 
-    /// Where on `cells` cells a time is that is counted from the start of the pass.
+    /// Where on `cells` cells a time is that is counted from the start of the reconcile.
     fn cell(&self, at: Duration, cells: usize) -> usize {
         let part = (self.queued + at).as_nanos() * cells as u128 / self.total.as_nanos();
         usize::try_from(part).unwrap_or(cells).min(cells)
@@ -310,7 +310,7 @@ fn call_row(call: &Call, label: usize, bar: &str) -> Row {
         .and(Role::Dim, cached)
 }
 
-/// What else is known of a call of a process: that it was disturbed on request, or is only guessed to be the pass's own.
+/// What else is known of a call of a process: that it was disturbed on request, or is only guessed to be the reconcile's own.
 fn mark(row: Row, pass: &Reconcile, at: usize) -> Row {
     let Some(process) = &pass.process else { return row };
     let among = |places: &[u32]| u32::try_from(at).is_ok_and(|at| places.contains(&at));

@@ -22,7 +22,7 @@ fn bars_stand_where_the_time_was() {
     assert_eq!(scale.bar((ms(5), ms(5)), '#', 10), "     #####");
     assert_eq!(scale.bar((ms(10), ms(0)), '#', 10), "         #", "never outside, never nothing");
     assert_eq!(scale.bar((ms(2), Duration::ZERO), '#', 10), "  #       ");
-    // The queue takes its part of the scale, unless it would dwarf the pass.
+    // The queue takes its part of the scale, unless it would dwarf the reconcile.
     pass.queued = ms(10);
     assert_eq!(Scale::of(&pass).bar((ms(0), ms(10)), '#', 10), "     #####");
     pass.queued = ms(11);

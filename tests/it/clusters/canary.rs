@@ -100,7 +100,7 @@ async fn flow(root: &Path, format: &str) -> Vec<String> {
     opdev.until(repaired).await;
 
     let template = "charts/memcached/templates/service.yaml";
-    // A chart that never renders is refused as it is saved, one that does not render for this object in its pass.
+    // A chart that never renders is refused as it is saved, one that does not render for this object in its reconcile.
     let json = format == "--json";
     let refused: &[&str] = if json { &["\"reloadFailed\""] } else { &["reload", "failed"] };
     let live: &[&str] = if json { &["\"sourcesChanged\""] } else { &["sources", "live"] };

@@ -168,7 +168,7 @@ async fn nothing_is_written_and_no_pass_runs_without_a_change() {
     let mark = world.opdev.mark();
     let request = opdev_event::OperatorTask::Reconcile { object: super::outside::reference(PODSET, NAME) };
     world.opdev.ask(request).await;
-    // The pass that wrote the status may only now be told of.
+    // The reconcile that wrote the status may only now be told of.
     let by_hand = |pass: &Reconcile| pass.causes.iter().any(|cause| matches!(cause.kind, CauseKind::User));
     let pass =
         world.opdev.reconcile("a pass by hand", mark, |pass| pass.object.name == NAME && by_hand(pass)).await;
@@ -177,7 +177,7 @@ async fn nothing_is_written_and_no_pass_runs_without_a_change() {
     assert!(writes.is_empty(), "{writes:?}");
     assert!(pass.objects.is_empty() && pass.status.is_empty(), "{pass:?}");
     // The same object applied again changes nothing, so nothing runs for it: of all that comes from the object
-    // itself, only the change of `spec.replicas` leads to a pass.
+    // itself, only the change of `spec.replicas` leads to a reconcile.
     let mark = world.opdev.mark();
     world.apply("samples/podset.yaml").await;
     world.patch(PODSET, NAME, &json!({"spec": {"replicas": 2}})).await;

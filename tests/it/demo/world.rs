@@ -92,7 +92,7 @@ impl World {
         self.opdev.wait_for_state(&what, |events| running(events, label, count)).await
     }
 
-    /// The passes of an object since a mark.
+    /// The reconciles of an object since a mark.
     pub(super) fn passes(&self, mark: usize, name: &str) -> Vec<Arc<Reconcile>> {
         self.opdev
             .since(mark)
@@ -104,7 +104,7 @@ impl World {
             .collect()
     }
 
-    /// No pass of the object has failed.
+    /// No reconcile of the object has failed.
     pub(super) fn none_failed(&self, name: &str) {
         for pass in self.passes(0, name) {
             assert!(pass.outcome != Outcome::Failed, "{name}: {:?}", pass.failure);

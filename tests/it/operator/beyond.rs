@@ -100,7 +100,7 @@ async fn releases_are_installed_in_turn_repaired_upgraded_and_uninstalled() {
             _ => None,
         })
         .await;
-    // By this pass, or by one that was running when it happened.
+    // By this reconcile, or by one that was running when it happened.
     assert_eq!(world.get(&maps, "two-config").await.unwrap()["data"]["greeting"], "2");
 
     world.patch(&world.webs(), "site", json!({"spec": {"releases": {"two": "3"}}})).await;

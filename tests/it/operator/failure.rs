@@ -268,7 +268,7 @@ async fn names_specs_and_periods_that_cannot_be_are_said_plainly() {
         )
         .await;
     world.outcome("slow", Outcome::Installed).await;
-    // Echoes of the install may lead to passes before the period does.
+    // Echoes of the install may lead to reconciles before the period does.
     world
         .until("a pass for the period", |event| match event {
             opdev_event::Event::Reconciled(pass) => (pass.object.name == "slow"
@@ -440,7 +440,7 @@ async fn a_chart_that_never_renders_the_same_is_stopped_and_named() {
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
     world.reconcile_now("site").await;
-    // The Operator SDK's operator is woken by its own status, so that one pass is enough for all that follow.
+    // The Operator SDK's operator is woken by its own status, so that one reconcile is enough for all that follow.
     for _ in 0..3 {
         let pass = world.pass("site").await;
         assert_eq!((pass.outcome, pass.releases[0].surplus), (Outcome::Upgraded, true));

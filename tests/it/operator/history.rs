@@ -43,7 +43,7 @@ fn hooked() -> Arc<Chart> {
     chart("web", &[("templates/all.yaml", RISKY), ("templates/hooks.yaml", &hooks)])
 }
 
-/// The objects that a pass created, in order.
+/// The objects that a reconcile created, in order.
 fn created(pass: &Reconcile) -> Vec<&str> {
     let made = pass.objects.iter().filter(|change| change.action == Action::Created);
     made.map(|change| change.object.name.as_str()).collect()
@@ -261,7 +261,7 @@ async fn of_all_namespaces_only_the_named_ones_are_reconciled() {
         let object = json!({"apiVersion": "test.my.domain/v1", "kind": "Web", "spec": {}, "metadata": {"name": namespace}});
         world.create(&webs, object).await;
     }
-    // The one of the third namespace is older, so that its pass would come first.
+    // The one of the third namespace is older, so that its reconcile would come first.
     let pass = world
         .until("a pass", |event| match event {
             Event::Reconciled(pass) => Some(Arc::clone(pass)),

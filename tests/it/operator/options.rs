@@ -110,7 +110,7 @@ async fn rollback_force_replaces_what_a_patch_cannot_put_back() {
     create_shop(&world).await;
     world.outcome("b", Outcome::Installed).await;
 
-    // What a pass wrote is looked at, for the next attempt comes soon.
+    // What a reconcile wrote is looked at, for the next attempt comes soon.
     let wrote = |pass: &Reconcile| -> Vec<String> {
         let strategy = |change: &ObjectChange| {
             let kind =

@@ -1,4 +1,4 @@
-//! What a plan says is what the pass then does, object by object and field by field, and a plan writes nothing.
+//! What a plan says is what the reconcile then does, object by object and field by field, and a plan writes nothing.
 //! With `OPDEV_CORPUS=DIR` also for the charts of a corpus (`DIR/charts/NAME`, values in `DIR/cases/NAME`): one value flipped
 //! for each chart, or all cases with `OPDEV_PLAN_CASES=all`, which are the default values, the charts' own and each
 //! `flip-*.yaml`. `OPDEV_PLAN_CHARTS` picks charts by a part of their name.
@@ -127,7 +127,7 @@ async fn plan_that_writes_nothing(world: &World, watch: &Arc<Watch>) -> Shadowed
 }
 
 /// What is done to one object, in a form that compares. Left aside is what nobody can foresee: values that are drawn, and
-/// replicas that an autoscaler of the same pass may have set before the rest is written.
+/// replicas that an autoscaler of the same reconcile may have set before the rest is written.
 fn said(changes: &[ObjectChange], left_out: &ShadowObject) -> Vec<String> {
     let hook =
         |change: &&ObjectChange| !left_out.hooks.iter().any(|hook| hook.object.key() == change.object.key());
@@ -177,13 +177,13 @@ fn drawn(value: Option<&Value>) -> Option<Value> {
     Some(value)
 }
 
-/// The pass that begins when the kind is let go.
+/// The reconcile that begins when the kind is let go.
 async fn pass_after(world: &mut World) -> Arc<Reconcile> {
     pause(world, false).await;
     world.pass("site").await
 }
 
-/// Ends a pause with a pass of its own, so that nothing is under way.
+/// Ends a pause with a reconcile of its own, so that nothing is under way.
 async fn at_rest(world: &mut World) {
     pause(world, true).await;
     let object = opdev_object::meta::ObjectRef {
@@ -207,7 +207,7 @@ async fn at_rest(world: &mut World) {
         .await;
 }
 
-/// Plans the install and the flip of one chart, and compares both with the passes. Says why it could not.
+/// Plans the install and the flip of one chart, and compares both with the reconciles. Says why it could not.
 async fn compare(case: &Case) -> Result<(), String> {
     let watch = Arc::new(web(Arc::clone(&case.chart)));
     let mut world = World::start_with(vec![Watch::clone(&watch)], settings()).await;

@@ -42,7 +42,7 @@ fn serve(world: &World, number: u64, chart: Arc<Chart>) {
     world.sources.send(sources(number, vec![watch])).unwrap();
 }
 
-/// What a pass did to its only release: the step, the revision and why.
+/// What a reconcile did to its only release: the step, the revision and why.
 fn told(pass: &Reconcile) -> (ReleaseStep, i64, &str) {
     let [release] = pass.releases.as_slice() else { panic!("{:?}", pass.releases) };
     assert_eq!(release.name, "site");

@@ -147,7 +147,7 @@ async fn a_group_enables_charts_in_sequence_and_owns_them() {
             _ => None,
         })
         .await;
-    // By this pass, or by one that was running when it happened.
+    // By this reconcile, or by one that was running when it happened.
     assert_eq!(world.get(&world.webs(), "b").await.unwrap()["spec"]["target"], "deployed");
     status(&world, "b", |status| status["actual"] == "deployed").await;
     world.delete(&shops, "group").await;

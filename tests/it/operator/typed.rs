@@ -110,7 +110,7 @@ async fn children_come_are_kept_and_go_with_the_answer() {
     // Somebody changes a child, another one is deleted: both are put back.
     world.patch(&maps, "a", json!({"data": {"greeting": "drift", "extra": "kept"}})).await;
     let pass = world.outcome("site", Outcome::Repaired).await;
-    // Its cause is the change, or the echo of the first pass where that one found the change by itself.
+    // Its cause is the change, or the echo of the first reconcile where that one found the change by itself.
     assert_eq!(pass.objects[0].taken_from, ["somebody"]);
     let child = world.get(&maps, "a").await.unwrap();
     assert_eq!((&child["data"]["greeting"], &child["data"]["extra"]), (&json!("hello"), &json!("kept")));
@@ -156,7 +156,7 @@ async fn what_is_as_wanted_is_not_written_and_its_echo_ends() {
         }
         assert!(round < 100, "{asked:?}");
     }
-    // An update that changes nothing, and a status that somebody else writes, lead to no pass.
+    // An update that changes nothing, and a status that somebody else writes, lead to no reconcile.
     world.patch(&world.webs(), "site", json!({"spec": {"names": ["a"]}})).await;
     world.patch(&world.api("", "ConfigMap"), "a", json!({"data": {"greeting": "hello"}})).await;
     world.create_web("mark", json!({"names": []})).await;
@@ -236,7 +236,7 @@ async fn rapid_edits_never_make_too_many_pods() {
         }
     }
     world.patch(&world.webs(), "set", json!({"spec": {"replicas": 3}})).await;
-    // Passes by key until one finds nothing to do: it settles, and soon.
+    // Reconciles by key until one finds nothing to do: it settles, and soon.
     let mut last = None;
     for tries in 0.. {
         assert!(tries < 500, "never settles: {last:#?}");
@@ -290,7 +290,7 @@ async fn a_wait_keeps_what_is_there_and_tells_its_words() {
     let pass = world.outcome("site", Outcome::Waiting).await;
     assert_eq!(pass.waiting.as_deref(), Some("Secret key is missing"));
     assert_eq!(pass.objects[0].action, Action::Created);
-    // The child that it made leads to another pass, which still waits.
+    // The child that it made leads to another reconcile, which still waits.
     let pass = world.outcome("site", Outcome::Waiting).await;
     assert!(pass.objects.is_empty());
     // What was read is watched: its creation leads back here.
@@ -545,7 +545,7 @@ async fn a_child_without_a_namespace_is_led_back_by_label_and_deleted_in_the_end
     let roles = world.cluster_api("rbac.authorization.k8s.io", "ClusterRole");
     assert!(world.get(&roles, "site-role").await.is_some());
     assert!(world.notices.iter().any(|notice| notice.contains("cannot be owned")), "{:?}", world.notices);
-    // The pass after the first one applies once more: it would put back what it has not seen.
+    // The reconcile after the first one applies once more: it would put back what it has not seen.
     world.outcome("site", Outcome::Unchanged).await;
     world
         .patch(

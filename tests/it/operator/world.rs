@@ -181,7 +181,7 @@ pub(crate) async fn serve_kind(client: &kube::Client, kind: &str) {
         .unwrap();
 }
 
-/// The reconcile period of the tests: never, so that every pass has a cause of its own.
+/// The reconcile period of the tests: never, so that every reconcile has a cause of its own.
 pub(crate) fn settings() -> Settings {
     Settings { reconcile_period: Duration::ZERO, hook_timeout: LONG, ..Settings::default() }
 }
@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    /// Asks for a pass of an object as the key does, and waits for it.
+    /// Asks for a reconcile of an object as the key does, and waits for it.
     pub(crate) async fn pass_by_key(&mut self, name: &str) -> Arc<Reconcile> {
         self.reconcile_now(name).await;
         self.until("a pass by key", |event| match event {
@@ -285,7 +285,7 @@ impl World {
         tokio::time::timeout(LONG, waiting).await.unwrap().unwrap();
     }
 
-    /// The next pass of an object.
+    /// The next reconcile of an object.
     pub(crate) async fn pass(&mut self, name: &str) -> Arc<Reconcile> {
         self.until(&format!("a pass of {name}"), |event| match event {
             Event::Reconciled(pass) if pass.object.name == name => Some(Arc::clone(pass)),
@@ -294,7 +294,7 @@ impl World {
         .await
     }
 
-    /// The next pass of an object with this outcome.
+    /// The next reconcile of an object with this outcome.
     pub(crate) async fn outcome(&mut self, name: &str, outcome: Outcome) -> Arc<Reconcile> {
         self.until(&format!("{name} {outcome:?}"), |event| match event {
             Event::Reconciled(pass) if pass.object.name == name && pass.outcome == outcome => {
@@ -383,7 +383,7 @@ impl World {
     }
 
     /// Ends when everything that has been written so far has been seen by the manager: another object's child of
-    /// the same kind is changed after it, and its repair comes last. Returns the passes of `name` seen meanwhile.
+    /// the same kind is changed after it, and its repair comes last. Returns the reconciles of `name` seen meanwhile.
     pub(crate) async fn passes_until_quiet(&mut self, name: &str, child_suffix: &str) -> Vec<Arc<Reconcile>> {
         let mut passes = Vec::new();
         let children = self.api("", "ConfigMap");
@@ -423,7 +423,7 @@ pub(crate) fn condition(object: &Value, kind: &str) -> Option<(String, String, S
     Some((text("status"), text("reason"), text("message")))
 }
 
-/// The causes of a pass in short: `Modified ConfigMap .data.greeting by somebody`.
+/// The causes of a reconcile in short: `Modified ConfigMap .data.greeting by somebody`.
 pub(crate) fn causes(pass: &Reconcile) -> Vec<String> {
     pass.causes
         .iter()

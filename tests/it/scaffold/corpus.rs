@@ -12,7 +12,7 @@ use std::time::Instant;
 const NAMESPACES: &[(&str, &str)] =
     &[("istio-base", "istio-system"), ("istio-istio-discovery", "istio-system")];
 
-/// Charts that an operator never leaves alone after the install, with what the next pass does: the Operator SDK's does the
+/// Charts that an operator never leaves alone after the install, with what the next reconcile does: the Operator SDK's does the
 /// same. Passwords of Bitnami's charts and Harbor's certificates come from `lookup`, which finds nothing when an operator
 /// renders the next revision; Istio's webhook asks whether the release is an upgrade.
 const NEVER_DONE: &[(&str, Outcome)] = &[
@@ -25,7 +25,7 @@ const NEVER_DONE: &[(&str, Outcome)] = &[
     ("istio-istio-discovery", Outcome::Upgraded),
 ];
 
-/// Each chart: a project of it, a run, its sample. It is installed, and a second pass finds nothing to do.
+/// Each chart: a project of it, a run, its sample. It is installed, and a second reconcile finds nothing to do.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs OPDEV_CORPUS, a folder that holds charts/ with public charts; takes minutes"]
 async fn each_chart_of_a_corpus_begins_a_project_whose_sample_settles() {
@@ -53,7 +53,7 @@ async fn each_chart_of_a_corpus_begins_a_project_whose_sample_settles() {
     assert!(wrong.is_empty(), "{} of {}: {wrong:?}", wrong.len(), charts.len());
 }
 
-/// What the first pass of the sample does, and the one after it.
+/// What the first reconcile of the sample does, and the one after it.
 async fn passes(chart: &Path) -> (Outcome, Outcome) {
     let reference = chart.display().to_string();
     let name = chart.file_name().unwrap();

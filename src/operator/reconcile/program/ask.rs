@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// How much longer than its limit a call is waited for.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often a pass starts over because the cache was behind.
+/// How often a reconcile starts over because the cache was behind.
 const ROUNDS: usize = 3;
 
 impl Pass {

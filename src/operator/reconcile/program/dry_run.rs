@@ -104,7 +104,7 @@ pub(crate) async fn one(
 }
 
 impl Pass {
-    /// The words for what the pass would do where nothing may be written.
+    /// The words for what the reconcile would do where nothing may be written.
     pub(super) async fn foresee(&mut self, program: &Arc<dyn Program>) -> String {
         let why = match self.trial(program, Ask::Nobody).await {
             Ok(ShadowObject { problem: Some(problem), .. }) => problem.message,
@@ -155,7 +155,7 @@ impl Pass {
         Ok(found)
     }
 
-    /// The status after the pass; `None` where it stays as it is.
+    /// The status after the reconcile; `None` where it stays as it is.
     async fn status_ahead(
         &self,
         desired: &Desired,

@@ -1,4 +1,4 @@
-//! Stops passes that feed themselves: own writes that lead to own writes without an end, from the same input.
+//! Stops reconciles that feed themselves: own writes that lead to own writes without an end, from the same input.
 //! What others do, a saved file and the user's key start anew. Pure but for the clock that bounds a window.
 
 use opdev_object::diff::diff;
@@ -8,9 +8,9 @@ use std::collections::{VecDeque, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};
 use std::time::{Duration, Instant};
 
-/// After so many passes in a row that wrote and were only asked for by own writes, enough is known.
+/// After so many reconciles in a row that wrote and were only asked for by own writes, enough is known.
 const STREAK: u32 = 8;
-/// The same for passes that only create: a chain of children, each made once the one before is there, comes to an end.
+/// The same for reconciles that only create: a chain of children, each made once the one before is there, comes to an end.
 const CHAIN: u32 = 200;
 /// How often a program may come back to an earlier answer, in how much time.
 const RETURNS: usize = 8;
@@ -18,7 +18,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// How many answers are remembered.
 const KEPT: usize = 8;
 
-/// What a pass would write: a hash of everything, and the objects themselves to be shown.
+/// What a reconcile would write: a hash of everything, and the objects themselves to be shown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fingerprint {
     pub(super) hash: u64,
@@ -30,7 +30,7 @@ pub(super) struct Fingerprint {
     pub(super) wanted: Vec<(String, Value)>,
 }
 
-/// What is known of the passes of one object.
+/// What is known of the reconciles of one object.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
     input: u64,
@@ -46,7 +46,7 @@ impl Guard {
         self.paused
     }
 
-    /// A pass begins.
+    /// A reconcile begins.
     pub(super) fn begin(&mut self, own_only: bool, parent: &Value) {
         let input = hash(&(&parent["spec"], meta::uid(parent), meta::deletion_timestamp(parent)));
         if !own_only {

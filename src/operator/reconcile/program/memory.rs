@@ -1,4 +1,4 @@
-//! What is kept of an object from pass to pass of its program.
+//! What is kept of an object from reconcile to reconcile of its program.
 
 use super::guard::Guard;
 use opdev_object::meta::{Gvk, ObjectKey};
@@ -7,7 +7,7 @@ use opdev_types::contract::Read;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// What is kept of an object from pass to pass. Everything in it can be lost without harm.
+/// What is kept of an object from reconcile to reconcile. Everything in it can be lost without harm.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// A hash of the children that were wanted last.
@@ -24,7 +24,7 @@ pub(crate) struct Memory {
     pub(super) has_releases: Option<bool>,
     /// Whether some of them have their records in ConfigMaps; `None` where nobody has looked.
     pub(super) config_maps: Option<bool>,
-    /// What was read by passes that failed, and by the last one that did not.
+    /// What was read by reconciles that failed, and by the last one that did not.
     pub(super) reads: Vec<Read>,
     pub(super) guard: Guard,
 }

@@ -1,4 +1,4 @@
-//! One pass for one custom resource that a program reconciles: read, observe, ask the program, plan, apply, prune,
+//! One reconcile for one custom resource that a program reconciles: read, observe, ask the program, plan, apply, prune,
 //! status. The program says what there should be; all writes are made here. Read `observe`, `ask`, `plan`, `carry`.
 //! Never acts on a cache that is older than what it needs: before a child without a name is made, the list is read anew.
 
@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 /// A shorter time would be a loop.
 const SHORTEST_REQUEUE: Duration = Duration::from_millis(100);
 
-/// Runs one pass.
+/// Runs one reconcile.
 pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {
     let began = Instant::now();
     let Job { object: reference, watch, api, settings, cancel, renders, mut memory, hub, kinds, own_only } =
@@ -248,7 +248,7 @@ impl Pass {
         }
     }
 
-    /// What must not show in anything that is told about this pass.
+    /// What must not show in anything that is told about this reconcile.
     fn secrets(&self) -> Vec<String> {
         let mut found = mask::secrets(&self.parent.object);
         found.extend(self.done.secrets.iter().cloned());

@@ -96,7 +96,7 @@ impl Pass {
             return Err(Fault::plain(anyhow!("a patch of a {} has no metadata.name", gvk.kind)));
         };
         let namespace = meta::namespace(&object).map(str::to_owned);
-        // A change of what was patched leads to a pass that puts it back.
+        // A change of what was patched leads to a reconcile that puts it back.
         self.done.reads.push(Read { gvk: gvk.clone(), namespace, name: Some(name), selector: String::new() });
         let wanted = Wanted::exactly(object, resource);
         let live = self.live(&wanted).await?;

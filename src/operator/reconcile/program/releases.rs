@@ -282,7 +282,7 @@ impl Pass {
         }
     }
 
-    /// What a release's engine did is part of this pass.
+    /// What a release's engine did is part of this reconcile.
     fn take_over(&mut self, key: (String, String), engine: Engine) {
         self.clock = engine.clock;
         self.done.effects.changes.extend(engine.effects.changes);

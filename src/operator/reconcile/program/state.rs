@@ -1,4 +1,4 @@
-//! One pass of a program: what it works with, what it has seen and done, and what is kept until the next one.
+//! One reconcile of a program: what it works with, what it has seen and done, and what is kept until the next one.
 
 use super::memory::Memory;
 use crate::custom_resource::Parent;
@@ -18,10 +18,10 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Says that a program, or what it has made, needs a last pass before its custom resource may go.
+/// Says that a program, or what it has made, needs a last reconcile before its custom resource may go.
 pub(crate) const FINALIZER: &str = "opdev.dev/finalize";
 
-/// A pass under way.
+/// A reconcile under way.
 pub(super) struct Pass {
     pub(crate) parent: Parent,
     pub(crate) watch: Arc<Watch>,
@@ -38,14 +38,14 @@ pub(super) struct Pass {
     pub(super) manager: String,
     pub(super) memory: ReleaseMemory,
     pub(super) own: Memory,
-    /// All that asked for this pass were own writes.
+    /// All that asked for this reconcile were own writes.
     pub(super) own_only: bool,
     pub(super) status_before: Value,
     pub(super) clock: Clock,
     pub(super) done: Done,
 }
 
-/// What a pass has seen and done.
+/// What a reconcile has seen and done.
 #[derive(Default)]
 pub(super) struct Done {
     pub(super) effects: Effects,

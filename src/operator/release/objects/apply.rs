@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// How often an object is replaced while others write it.
 const REPLACEMENTS: u32 = 5;
 
-/// What a pass did to other objects.
+/// What a reconcile did to other objects.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// In the order in which it was done.
@@ -135,7 +135,7 @@ impl Plan {
             })
             .collect();
         let mut found = foretell(api, &intents, ask).await;
-        // What is on its way out already is not deleted by this pass.
+        // What is on its way out already is not deleted by this reconcile.
         let leaves = |planned: &&Planned| {
             planned.live.as_ref().is_some_and(|live| meta::deletion_timestamp(live).is_none())
         };
@@ -281,7 +281,7 @@ fn note_write(planned: &Planned, after: Value, effects: &mut Effects) {
     effects.known.push((Arc::new(after), true));
 }
 
-/// Deletes one live object, as Helm does: by its name. A hook of this pass may have put another one in its place.
+/// Deletes one live object, as Helm does: by its name. A hook of this reconcile may have put another one in its place.
 pub(crate) async fn remove(
     api: &Api,
     wanted: &Wanted,

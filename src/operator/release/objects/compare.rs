@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(paths, [".spec.replicas"]);
     }
 
-    /// The deployment controller writes its annotation between a pass's read and its write.
+    /// The deployment controller writes its annotation between a reconcile's read and its write.
     #[test]
     fn what_others_wrote_meanwhile_is_not_told_as_ours() {
         let owned = |manager: &str, fields: Value| json!({"manager": manager, "fieldsV1": fields});

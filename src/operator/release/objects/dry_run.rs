@@ -107,7 +107,7 @@ async fn try_out(api: &Api, intent: &Intent<'_>, ask: Ask) -> Option<Answer> {
     Some(answer(applied))
 }
 
-/// What an apply would make of the object, with what passes to Helm's manager before, or the plain write in its place.
+/// What an apply would make of the object, with what reconciles to Helm's manager before, or the plain write in its place.
 async fn applied(api: &Api, intent: &Intent<'_>) -> Result<Value, ApiError> {
     let Intent { wanted, old, live, manager, mode } = intent;
     let after = match api.try_apply(&wanted.at(), "", wanted.sent(), manager).await {

@@ -21,7 +21,7 @@ use opdev_object::yaml;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// How many calls one pass has under way at once.
+/// How many calls one reconcile has under way at once.
 pub const PARALLEL: usize = 16;
 
 /// An object of a release as it should be.

@@ -10,7 +10,7 @@ use opdev_sources::chart_problems;
 use serde_json::Value;
 
 impl Engine {
-    /// The place in the project of the object at which a pass failed, with the error's last cause.
+    /// The place in the project of the object at which a reconcile failed, with the error's last cause.
     pub fn place_of(&self, fault: &Fault) -> Option<Diagnostic> {
         let at = fault.error.downcast_ref::<AtObject>()?;
         let message = fault.error.root_cause().to_string();

@@ -1,5 +1,5 @@
-//! Two templates that give one object: the API server keeps only one of the two, so that each pass would take the other
-//! one for drift. Helm's install refuses it; so does every pass here, and names both files.
+//! Two templates that give one object: the API server keeps only one of the two, so that each reconcile would take the other
+//! one for drift. Helm's install refuses it; so does every reconcile here, and names both files.
 
 use crate::engine::Engine;
 use crate::objects;

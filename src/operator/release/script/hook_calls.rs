@@ -18,7 +18,7 @@ use opdev_types::contract::{ChartFunction, Patch, Read};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a pass does to its release, as scripts are told.
+/// What a reconcile does to its release, as scripts are told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Doing {
     Install,
@@ -205,7 +205,7 @@ impl Engine {
             }
         }
         let (kind, reason, message) = note;
-        // Those of the pass before, and what this pass has come to know.
+        // Those of the reconcile before, and what this reconcile has come to know.
         let message = mask::text(&message, &self.memory.secrets);
         let fresh = self.script.as_ref().map(|script| script.secrets_so_far()).unwrap_or_default();
         let message = mask::text(&message, &mask::known(fresh));

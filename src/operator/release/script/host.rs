@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
-/// How much of a program's log one pass keeps.
+/// How much of a program's log one reconcile keeps.
 const MOST_LINES: usize = 1000;
 /// How many objects read are searched for secrets.
 const MOST_OBJECTS: usize = 1000;
@@ -27,7 +27,7 @@ const MOST_OBJECTS: usize = 1000;
 /// Why an object is not read.
 #[derive(Debug)]
 enum ReadError {
-    /// The pass has no time left.
+    /// The reconcile has no time left.
     TimeIsOver,
     /// The API server has not answered before the time was over.
     NoAnswer,
@@ -181,7 +181,7 @@ impl Outside {
         let resource = match found {
             Ok(resource) => resource,
             Err(why) => {
-                // A kind that comes later wakes the pass, too.
+                // A kind that comes later wakes the reconcile, too.
                 self.lock().reads.insert(read);
                 return Err(match why {
                     ReadError::Api(error) => ReadError::Kind(error),

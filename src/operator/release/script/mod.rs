@@ -1,5 +1,5 @@
-//! The script beside a chart as one pass asks it: on a blocking thread, with a finite time, and with everything that it
-//! read, logged, recorded and set remembered for the end of the pass. Writes nothing itself; `hook_calls` carries out what
+//! The script beside a chart as one reconcile asks it: on a blocking thread, with a finite time, and with everything that it
+//! read, logged, recorded and set remembered for the end of the reconcile. Writes nothing itself; `hook_calls` carries out what
 //! `before` and `after` want.
 
 pub mod blame;
@@ -29,7 +29,7 @@ use std::time::Duration;
 /// How much longer than its limit a call is waited for.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A script, for one pass of one custom resource.
+/// A script, for one reconcile of one custom resource.
 pub struct ChartScript {
     typed: Arc<TypeReconciler>,
     program: Arc<dyn Program>,
@@ -42,7 +42,7 @@ pub struct ChartScript {
     told: Mutex<Told>,
 }
 
-/// What the calls of a pass have led to.
+/// What the calls of a reconcile have led to.
 #[derive(Default)]
 pub struct Told {
     pub reads: Vec<Read>,
@@ -99,7 +99,7 @@ impl ChartScript {
         self.lock().reads.push(read);
     }
 
-    /// Writes a line to the log of the pass.
+    /// Writes a line to the log of the reconcile.
     pub(crate) fn log(&self, level: Level, line: String) {
         self.lock().logs.push((level, line));
     }

@@ -1,5 +1,5 @@
-//! `fetch` and `exec` of programs: what `opdev.yaml` allows, for as long as the pass has time, with bounded answers.
-//! Recorded as calls of the pass, without query, headers, arguments and bodies: those may hold secrets.
+//! `fetch` and `exec` of programs: what `opdev.yaml` allows, for as long as the reconcile has time, with bounded answers.
+//! Recorded as calls of the reconcile, without query, headers, arguments and bodies: those may hold secrets.
 
 use super::outside_error::{ExecError, FetchError, RunError};
 use opdev_client::recorder::Recorder;

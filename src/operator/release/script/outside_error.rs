@@ -140,7 +140,7 @@ pub(crate) enum RunError {
     NoOutput,
     /// A process that it has started outlives it and keeps its output open.
     LeftBehind,
-    /// It was ended: the pass has no time left.
+    /// It was ended: the reconcile has no time left.
     TimeIsOver {
         after: Duration,
     },

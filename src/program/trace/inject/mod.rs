@@ -16,7 +16,7 @@ pub const SOCKET: &str = "OPDEV_TRACE";
 /// The environment variable with what is set in the options of every manager, as JSON.
 pub const OPTIONS: &str = "OPDEV_MANAGER";
 /// The name of the auth provider that the added files register with client-go. A kubeconfig whose user names it
-/// (`auth-provider: {name: opdev}` beside the token) makes every client of the process put the id of its pass on its
+/// (`auth-provider: {name: opdev}` beside the token) makes every client of the process put the id of its reconcile on its
 /// calls, also clients that are made beside the manager. Only a binary with the added files can read such a kubeconfig.
 pub const AUTH_PROVIDER: &str = "opdev";
 

@@ -13,7 +13,7 @@ const OLDEST: u32 = 16;
 /// How much is added, from all to the least. Where a build fails because of the added files, the next one is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rung {
-    /// Passes with their causes, cached reads, logs, and an id on every call.
+    /// Reconciles with their causes, cached reads, logs, and an id on every call.
     Full,
     /// The same without causes.
     Passes,

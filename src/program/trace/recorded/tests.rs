@@ -1,4 +1,4 @@
-//! Events that the goroutine of one pass sends for all of them.
+//! Events that the goroutine of one reconcile sends for all of them.
 
 use super::*;
 use crate::Attribution;
@@ -67,7 +67,7 @@ impl World {
         self.tell(Record::End(End { t, id, ..End::default() }));
     }
 
-    /// The broadcaster sends an Event; its goroutine was started in the pass of this object.
+    /// The broadcaster sends an Event; its goroutine was started in the reconcile of this object.
     fn send(&mut self, name: &str, started_in: &str) {
         self.clock += 1_000_000;
         let event = json!({"apiVersion": "v1", "kind": "Event", "reason": "Made",
@@ -87,7 +87,7 @@ impl World {
         })));
     }
 
-    /// The newest telling of an object's pass.
+    /// The newest telling of an object's reconcile.
     fn pass(&self, name: &str) -> Arc<Reconcile> {
         let passes = self.events.iter().rev().filter_map(|event| match event {
             Event::Reconciled(pass) => Some(pass),
@@ -114,7 +114,7 @@ fn an_event_belongs_to_the_pass_that_recorded_it_and_changes_no_outcome() {
         assert_eq!((pass.outcome, pass.objects.len()), (Outcome::Unchanged, 0), "{name}");
         assert!(pass.process.as_ref().unwrap().guessed_calls.is_empty());
     }
-    // One that comes before its pass ends makes no difference.
+    // One that comes before its reconcile ends makes no difference.
     world.begin("d");
     world.record("d");
     world.send("d", "a");
@@ -138,7 +138,7 @@ fn an_event_whose_recorder_is_not_known_is_guessed_by_its_object() {
     let process = pass.process.as_ref().unwrap();
     assert_eq!((pass.calls.len(), process.guessed_calls.as_slice()), (2, &[0, 1][..]));
     assert_eq!(pass.outcome, Outcome::Unchanged);
-    // Long after its pass it may be of anything.
+    // Long after its reconcile it may be of anything.
     world.clock += 5_000_000_000;
     world.send("b", "a");
     assert_eq!(world.pass("b").calls.len(), 2);

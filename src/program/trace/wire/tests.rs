@@ -1,4 +1,4 @@
-//! What was seen of an operator written with kopf, in short, and which passes it is taken for.
+//! What was seen of an operator written with kopf, in short, and which reconciles it is taken for.
 
 use super::*;
 use opdev_event::sink::PassNumbers;
@@ -186,7 +186,7 @@ fn what_is_made_for_another_custom_resource_is_of_its_pass() {
         "uid": "uid-a", "controller": true}]);
     world.call(50_100, "POST", MAPS, 201, child("a-0", "a", rv));
     world.call(50_110, "POST", GREETINGS, 201, inner.clone());
-    // Later it has passes of its own.
+    // Later it has reconciles of its own.
     world.event(50_120, "ADDED", inner.clone());
     world.call(51_000, "PATCH", &format!("{GREETINGS}/inner/status"), 200, inner);
     let passes = world.passes();
@@ -278,7 +278,7 @@ fn a_line_says_why_a_pass_began_where_nothing_else_does() {
     };
     say(&mut world, 51_000, "reconciler requested retry");
     world.call(51_010, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 13));
-    // One that is too old is about another pass.
+    // One that is too old is about another reconcile.
     say(&mut world, 52_000, "error policy requested retry");
     world.call(58_000, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 14));
     let passes = world.passes();

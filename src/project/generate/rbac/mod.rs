@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// The comparison as text, and whether a right is missing.
 ///
 /// # Errors
-/// Where there was no run, no pass of a process was seen in it, or a marker cannot be read.
+/// Where there was no run, no reconcile of a process was seen in it, or a marker cannot be read.
 pub fn compared(root: &Path, made: &Made) -> Result<(String, bool)> {
     let rights = used(&root.join(".opdev"))?;
     let roles = roles(made)?;
@@ -67,7 +67,7 @@ fn roles(made: &Made) -> Result<Vec<Value>> {
 /// The markers that the newest run of a Go operator lacks, put above the Reconcile function of their controller.
 ///
 /// # Errors
-/// Where nothing is missing, no pass was seen, or no file is found in which they belong; then they are named.
+/// Where nothing is missing, no reconcile was seen, or no file is found in which they belong; then they are named.
 pub fn addition(root: &Path) -> Result<Addition> {
     let asked = Asked { year: jiff::Zoned::now().year().to_string(), ..Asked::default() };
     let rights = used(&root.join(".opdev"))?;

@@ -31,7 +31,7 @@ pub struct Used {
 pub struct Rights {
     /// By resource.
     pub used: BTreeMap<Resource, Used>,
-    /// How many passes were seen.
+    /// How many reconciles were seen.
     pub passes: u64,
 }
 
@@ -56,7 +56,7 @@ impl Difference {
 }
 
 impl Rights {
-    /// Adds what a pass of a process used. Passes of charts and programs count for nothing: opdev makes them.
+    /// Adds what a reconcile of a process used. Reconciles of charts and programs count for nothing: opdev makes them.
     pub fn add(&mut self, pass: &Reconcile) {
         let Some(process) = &pass.process else { return };
         self.passes += 1;
@@ -102,7 +102,7 @@ impl Rights {
         differences.collect()
     }
 
-    /// What the roles allow by name and nobody used. Leader election and events are used outside of passes.
+    /// What the roles allow by name and nobody used. Leader election and events are used outside of reconciles.
     pub fn unused(&self, roles: &[Value]) -> Vec<Difference> {
         let mut unused = BTreeMap::new();
         for rule in rules(roles) {
@@ -202,7 +202,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A pass of a controller of PodSets that uses some rights.
+    /// A reconcile of a controller of PodSets that uses some rights.
     pub(crate) fn pass() -> Reconcile {
         let object = ObjectRef {
             gvk: Gvk::new("app.example.com", "v1", "PodSet"),

@@ -21,7 +21,7 @@ use opdev_state::managers::Manager;
 use opdev_state::versions::{Version, Versions};
 use std::sync::Arc;
 
-/// A watch tells of a write after the pass may have ended; later than this it was hardly that pass.
+/// A watch tells of a write after the reconcile may have ended; later than this it was hardly that reconcile.
 const LAG: SignedDuration = SignedDuration::from_secs(2);
 
 impl Tab {

@@ -1,5 +1,5 @@
-//! The log by reconcile: a heading for each pass with what came of it, its lines below, in the order of time. Lines that
-//! belong to no pass stand between. Folded, only the selected pass shows its lines.
+//! The log by reconcile: a heading for each reconcile with what came of it, its lines below, in the order of time. Lines that
+//! belong to no reconcile stand between. Folded, only the selected reconcile shows its lines.
 
 use super::super::text::Row;
 use super::super::theme::Role;
@@ -16,7 +16,7 @@ use opdev_state::State;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The rows, and the one where the selected pass begins.
+/// The rows, and the one where the selected reconcile begins.
 pub(super) fn rows(page: &Page<'_>, made_of: &MadeOf) -> (Vec<Row>, Option<usize>) {
     let state = page.state;
     let known: HashMap<u64, &Arc<Reconcile>> =
@@ -77,14 +77,14 @@ pub(super) fn rows(page: &Page<'_>, made_of: &MadeOf) -> (Vec<Row>, Option<usize
     (rows, anchor)
 }
 
-/// A pass with its lines, or a line that belongs to none.
+/// A reconcile with its lines, or a line that belongs to none.
 struct Group<'a> {
     at: Timestamp,
     id: Option<u64>,
     lines: Vec<&'a LogLine>,
 }
 
-/// Passes and lines in the order of time. Passes of one object are there even where they logged nothing, so that each
+/// Passes and lines in the order of time. Reconciles of one object are there even where they logged nothing, so that each
 /// has its place.
 fn groups<'a>(state: &'a State, mine: Option<&HashSet<u64>>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();

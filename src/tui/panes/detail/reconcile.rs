@@ -8,7 +8,7 @@ use opdev_event::{Diagnostic, Reconcile, words};
 
 pub(super) const NO_PASS: &str = "No reconcile yet. Apply a custom resource (a), or ask for one (r).";
 
-/// Steps and calls as bars on the scale of the pass.
+/// Steps and calls as bars on the scale of the reconcile.
 pub(super) fn timeline(pass: &Reconcile, page: &Page<'_>) -> Vec<Row> {
     let lines = waterfall::lines(pass, waterfall::MANY).into_iter();
     lines

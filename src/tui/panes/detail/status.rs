@@ -134,11 +134,11 @@ impl DetailTab for Status {
     }
 }
 
-/// What the user has to know of a pass that nobody told of.
+/// What the user has to know of a reconcile that nobody told of.
 const GUESSED: &str = "The program tells nothing of its reconciles: where this one begins and ends is guessed from its calls, and \
                        what led to it from the events that it was sent before.";
 
-/// About an object that the operator's own program reconciles, of which no pass was seen.
+/// About an object that the operator's own program reconciles, of which no reconcile was seen.
 fn own_program(page: &Page<'_>) -> Option<String> {
     let (key, state) = (&page.root?.key, page.state);
     let program = state.program_of(&key.group, &key.kind)?;
@@ -195,7 +195,7 @@ fn shown_by(state: &State, pass: &Reconcile, width: usize) -> Vec<Row> {
     rows
 }
 
-/// What is wrong with a pass of a process, each with what to do.
+/// What is wrong with a reconcile of a process, each with what to do.
 fn findings(pass: &Reconcile, width: usize) -> Vec<Row> {
     let findings = pass.process.iter().flat_map(|process| &process.findings);
     let rows = findings.flat_map(|finding| {
@@ -211,7 +211,7 @@ fn findings(pass: &Reconcile, width: usize) -> Vec<Row> {
     rows.collect()
 }
 
-/// What a process's cache answered to a pass.
+/// What a process's cache answered to a reconcile.
 fn reads(pass: &Reconcile) -> Vec<Row> {
     let Some(process) = pass.process.as_ref().filter(|process| !process.reads.is_empty()) else {
         return Vec::new();

@@ -80,7 +80,7 @@ impl PanePart for OwnedTree {
     }
 }
 
-/// Nodes that pass, with the ones that lead to them.
+/// Nodes that reconcile, with the ones that lead to them.
 fn filtered(nodes: Vec<Node>, filter: &str) -> Vec<Node> {
     let filter = Filter::new(filter);
     if filter.is_empty() {

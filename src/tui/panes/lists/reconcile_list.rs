@@ -14,11 +14,11 @@ use std::sync::Arc;
 /// The list.
 #[derive(Default)]
 pub struct PassList {
-    /// A pass and the line below it, 0 for the pass itself. No key means: the newest.
+    /// A reconcile and the line below it, 0 for the reconcile itself. No key means: the newest.
     pub selection: Selection<(u64, usize)>,
     pub filter: String,
     pub list: Vec<Arc<Reconcile>>,
-    /// The rows: the passes, and below open ones what is in them.
+    /// The rows: the reconciles, and below open ones what is in them.
     pub rows: Vec<PassRow>,
     /// Reconciles that are open.
     pub open: BTreeSet<u64>,
@@ -118,7 +118,7 @@ impl PassList {
     }
 }
 
-/// The reconciles that pass, the newest first.
+/// The reconciles that reconcile, the newest first.
 fn listed(state: &State, object: Option<&ObjectKey>, filter: &Filter) -> Vec<Arc<Reconcile>> {
     let shown = |pass: &&Arc<Reconcile>| {
         let (causes, outcome) = (words::causes(&pass.causes), words::outcome(pass.outcome));
