@@ -69,7 +69,7 @@ async fn saves() -> Vec<Duration> {
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     let mut times = Vec::new();
     for run in 0..RUNS {
         let mark = opdev.mark();

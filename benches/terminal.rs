@@ -49,7 +49,7 @@ fn reference(object: &Value) -> ObjectRef {
     ObjectRef::of(object).unwrap()
 }
 
-#[allow(clippy::needless_pass_by_value)] // objects are written where they are used
+#[allow(clippy::needless_reconcile_by_value)] // objects are written where they are used
 fn seen(object: Value) -> Event {
     Event::ObjectSeen(ObjectSeen {
         at: Timestamp::now(),
@@ -378,7 +378,7 @@ fn memory() {
     for round in 0..20_u64 {
         for i in 0..2_500_usize {
             state.reduce(seen(custom(i, usize::try_from(round).unwrap() + 4)));
-            state.reduce(Event::Reconciled(Arc::new(pass(round * 2_500 + i as u64, i))));
+            state.reduce(Event::Reconciled(Arc::new(reconcile(round * 2_500 + i as u64, i))));
         }
     }
     let mut screen = Screen::new();
@@ -393,7 +393,7 @@ fn memory() {
     );
 }
 
-fn pass(id: u64, i: usize) -> Reconcile {
+fn reconcile(id: u64, i: usize) -> Reconcile {
     let call = |n: u64| Call {
         verb: "patch".to_owned(),
         path: format!("/apis/apps/v1/namespaces/team-00/deployments/cache-{i:06}"),

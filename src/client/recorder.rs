@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_go_to_the_recorder_of_their_own_pass() {
+    async fn calls_go_to_the_recorder_of_their_own_reconcile() {
         let tap = Tap::new(refusing());
         let get = |path: &str| Request::get(path).body(Vec::new()).unwrap();
         let (one, two) = (Arc::new(Recorder::default()), Arc::new(Recorder::default()));

@@ -48,7 +48,7 @@ pub use preferences::{Binding, Borders, Preferences, ThemeChoice};
 pub use process::{BuildChanged, BuildState, ProcessChanged, ProcessExit, ProcessState};
 pub use reconcile::loops::{LoopField, LoopFound, LoopKind};
 pub use reconcile::pause::{PauseScope, Paused};
-pub use reconcile::trace::{CachedRead, FindingKind, OwnWrite, PassFinding, ProcessPass};
+pub use reconcile::trace::{CachedRead, FindingKind, OwnWrite, ProgramTrace, ReadFinding};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, ReconcileStarted,
     Relation, ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,

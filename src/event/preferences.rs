@@ -51,8 +51,8 @@ pub struct Borders {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<u16>,
     /// Below the reconciles, where the detail pane or the operator log stands there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub passes: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none", alias = "passes")]
+    pub below_reconciles: Option<u16>,
     /// Above the operator log, where that stands below the lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<u16>,

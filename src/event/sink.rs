@@ -112,18 +112,18 @@ impl EventSink {
 
 /// Where reconciles are told of, and who numbers them.
 #[derive(Clone, Debug)]
-pub struct PassSink {
+pub struct ReconcileSink {
     /// Where they are told of.
     pub events: EventSink,
     /// Who numbers them.
-    pub numbers: PassNumbers,
+    pub numbers: ReconcileNumbers,
 }
 
 /// Numbers of reconciles from 1 on, shared by all whose reconciles stand on one screen. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct PassNumbers(Arc<AtomicU64>);
+pub struct ReconcileNumbers(Arc<AtomicU64>);
 
-impl PassNumbers {
+impl ReconcileNumbers {
     /// The number of the reconcile that begins now.
     pub fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed) + 1

@@ -217,9 +217,9 @@ pub fn causes_of(object: &ObjectRef, of: &[Cause]) -> String {
 }
 
 /// The same of a reconcile. Of a program that tells nothing they are a guess.
-pub fn causes_of_pass(pass: &Reconcile) -> String {
-    let causes = causes_of(&pass.object, &pass.causes);
-    if pass.is_guessed() { format!("probably {causes}") } else { causes }
+pub fn causes_of_reconcile(reconcile: &Reconcile) -> String {
+    let causes = causes_of(&reconcile.object, &reconcile.causes);
+    if reconcile.is_guessed() { format!("probably {causes}") } else { causes }
 }
 
 fn causes_beside(of: &[Cause], name: &str) -> String {

@@ -66,13 +66,13 @@ struct Track {
 /// Reconciles in a row.
 #[derive(Debug, Default)]
 struct Run {
-    passes: u32,
+    reconciles: u32,
     first: Option<Timestamp>,
 }
 
 impl Run {
     fn count(&mut self, at: Timestamp) {
-        self.passes += 1;
+        self.reconciles += 1;
         self.first.get_or_insert(at);
     }
 }
@@ -90,15 +90,15 @@ pub struct Found {
 
 impl Loops {
     /// Takes in a reconcile that has ended.
-    pub fn see(&mut self, pass: &Reconcile) -> Option<Found> {
-        let written = written(pass);
-        let own_only = own_only(pass);
-        let surplus = pass.releases.iter().any(|release| release.surplus);
-        if written.is_empty() && !surplus && !self.0.contains_key(&pass.object.key()) {
+    pub fn see(&mut self, reconcile: &Reconcile) -> Option<Found> {
+        let written = written(reconcile);
+        let own_only = own_only(reconcile);
+        let surplus = reconcile.releases.iter().any(|release| release.surplus);
+        if written.is_empty() && !surplus && !self.0.contains_key(&reconcile.object.key()) {
             return None;
         }
-        let track = self.0.entry(pass.object.key()).or_default();
-        let others = others(pass);
+        let track = self.0.entry(reconcile.object.key()).or_default();
+        let others = others(reconcile);
         for (field, ours, taken_from) in &written {
             let by = others.get(field);
             if by.is_none() && taken_from.is_empty() {
@@ -116,17 +116,17 @@ impl Loops {
                 theirs,
                 writers,
             };
-            track.rounds.push_back(Round { at: pass.at, field: field.clone(), shown });
+            track.rounds.push_back(Round { at: reconcile.at, field: field.clone(), shown });
         }
-        track.forget_old(pass.at);
-        if let Some(found) = track.fight(pass) {
+        track.forget_old(reconcile.at);
+        if let Some(found) = track.fight(reconcile) {
             return Some(found);
         }
         track
-            .hot(pass, own_only, &written)
-            .or_else(|| track.upgrades(pass, &written))
+            .hot(reconcile, own_only, &written)
+            .or_else(|| track.upgrades(reconcile, &written))
             // What a reconciler asks itself for is judged above, by how often it does.
-            .or_else(|| if own_only { None } else { track.repairs(pass, &written, &others) })
+            .or_else(|| if own_only { None } else { track.repairs(reconcile, &written, &others) })
     }
 
     /// Begins anew with an object.
@@ -151,8 +151,8 @@ impl Track {
         }
     }
 
-    fn fight(&mut self, pass: &Reconcile) -> Option<Found> {
-        let now = pass.at;
+    fn fight(&mut self, reconcile: &Reconcile) -> Option<Found> {
+        let now = reconcile.at;
         let mut counts: BTreeMap<&Field, Count<'_>> = BTreeMap::new();
         for round in &self.rounds {
             let count = counts.entry(&round.field).or_insert(Count {
@@ -178,47 +178,50 @@ impl Track {
             counts.into_iter().filter(|(_, count)| count.all >= SLOW.0).collect();
         worst.sort_by_key(|(_, count)| std::cmp::Reverse(count.all));
         let fields = worst.iter().take(NAMED).map(|(_, count)| count.last.shown.clone()).collect();
-        let passes = worst.first().map_or(0, |(_, count)| count.all);
+        let reconciles = worst.first().map_or(0, |(_, count)| count.all);
         let first = worst.iter().map(|(_, count)| count.first).min().unwrap_or(now);
         let named: Vec<Field> = worst.into_iter().map(|(field, _)| field.clone()).collect();
         self.told.extend(named.into_iter().map(|field| (field, fast)));
-        Some(Found { found: loop_of(pass, LoopKind::Fight, passes, age(now, first), fields), stop: fast })
+        Some(Found {
+            found: loop_of(reconcile, LoopKind::Fight, reconciles, age(now, first), fields),
+            stop: fast,
+        })
     }
 
-    fn hot(&mut self, pass: &Reconcile, own_only: bool, written: &[Written]) -> Option<Found> {
+    fn hot(&mut self, reconcile: &Reconcile, own_only: bool, written: &[Written]) -> Option<Found> {
         if !own_only || written.is_empty() {
             self.own.clear();
             self.told_hot &= own_only;
             return None;
         }
-        self.own.push_back(pass.at);
+        self.own.push_back(reconcile.at);
         if self.own.len() < HOT.0 || self.told_hot {
             return None;
         }
         self.told_hot = true;
         let fields = written.iter().take(NAMED).map(named);
-        let within = self.own.front().map_or(Duration::ZERO, |first| age(pass.at, *first));
-        let found = loop_of(pass, LoopKind::Hot, self.own.len(), within, fields.collect());
+        let within = self.own.front().map_or(Duration::ZERO, |first| age(reconcile.at, *first));
+        let found = loop_of(reconcile, LoopKind::Hot, self.own.len(), within, fields.collect());
         Some(Found { found, stop: true })
     }
 }
 
 impl Track {
     /// Upgrades that nobody asked for. The engine stops them by itself.
-    fn upgrades(&mut self, pass: &Reconcile, written: &[Written]) -> Option<Found> {
-        let Some(release) = pass.releases.iter().find(|release| release.surplus) else {
+    fn upgrades(&mut self, reconcile: &Reconcile, written: &[Written]) -> Option<Found> {
+        let Some(release) = reconcile.releases.iter().find(|release| release.surplus) else {
             self.upgrades = Run::default();
             return None;
         };
-        self.upgrades.count(pass.at);
-        if self.upgrades.passes != REPEATED {
+        self.upgrades.count(reconcile.at);
+        if self.upgrades.reconciles != REPEATED {
             return None;
         }
-        let within = age(pass.at, self.upgrades.first.unwrap_or(pass.at));
-        let fields = written.iter().filter(|(_, ours, _)| ours.object != pass.object);
+        let within = age(reconcile.at, self.upgrades.first.unwrap_or(reconcile.at));
+        let fields = written.iter().filter(|(_, ours, _)| ours.object != reconcile.object);
         let fields = fields.take(NAMED).map(named).collect();
-        let passes = usize::try_from(REPEATED).unwrap_or_default();
-        let mut found = loop_of(pass, LoopKind::Upgrade, passes, within, fields);
+        let reconciles = usize::try_from(REPEATED).unwrap_or_default();
+        let mut found = loop_of(reconcile, LoopKind::Upgrade, reconciles, within, fields);
         found.blame = Some(release.why.clone());
         Some(Found { found, stop: false })
     }
@@ -226,23 +229,23 @@ impl Track {
     /// Fields that a reconcile puts back again and again, though nobody was seen to write them.
     fn repairs(
         &mut self,
-        pass: &Reconcile,
+        reconcile: &Reconcile,
         written: &[Written],
         others: &BTreeMap<Field, (Option<String>, Option<String>)>,
     ) -> Option<Found> {
         let unasked = |(field, ours, taken_from): &&Written| {
-            ours.object != pass.object && taken_from.is_empty() && !others.contains_key(field)
+            ours.object != reconcile.object && taken_from.is_empty() && !others.contains_key(field)
         };
-        let repaired: Vec<&Written> = match pass.outcome {
+        let repaired: Vec<&Written> = match reconcile.outcome {
             Outcome::Repaired => written.iter().filter(unasked).collect(),
             _ => Vec::new(),
         };
         self.repairs.retain(|field, _| repaired.iter().any(|(written, ..)| written == field));
         self.told_repair &= !self.repairs.is_empty();
         for (field, ..) in &repaired {
-            self.repairs.entry(field.clone()).or_default().count(pass.at);
+            self.repairs.entry(field.clone()).or_default().count(reconcile.at);
         }
-        let often = |field: &Field| self.repairs.get(field).filter(|run| run.passes >= REPEATED);
+        let often = |field: &Field| self.repairs.get(field).filter(|run| run.reconciles >= REPEATED);
         let first = repaired.iter().filter_map(|(field, ..)| often(field)?.first).min()?;
         if self.told_repair {
             return None;
@@ -250,8 +253,8 @@ impl Track {
         let fields = repaired.iter().filter(|(field, ..)| often(field).is_some());
         let fields: Vec<LoopField> = fields.take(NAMED).map(|written| named(written)).collect();
         self.told_repair = true;
-        let passes = usize::try_from(REPEATED).unwrap_or_default();
-        let found = loop_of(pass, LoopKind::Repair, passes, age(pass.at, first), fields);
+        let reconciles = usize::try_from(REPEATED).unwrap_or_default();
+        let found = loop_of(reconcile, LoopKind::Repair, reconciles, age(reconcile.at, first), fields);
         Some(Found { found, stop: false })
     }
 }
@@ -268,18 +271,18 @@ fn named((field, ours, _): &Written) -> LoopField {
 }
 
 fn loop_of(
-    pass: &Reconcile,
+    reconcile: &Reconcile,
     kind: LoopKind,
-    passes: usize,
+    reconciles: usize,
     within: Duration,
     fields: Vec<LoopField>,
 ) -> LoopFound {
-    let passes = u32::try_from(passes).unwrap_or(u32::MAX);
+    let reconciles = u32::try_from(reconciles).unwrap_or(u32::MAX);
     LoopFound {
-        at: pass.at,
-        object: pass.object.clone(),
+        at: reconcile.at,
+        object: reconcile.object.clone(),
         kind,
-        passes,
+        reconciles,
         within,
         fields,
         blame: None,
@@ -303,9 +306,9 @@ struct Ours {
 type Written = (Field, Ours, Vec<String>);
 
 /// All fields that a reconcile wrote; of objects that came or went, the whole.
-fn written(pass: &Reconcile) -> Vec<Written> {
+fn written(reconcile: &Reconcile) -> Vec<Written> {
     let mut out = Vec::new();
-    for ObjectChange { object, action, changes, taken_from } in &pass.objects {
+    for ObjectChange { object, action, changes, taken_from } in &reconcile.objects {
         let whole =
             |after: &str| Ours { object: object.clone(), before: None, after: Some(after.to_owned()) };
         match action {
@@ -318,7 +321,7 @@ fn written(pass: &Reconcile) -> Vec<Written> {
             Action::Updated => out.extend(changes.iter().map(|change| one(object, change, taken_from))),
         }
     }
-    out.extend(pass.status.iter().map(|change| one(&pass.object, change, &[])));
+    out.extend(reconcile.status.iter().map(|change| one(&reconcile.object, change, &[])));
     out
 }
 
@@ -338,9 +341,9 @@ fn short(value: &Value) -> String {
 }
 
 /// What others wrote before the reconcile: the last writer and the last value of each field.
-fn others(pass: &Reconcile) -> BTreeMap<Field, (Option<String>, Option<String>)> {
+fn others(reconcile: &Reconcile) -> BTreeMap<Field, (Option<String>, Option<String>)> {
     let mut out = BTreeMap::new();
-    for cause in &pass.causes {
+    for cause in &reconcile.causes {
         let CauseKind::Watch { object, event, fields, by, own_write: false, .. } = &cause.kind else {
             continue;
         };
@@ -362,9 +365,9 @@ fn others(pass: &Reconcile) -> BTreeMap<Field, (Option<String>, Option<String>)>
 }
 
 /// Whether nobody but the reconciles before asked for it.
-fn own_only(pass: &Reconcile) -> bool {
-    !pass.causes.is_empty()
-        && pass.causes.iter().all(|cause| match &cause.kind {
+fn own_only(reconcile: &Reconcile) -> bool {
+    !reconcile.causes.is_empty()
+        && reconcile.causes.iter().all(|cause| match &cause.kind {
             CauseKind::Wait { .. } => true,
             CauseKind::Watch { own_write, .. } => *own_write,
             CauseKind::Start
@@ -392,7 +395,7 @@ mod tests {
         Timestamp::from_millisecond(1_000_000 + millis).unwrap()
     }
 
-    fn pass(millis: i64, causes: Vec<CauseKind>, objects: Vec<ObjectChange>) -> Reconcile {
+    fn reconcile(millis: i64, causes: Vec<CauseKind>, objects: Vec<ObjectChange>) -> Reconcile {
         Reconcile {
             id: 1,
             object: object("Web", "site"),
@@ -444,13 +447,13 @@ mod tests {
         let mut loops = Loops::default();
         let mut found = Vec::new();
         for round in 0..20 {
-            let pass = pass(round * 50, vec![by("hpa", false)], vec![wrote(3)]);
-            found.extend(loops.see(&pass));
+            let reconcile = reconcile(round * 50, vec![by("hpa", false)], vec![wrote(3)]);
+            found.extend(loops.see(&reconcile));
         }
         let [stopped] = found.as_slice() else { panic!("{found:#?}") };
         assert!(stopped.stop);
         assert_eq!(stopped.found.kind, LoopKind::Fight);
-        assert_eq!((stopped.found.passes, stopped.found.within), (8, Duration::from_millis(350)));
+        assert_eq!((stopped.found.reconciles, stopped.found.within), (8, Duration::from_millis(350)));
         assert_eq!(
             stopped.found.to_string(),
             "a fight over fields, 8 passes in 0.3 s; Deployment web .spec.replicas is 5 by hpa, then 3 by the reconciler"
@@ -461,12 +464,12 @@ mod tests {
     fn what_a_person_does_now_and_then_is_no_fight() {
         let mut loops = Loops::default();
         for round in 0..50 {
-            let pass = pass(round * 40_000, vec![by("kubectl-scale", false)], vec![wrote(3)]);
-            assert_eq!(loops.see(&pass), None, "round {round}");
+            let reconcile = reconcile(round * 40_000, vec![by("kubectl-scale", false)], vec![wrote(3)]);
+            assert_eq!(loops.see(&reconcile), None, "round {round}");
         }
         // Nor are other fields each time, or writes of others that nobody answers.
         for round in 0..50 {
-            assert_eq!(loops.see(&pass(round, vec![by("hpa", false)], Vec::new())), None);
+            assert_eq!(loops.see(&reconcile(round, vec![by("hpa", false)], Vec::new())), None);
         }
     }
 
@@ -474,7 +477,7 @@ mod tests {
     fn a_slow_fight_is_named_once_and_goes_on() {
         let mut loops = Loops::default();
         let found: Vec<Found> = (0..30)
-            .filter_map(|round| loops.see(&pass(round * 15_000, vec![by("hpa", false)], vec![wrote(3)])))
+            .filter_map(|round| loops.see(&reconcile(round * 15_000, vec![by("hpa", false)], vec![wrote(3)])))
             .collect();
         assert_eq!(found.len(), 1, "{found:#?}");
         assert!(!found[0].stop);
@@ -490,11 +493,11 @@ mod tests {
         let mut loops = Loops::default();
         let found: Vec<Found> = (0..9)
             .filter_map(|round| {
-                loops.see(&pass(round * 60_000, vec![CauseKind::Period], vec![unasked(round % 2)]))
+                loops.see(&reconcile(round * 60_000, vec![CauseKind::Period], vec![unasked(round % 2)]))
             })
             .collect();
         let [one] = found.as_slice() else { panic!("{found:#?}") };
-        assert_eq!((one.found.kind, one.found.passes, one.stop), (LoopKind::Repair, 3, false));
+        assert_eq!((one.found.kind, one.found.reconciles, one.stop), (LoopKind::Repair, 3, false));
         assert_eq!(one.found.fields[0].path, ".spec.replicas");
         // Somebody's writes in between, or a reconcile with nothing to do, begin anew.
         let mut loops = Loops::default();
@@ -503,22 +506,22 @@ mod tests {
                 0 => (vec![by("somebody", false)], vec![wrote(3)]),
                 _ => (vec![CauseKind::Period], vec![unasked(3)]),
             };
-            assert_eq!(loops.see(&pass(round * 60_000, causes, objects)), None, "round {round}");
+            assert_eq!(loops.see(&reconcile(round * 60_000, causes, objects)), None, "round {round}");
         }
     }
 
     #[test]
-    fn passes_that_ask_for_themselves_and_write_are_hot() {
+    fn reconciles_that_ask_for_themselves_and_write_are_hot() {
         let again = || vec![CauseKind::Wait { why: "a moment".to_owned() }];
         let mut loops = Loops::default();
         let mut found = Vec::new();
         for round in 0..60 {
             let mut one = wrote(round);
             one.taken_from.clear();
-            found.extend(loops.see(&pass(round * 10, again(), vec![one])));
+            found.extend(loops.see(&reconcile(round * 10, again(), vec![one])));
         }
         assert_eq!(found.len(), 1, "{found:#?}");
-        assert!(found[0].stop && found[0].found.kind == LoopKind::Hot && found[0].found.passes == 20);
+        assert!(found[0].stop && found[0].found.kind == LoopKind::Hot && found[0].found.reconciles == 20);
         // One that rests in between, or that somebody asked for, is not.
         let mut loops = Loops::default();
         for round in 0..60 {
@@ -526,7 +529,7 @@ mod tests {
             one.taken_from.clear();
             let objects = if round % 10 == 0 { Vec::new() } else { vec![one] };
             let causes = if round % 15 == 0 { vec![by("kubectl", false)] } else { again() };
-            assert_eq!(loops.see(&pass(round * 10, causes, objects)), None);
+            assert_eq!(loops.see(&reconcile(round * 10, causes, objects)), None);
         }
     }
 
@@ -550,14 +553,15 @@ mod tests {
             taken_from: Vec::new(),
             ..wrote(3)
         };
-        let found: Vec<Found> =
-            (0..10).filter_map(|round| loops.see(&pass(round * 100, vec![gone()], vec![made()]))).collect();
+        let found: Vec<Found> = (0..10)
+            .filter_map(|round| loops.see(&reconcile(round * 100, vec![gone()], vec![made()])))
+            .collect();
         let words = found.last().unwrap().found.to_string();
         assert!(
             words.ends_with("Deployment web is deleted by somebody, then created by the reconciler"),
             "{words}"
         );
         loops.forget(&object("Web", "site").key());
-        assert_eq!(loops.see(&pass(1_100, vec![gone()], vec![made()])), None);
+        assert_eq!(loops.see(&reconcile(1_100, vec![gone()], vec![made()])), None);
     }
 }

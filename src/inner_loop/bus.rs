@@ -45,19 +45,19 @@ struct Takers {
 impl Takers {
     fn take(&mut self, event: Event) {
         let follows = self.findings.see(&event);
-        self.pass_on(event);
-        follows.into_iter().for_each(|event| self.pass_on(event));
+        self.reconcile_on(event);
+        follows.into_iter().for_each(|event| self.reconcile_on(event));
     }
 
     /// What follows from the time alone.
     fn elapsed(&mut self) -> bool {
         let follows = self.findings.elapsed(Timestamp::now());
         let any = !follows.is_empty();
-        follows.into_iter().for_each(|event| self.pass_on(event));
+        follows.into_iter().for_each(|event| self.reconcile_on(event));
         any
     }
 
-    fn pass_on(&mut self, event: Event) {
+    fn reconcile_on(&mut self, event: Event) {
         if let Some(journal) = &mut self.journal {
             journal.record(&event);
         }

@@ -27,7 +27,7 @@ use opdev_cluster::Choice;
 use opdev_cluster::contexts;
 use opdev_cluster::identity::Identity;
 use opdev_event::sink::EventSink;
-use opdev_event::sink::PassNumbers;
+use opdev_event::sink::ReconcileNumbers;
 use opdev_event::{
     Asker, Event, FaultRule, ObjectTask, OnExit, Permission, Protection, Request, RequestId, RequestOutcome,
     SessionRequest, SourcesTask, Started, Task, ViewRequest, words,
@@ -269,7 +269,7 @@ impl Running {
         let (to_reloader, asked) = mpsc::channel(16);
         let (to_manager, from_user) = mpsc::channel(64);
         let ((die, fatal), (to_go_back, unfit)) = (mpsc::channel(1), mpsc::channel(16));
-        let (tasks, numbers) = (TaskTracker::new(), PassNumbers::default());
+        let (tasks, numbers) = (TaskTracker::new(), ReconcileNumbers::default());
         let reloader = Reloader {
             project: project.clone(),
             options,
@@ -473,7 +473,7 @@ impl Running {
 fn place<'a>(
     input: &'a Input,
     opened: &'a Opened,
-    (sources, numbers): (&'a watch::Receiver<Arc<Sources>>, &'a PassNumbers),
+    (sources, numbers): (&'a watch::Receiver<Arc<Sources>>, &'a ReconcileNumbers),
     acting: Option<&'a Identity>,
 ) -> start::Place<'a> {
     start::Place {

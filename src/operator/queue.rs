@@ -434,7 +434,7 @@ mod tests {
             self.queue.end(&key(name), ended, |_| Origin::Other, self.now);
         }
 
-        fn pass_time(&mut self, by: Duration) {
+        fn reconcile_time(&mut self, by: Duration) {
             self.now += by;
             self.queue.advance(self.now, Timestamp::UNIX_EPOCH);
         }
@@ -483,10 +483,10 @@ mod tests {
         for attempt in 1..=3 {
             assert_eq!(world.take().as_deref(), Some("a"), "attempt {attempt}");
             world.fail("a");
-            world.pass_time(Retry::Soon.pause(attempt).checked_sub(Duration::from_millis(1)).unwrap());
+            world.reconcile_time(Retry::Soon.pause(attempt).checked_sub(Duration::from_millis(1)).unwrap());
             assert!(world.take().is_none());
             assert_eq!(world.queue.counts().backing_off, 1);
-            world.pass_time(Duration::from_millis(1));
+            world.reconcile_time(Duration::from_millis(1));
         }
         let taken = world.queue.take(world.now).unwrap();
         assert_eq!(taken.failures, 3);
@@ -509,7 +509,7 @@ mod tests {
         let taken = world.queue.take(world.now).unwrap();
         assert_eq!(taken.causes.len(), 3, "recorded causes ride along");
         world.end("a", Ended::Done(None));
-        world.pass_time(Duration::from_secs(2000));
+        world.reconcile_time(Duration::from_secs(2000));
         assert!(world.take().is_none(), "the back-off's timer is gone");
     }
 
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_first_list_shows_while_a_pass_runs_asks_for_another_one_unless_it_was_read() {
+    fn what_a_first_list_shows_while_a_reconcile_runs_asks_for_another_one_unless_it_was_read() {
         for (origin, again) in [(Origin::Read, false), (Origin::Own, true), (Origin::Other, true)] {
             let mut world = World::new(1);
             world.add("a", CauseKind::Start, Urgency::Now);
@@ -559,14 +559,14 @@ mod tests {
         world.take();
         world.end("a", Ended::Done(Some((period, CauseKind::Period))));
         assert_eq!(world.queue.next_deadline(), Some(world.now + period));
-        world.pass_time(Duration::from_secs(59));
+        world.reconcile_time(Duration::from_secs(59));
         assert!(world.take().is_none());
         world.add("a", CauseKind::User, Urgency::Now);
         assert!(world.take().is_some());
         world.end("a", Ended::Done(Some((period, CauseKind::Period))));
-        world.pass_time(Duration::from_secs(59));
+        world.reconcile_time(Duration::from_secs(59));
         assert!(world.take().is_none(), "the period starts anew with each pass");
-        world.pass_time(Duration::from_secs(1));
+        world.reconcile_time(Duration::from_secs(1));
         assert_eq!(world.queue.take(world.now).unwrap().causes[0].kind, CauseKind::Period);
     }
 

@@ -158,7 +158,7 @@ fn ask(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
 /// Asks for two reconciles; the second one should write nothing.
 async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     let Some(following) = tracing else { return ask(tracing, object) };
-    let mut passes = following.passes();
+    let mut reconciles = following.reconciles();
     let key = object.key();
     let mut last = None;
     // The first reconcile brings the object to rest, the second one is judged.
@@ -166,30 +166,35 @@ async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
         ask(tracing, object)?;
         let next = async {
             loop {
-                match passes.recv().await {
-                    Ok(pass) if pass.object.key() == key && is_asked(&pass) => return Some(pass),
+                match reconciles.recv().await {
+                    Ok(reconcile) if reconcile.object.key() == key && is_asked(&reconcile) => {
+                        return Some(reconcile);
+                    }
                     Ok(_) | Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return None,
                 }
             }
         };
-        let Ok(Some(pass)) = tokio::time::timeout(PATIENCE, next).await else {
+        let Ok(Some(reconcile)) = tokio::time::timeout(PATIENCE, next).await else {
             let why = format!("the program made no pass for {object} within {} s", PATIENCE.as_secs());
             return Err((why, Some("look at its log: it may be stuck, or may have ended".to_owned())));
         };
-        if let Some(failure) = &pass.failure {
+        if let Some(failure) = &reconcile.failure {
             let why = failure.chain.first().cloned().unwrap_or_default();
             return Err((format!("the pass failed: {why}"), None));
         }
-        last = Some(pass);
+        last = Some(reconcile);
     }
-    last.map_or_else(|| Ok(String::new()), |pass| verdict(&key, &pass).map_err(|why| (why.to_string(), None)))
+    last.map_or_else(
+        || Ok(String::new()),
+        |reconcile| verdict(&key, &reconcile).map_err(|why| (why.to_string(), None)),
+    )
 }
 
 /// Whether a reconcile was asked for; one that is told again because of late calls was seen before.
-fn is_asked(pass: &Reconcile) -> bool {
-    let asked = pass.causes.iter().any(|cause| matches!(cause.kind, opdev_event::CauseKind::User));
-    asked && pass.process.as_ref().is_none_or(|process| process.late_calls == 0)
+fn is_asked(reconcile: &Reconcile) -> bool {
+    let asked = reconcile.causes.iter().any(|cause| matches!(cause.kind, opdev_event::CauseKind::User));
+    asked && reconcile.process.as_ref().is_none_or(|process| process.late_calls == 0)
 }
 
 /// Tells that the request has begun and how it has ended.

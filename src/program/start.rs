@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use opdev_cluster::identity::Identity;
 use opdev_cluster::{Choice, Connection};
 use opdev_event::sink::EventSink;
-use opdev_event::sink::{PassNumbers, PassSink};
+use opdev_event::sink::{ReconcileNumbers, ReconcileSink};
 use opdev_event::{Event, FaultRule, Level, Permission, ProcessChanged, ProcessState, mask};
 use opdev_os::private_folder::PrivateFolder;
 use opdev_os::read;
@@ -89,7 +89,7 @@ pub struct Place<'a> {
     pub choice: &'a Choice,
     pub events: &'a EventSink,
     /// The numbers of reconciles.
-    pub numbers: &'a PassNumbers,
+    pub numbers: &'a ReconcileNumbers,
     /// What serves; the program waits for the first set, with which its kinds are there.
     pub sources: &'a watch::Receiver<Arc<Sources>>,
     /// What the user allows the project.
@@ -276,7 +276,7 @@ async fn trace(
     environment: &mut Environment,
 ) -> Option<Arc<Tracing>> {
     let socket = opdev_trace::inject::socket_path(folder.path());
-    let sink = PassSink { events: place.events.clone(), numbers: place.numbers.clone() };
+    let sink = ReconcileSink { events: place.events.clone(), numbers: place.numbers.clone() };
     let traced = super::tracing::start(place.connection, &socket, place.acting, sink).await;
     let traced = traced.and_then(|traced| {
         let Some((tracing, [plain, added])) = traced else { return Ok(None) };

@@ -9,7 +9,7 @@ use opdev_controlplane::{
     Treatment, Upstream, User,
 };
 use opdev_event::sink::EventSink;
-use opdev_event::sink::PassSink;
+use opdev_event::sink::ReconcileSink;
 use opdev_event::{Event, FaultRule, Level, Notice, Reconcile};
 use opdev_findings::facts::observed::{ObservedCall, ObservedEvent, Seen};
 use opdev_findings::facts::record::{ReconcileNow, Traced};
@@ -50,7 +50,7 @@ pub struct Tracing {
     printed: Sender<Seen>,
     faults: Arc<Faults>,
     calls: Arc<AtomicU64>,
-    passes: broadcast::Sender<Arc<Reconcile>>,
+    reconciles: broadcast::Sender<Arc<Reconcile>>,
     task: JoinHandle<()>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) async fn start(
     connection: &Connection,
     socket: &Path,
     acting: Option<&Identity>,
-    sink: PassSink,
+    sink: ReconcileSink,
 ) -> Result<Option<(Tracing, [String; 2])>> {
     let (tracing, listening) = match connection.plane() {
         Some((_, None)) => return Ok(None),
@@ -100,7 +100,7 @@ impl Tracing {
     ///
     /// # Errors
     /// Where the socket cannot be made, or the system has no randomness for a token.
-    pub fn start(socket: &Path, plane: &ControlPlane, user: User, sink: PassSink) -> Result<Tracing> {
+    pub fn start(socket: &Path, plane: &ControlPlane, user: User, sink: ReconcileSink) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, true)?;
         Self::admitted(heard, copies, plane, user, sink)
     }
@@ -113,7 +113,7 @@ impl Tracing {
         socket: &Path,
         plane: &ControlPlane,
         identity: &Identity,
-        sink: PassSink,
+        sink: ReconcileSink,
     ) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, true)?;
         let copies = Copies { refused: Some(identity.refused.clone()), ..copies };
@@ -125,7 +125,7 @@ impl Tracing {
         copies: Copies,
         plane: &ControlPlane,
         user: User,
-        sink: PassSink,
+        sink: ReconcileSink,
     ) -> Result<Tracing> {
         let token = plane.observed_token(user, Arc::new(copies)).context("no token for the operator")?;
         Ok(Self::begin(heard, Way::Plane(token), sink))
@@ -135,22 +135,22 @@ impl Tracing {
     ///
     /// # Errors
     /// Where a socket cannot be made, or the system has no randomness for a token.
-    pub async fn relayed(socket: &Path, upstream: Upstream, sink: PassSink) -> Result<Tracing> {
+    pub async fn relayed(socket: &Path, upstream: Upstream, sink: ReconcileSink) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, false)?;
         let relay = Relay::listen(upstream, User::anonymous(), Arc::new(copies));
         let relay = relay.await.context("no socket for the operator")?;
         Ok(Self::begin(heard, Way::Relay(relay), sink))
     }
 
-    fn begin(heard: TraceInput, way: Way, sink: PassSink) -> Tracing {
+    fn begin(heard: TraceInput, way: Way, sink: ReconcileSink) -> Tracing {
         let TraceInput { listener, records, seen, dropped, faults, calls } = heard;
         let (starts, starting) = mpsc::channel(16);
         let (printed, lines) = mpsc::channel(ROOM);
-        let passes = broadcast::channel(PASSES).0;
-        let (told, disturbed) = (passes.clone(), faults.active());
+        let reconciles = broadcast::channel(PASSES).0;
+        let (told, disturbed) = (reconciles.clone(), faults.active());
         let from = Sources { records, seen, starting, lines, dropped, told, disturbed };
         let task = tokio::spawn(from.run(Attribution::new(sink.numbers), sink.events));
-        Tracing { listener, way, starts, printed, faults, calls, passes, task }
+        Tracing { listener, way, starts, printed, faults, calls, reconciles, task }
     }
 
     /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build. On the embedded
@@ -199,8 +199,8 @@ impl Tracing {
     }
 
     /// Its reconciles from now on.
-    pub fn passes(&self) -> broadcast::Receiver<Arc<Reconcile>> {
-        self.passes.subscribe()
+    pub fn reconciles(&self) -> broadcast::Receiver<Arc<Reconcile>> {
+        self.reconciles.subscribe()
     }
 
     /// What is done to its calls on purpose; `None` where they go to a cluster, which is never disturbed.
@@ -337,9 +337,9 @@ impl Sources {
                 out.push(lost(dropped));
             }
             for event in out {
-                if let Event::Reconciled(pass) = &event {
+                if let Event::Reconciled(reconcile) = &event {
                     // Nobody may follow.
-                    let _ = self.told.send(Arc::clone(pass));
+                    let _ = self.told.send(Arc::clone(reconcile));
                 }
                 events.emit(event).await;
             }

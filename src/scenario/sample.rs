@@ -157,7 +157,7 @@ impl Run<'_> {
         }
         // What it has made is known now; what it makes later belongs to no settled state.
         let made: BTreeMap<String, ObjectRef> = keys.iter().flat_map(|key| self.made(key)).collect();
-        if !self.second_pass().await {
+        if !self.second_reconcile().await {
             return;
         }
         let began = Instant::now();
@@ -179,7 +179,7 @@ impl Run<'_> {
     }
 
     /// Reconciles each object once more; whether to go on.
-    async fn second_pass(&mut self) -> bool {
+    async fn second_reconcile(&mut self) -> bool {
         const NAME: &str = "second pass writes nothing";
         let began = Instant::now();
         let asked: Vec<ObjectRef> =
@@ -215,7 +215,7 @@ impl Run<'_> {
         let outcome = match ended {
             Ok(()) => Outcome::Passed,
             Err(Wrong { message, details }) => {
-                let details = format!("{details}\n{}", self.world.last_passes()).trim().to_owned();
+                let details = format!("{details}\n{}", self.world.last_reconciles()).trim().to_owned();
                 Outcome::Failed { message, details }
             }
         };
@@ -260,8 +260,8 @@ impl Run<'_> {
     fn made(&self, key: &ObjectKey) -> BTreeMap<String, ObjectRef> {
         let state = self.world.state();
         let nodes = tree::owned(&state, key).into_iter().map(|node| node.seen.object_ref.clone());
-        let passes = self.world.passes();
-        let written = passes.iter().flat_map(|pass| &pass.objects);
+        let reconciles = self.world.reconciles();
+        let written = reconciles.iter().flat_map(|reconcile| &reconcile.objects);
         let is_to_go = |object: &ObjectRef| !stays(&object.gvk.group, &object.gvk.kind);
         let written = written.filter(|change| change.action == Action::Created && is_to_go(&change.object));
         let all = nodes.chain(written.map(|change| change.object.clone()));

@@ -111,7 +111,7 @@ struct OwnNamespace {
 #[derive(Default)]
 struct KeptEvents {
     answers: HashMap<RequestId, RequestOutcome>,
-    passes: Vec<Arc<Reconcile>>,
+    reconciles: Vec<Arc<Reconcile>>,
     loops: Vec<Arc<LoopFound>>,
     findings: BTreeMap<u64, Arc<RuleFinding>>,
 }
@@ -304,8 +304,8 @@ impl World {
     }
 
     /// The reconciles of an object so far.
-    pub(crate) fn passes(&self) -> Vec<Arc<Reconcile>> {
-        lock(&self.kept).passes.clone()
+    pub(crate) fn reconciles(&self) -> Vec<Arc<Reconcile>> {
+        lock(&self.kept).reconciles.clone()
     }
 
     /// Loops that were found.
@@ -319,18 +319,18 @@ impl World {
     }
 
     /// The last reconciles in words, for whoever looks for the reason of a failure.
-    pub(crate) fn last_passes(&self) -> String {
-        let passes = self.passes();
-        let last = passes.iter().rev().take(PASSES).rev();
-        last.map(|pass| {
+    pub(crate) fn last_reconciles(&self) -> String {
+        let reconciles = self.reconciles();
+        let last = reconciles.iter().rev().take(PASSES).rev();
+        last.map(|reconcile| {
             let mut line = format!(
                 "reconcile #{} of {}: {} ({})",
-                pass.id,
-                pass.object,
-                words::outcome(pass.outcome),
-                words::causes(&pass.causes)
+                reconcile.id,
+                reconcile.object,
+                words::outcome(reconcile.outcome),
+                words::causes(&reconcile.causes)
             );
-            if let Some(failure) = &pass.failure {
+            if let Some(failure) = &reconcile.failure {
                 line.push_str(&format!(": {}", words::one_line(&failure.chain.join(": "))));
             }
             line.push('\n');
@@ -374,11 +374,13 @@ fn keeping(kept: &Arc<Mutex<KeptEvents>>, tell: watch::Sender<u64>) -> bus::List
             Event::RequestFinished(done) => {
                 kept.answers.insert(done.id, done.outcome.clone());
             }
-            Event::Reconciled(pass) => match kept.passes.iter_mut().rfind(|known| known.id == pass.id) {
-                // It is told again, because more is known of it.
-                Some(known) => *known = Arc::clone(pass),
-                None => kept.passes.push(Arc::clone(pass)),
-            },
+            Event::Reconciled(reconcile) => {
+                match kept.reconciles.iter_mut().rfind(|known| known.id == reconcile.id) {
+                    // It is told again, because more is known of it.
+                    Some(known) => *known = Arc::clone(reconcile),
+                    None => kept.reconciles.push(Arc::clone(reconcile)),
+                }
+            }
             Event::LoopFound(found) => kept.loops.push(Arc::clone(found)),
             Event::FindingOpened(found) | Event::FindingCounted(found) | Event::FindingClosed(found) => {
                 kept.findings.insert(found.id, Arc::clone(found));
@@ -508,8 +510,8 @@ pub(crate) fn all_waits(state: &State) -> Vec<String> {
     if queue.backing_off > 0 {
         found.push("a reconcile that failed waits for its next try".to_owned());
     }
-    for (object, pass) in waiting::unseen(state) {
-        found.push(format!("{object}, which reconcile #{pass} has created, has not been seen yet"));
+    for (object, reconcile) in waiting::unseen(state) {
+        found.push(format!("{object}, which reconcile #{reconcile} has created, has not been seen yet"));
     }
     // Objects of the cluster are everybody's where the operator has a namespace of its own.
     let everywhere = state.started.as_ref().is_none_or(|started| started.all_namespaces);

@@ -55,20 +55,20 @@ impl History {
     }
 
     /// Adds a reconcile. One that is told again, because more is known of it now, takes its own place.
-    pub(super) fn push(&mut self, pass: &Arc<Reconcile>, per_object: usize, limit: usize) {
-        if pass.process.as_ref().is_some_and(|process| process.late_calls > 0) {
-            self.replace(pass);
+    pub(super) fn push(&mut self, reconcile: &Arc<Reconcile>, per_object: usize, limit: usize) {
+        if reconcile.process.as_ref().is_some_and(|process| process.late_calls > 0) {
+            self.replace(reconcile);
             return;
         }
         self.total += 1;
-        let key = pass.object.key();
+        let key = reconcile.object.key();
         let ring = self.by_object.piece_mut(&key).entry(key).or_default();
         let ring = Arc::make_mut(ring);
-        ring.push_back(Arc::clone(pass));
+        ring.push_back(Arc::clone(reconcile));
         let crowded = (ring.len() > per_object).then(|| ring.pop_front()).flatten();
-        let size = OVERHEAD + 2 * json_bytes(pass.as_ref());
+        let size = OVERHEAD + 2 * json_bytes(reconcile.as_ref());
         self.bytes += size;
-        Arc::make_mut(&mut self.all).push_back(Arc::clone(pass));
+        Arc::make_mut(&mut self.all).push_back(Arc::clone(reconcile));
         Arc::make_mut(&mut self.sizes).push_back(size);
         let at = crowded.and_then(|old| self.all.iter().position(|known| known.id == old.id));
         if let Some(at) = at {
@@ -81,18 +81,18 @@ impl History {
     }
 
     /// One that is forgotten already stays so.
-    fn replace(&mut self, pass: &Arc<Reconcile>) {
-        let Some(at) = self.all.iter().rposition(|known| known.id == pass.id) else { return };
-        let size = OVERHEAD + 2 * json_bytes(pass.as_ref());
+    fn replace(&mut self, reconcile: &Arc<Reconcile>) {
+        let Some(at) = self.all.iter().rposition(|known| known.id == reconcile.id) else { return };
+        let size = OVERHEAD + 2 * json_bytes(reconcile.as_ref());
         let (all, sizes) = (Arc::make_mut(&mut self.all), Arc::make_mut(&mut self.sizes));
         let (Some(known), Some(before)) = (all.get_mut(at), sizes.get_mut(at)) else { return };
         self.bytes = self.bytes - *before + size;
         *before = size;
         let key = known.object.key();
-        *known = Arc::clone(pass);
+        *known = Arc::clone(reconcile);
         let ring = self.by_object.piece_mut(&key).get_mut(&key).map(Arc::make_mut);
-        if let Some(known) = ring.into_iter().flatten().find(|known| known.id == pass.id) {
-            *known = Arc::clone(pass);
+        if let Some(known) = ring.into_iter().flatten().find(|known| known.id == reconcile.id) {
+            *known = Arc::clone(reconcile);
         }
     }
 
@@ -110,14 +110,15 @@ impl History {
             }
             let (mut kept, mut sizes) = (VecDeque::new(), VecDeque::new());
             let all: Vec<_> = self.all.iter().cloned().zip(self.sizes.iter().copied()).collect();
-            for (pass, size) in all {
-                let is_last = self.last(&pass.object.key()).is_some_and(|last| Arc::ptr_eq(last, &pass));
+            for (reconcile, size) in all {
+                let is_last =
+                    self.last(&reconcile.object.key()).is_some_and(|last| Arc::ptr_eq(last, &reconcile));
                 if self.bytes > goal && (last_ones_too || !is_last) {
                     self.bytes -= size;
                     self.forgotten += 1;
-                    self.leave_ring(&pass);
+                    self.leave_ring(&reconcile);
                 } else {
-                    kept.push_back(pass);
+                    kept.push_back(reconcile);
                     sizes.push_back(size);
                 }
             }

@@ -238,7 +238,9 @@ impl State {
         };
         let is_live = |key: &ObjectKey| {
             let last = self.history.last(key);
-            last.is_some_and(|pass| pass.sources >= live.sources && pass.outcome != Outcome::Failed)
+            last.is_some_and(|reconcile| {
+                reconcile.sources >= live.sources && reconcile.outcome != Outcome::Failed
+            })
         };
         let all = self.objects.custom().filter(|seen| affected(&seen.key));
         all.fold((0, 0), |(live, count), seen| (live + usize::from(is_live(&seen.key)), count + 1))

@@ -37,10 +37,10 @@ impl State {
             Event::ObjectSeen(seen) => self.object_seen(seen),
             Event::UnrelatedSeen(seen) => self.unrelated_seen(seen),
             Event::ObjectGone(gone) => self.object_gone(&gone),
-            Event::ReconcileStarted(pass) => {
-                Arc::make_mut(&mut self.running).insert(pass.object.key(), Arc::new(pass));
+            Event::ReconcileStarted(reconcile) => {
+                Arc::make_mut(&mut self.running).insert(reconcile.object.key(), Arc::new(reconcile));
             }
-            Event::Reconciled(pass) => self.reconciled(&pass),
+            Event::Reconciled(reconcile) => self.reconciled(&reconcile),
             Event::QueueChanged(queue) => self.queue = queue,
             Event::LoopFound(found) => self.loop_found(found),
             Event::FindingOpened(finding)
@@ -195,14 +195,14 @@ impl State {
         self.reload.live = Some(sources);
     }
 
-    fn reconciled(&mut self, pass: &Arc<Reconcile>) {
-        let key = pass.object.key();
-        self.latest = self.latest.max(pass.at.checked_add(pass.took).ok());
-        if self.running.get(&key).is_some_and(|running| running.id <= pass.id) {
+    fn reconciled(&mut self, reconcile: &Arc<Reconcile>) {
+        let key = reconcile.object.key();
+        self.latest = self.latest.max(reconcile.at.checked_add(reconcile.took).ok());
+        if self.running.get(&key).is_some_and(|running| running.id <= reconcile.id) {
             Arc::make_mut(&mut self.running).remove(&key);
         }
         self.objects.touch(key);
-        self.history.push(pass, self.limits.reconciles_per_object, self.limits.reconciles);
+        self.history.push(reconcile, self.limits.reconciles_per_object, self.limits.reconciles);
     }
 
     /// A notice that repeats the last one takes its place.

@@ -37,7 +37,7 @@ pub fn of(state: &State, seen: &Seen) -> Vec<Wait> {
     let mut waits = Vec::new();
     if state.is_custom(&seen.key.group, &seen.key.kind) {
         kind(state, seen, &mut waits);
-        passes(state, seen, &mut waits);
+        reconciles(state, seen, &mut waits);
     }
     children(state, seen, &mut waits);
     let health = seen.health.clone();
@@ -55,18 +55,18 @@ pub fn of(state: &State, seen: &Seen) -> Vec<Wait> {
 /// they created goes, too.
 pub fn unseen(state: &State) -> Vec<(ObjectKey, u64)> {
     let mut found = Vec::new();
-    let is_there = |pass: &&Arc<Reconcile>| state.objects.get(&pass.object.key()).is_some();
-    for pass in state.history.all().iter().filter(is_there) {
+    let is_there = |reconcile: &&Arc<Reconcile>| state.objects.get(&reconcile.object.key()).is_some();
+    for reconcile in state.history.all().iter().filter(is_there) {
         // Another namespace may be one that nobody watches.
         let near = |change: &&ObjectChange| {
-            change.object.namespace.is_none() || change.object.namespace == pass.object.namespace
+            change.object.namespace.is_none() || change.object.namespace == reconcile.object.namespace
         };
-        let created = pass.objects.iter().filter(|change| change.action == Action::Created).filter(near);
+        let created = reconcile.objects.iter().filter(|change| change.action == Action::Created).filter(near);
         let objects = created.map(|change| &change.object);
         for object in objects.filter(|object| state.is_custom(&object.gvk.group, &object.gvk.kind)) {
             let key = object.key();
             if state.objects.get(&key).is_none() && state.archive.gone_of(&key).is_none() {
-                found.push((key, pass.id));
+                found.push((key, reconcile.id));
             }
         }
     }
@@ -134,7 +134,7 @@ fn kind(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
 }
 
 /// Its reconciles: under way, failed, waiting.
-fn passes(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
+fn reconciles(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
     if let Some(running) = state.running.get(seen.key.as_ref()) {
         let why = words::causes_of(&running.object, &running.causes);
         waits.push(Wait::new(Level::Busy, format!("reconcile #{} is under way", running.id), why));
@@ -165,9 +165,9 @@ fn passes(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
 }
 
 /// When a reconcile said it would run again.
-pub fn again(pass: &Reconcile) -> Option<Timestamp> {
-    let requeue = pass.requeue.as_ref()?;
-    pass.at.checked_add(pass.took).and_then(|at| at.checked_add(requeue.after)).ok()
+pub fn again(reconcile: &Reconcile) -> Option<Timestamp> {
+    let requeue = reconcile.requeue.as_ref()?;
+    reconcile.at.checked_add(reconcile.took).and_then(|at| at.checked_add(requeue.after)).ok()
 }
 
 /// Owned objects that are not ready, the first ones in the order of the tree.

@@ -15,8 +15,8 @@ impl ViewState {
             cells,
             root: self.root(state),
             subject: self.subject(state),
-            pass: self.pass(),
-            pass_chosen: self.passes.selection.key.is_some(),
+            reconcile: self.reconcile(),
+            reconcile_chosen: self.reconciles.selection.key.is_some(),
             all: self.all,
             how: &self.detail.how,
             container: self.detail.container.as_ref(),
@@ -40,7 +40,7 @@ impl ViewState {
         let Stamp { object, number, dropped } = part.stamp(&page);
         let made_of = MadeOf {
             tab: self.detail.tab,
-            pass: page.pass.map(|pass| pass.id),
+            reconcile: page.reconcile.map(|reconcile| reconcile.id),
             object,
             stamp: number,
             dropped,

@@ -11,7 +11,7 @@ impl ViewState {
             (Pane::Resources, Some(table)) => table,
             (Pane::Resources, None) => &self.resources,
             (Pane::Owned, _) => &self.owned,
-            (Pane::Reconciles, _) => &self.passes,
+            (Pane::Reconciles, _) => &self.reconciles,
             (Pane::Detail, _) => &self.detail,
             (Pane::Log, _) => &self.log,
         }
@@ -23,7 +23,7 @@ impl ViewState {
             (Pane::Resources, Some(table)) => table,
             (Pane::Resources, None) => &mut self.resources,
             (Pane::Owned, _) => &mut self.owned,
-            (Pane::Reconciles, _) => &mut self.passes,
+            (Pane::Reconciles, _) => &mut self.reconciles,
             (Pane::Detail, _) => &mut self.detail,
             (Pane::Log, _) => &mut self.log,
         }

@@ -272,7 +272,7 @@ fn sideways(view: &mut ViewState, right: bool) {
     if view.focus == Pane::Detail && (right || view.detail.tab != Tab::STATUS) {
         return tab(view, right);
     }
-    if view.focus == Pane::Reconciles && change_view::fold_pass(view, right) {
+    if view.focus == Pane::Reconciles && change_view::fold_reconcile(view, right) {
         return;
     }
     if view.browse.is_some() {
@@ -324,10 +324,10 @@ fn open(view: &mut ViewState, state: &State) {
         Pane::Resources if view.screen.shape.has_pages() => show(view, Tab::STATUS),
         Pane::Resources => view.look_at(Pane::Reconciles),
         Pane::Owned => show(view, Tab::YAML),
-        Pane::Reconciles if view.screen.shape.has_pages() && !view.passes.stands_for_many() => {
+        Pane::Reconciles if view.screen.shape.has_pages() && !view.reconciles.stands_for_many() => {
             show(view, Tab::STATUS);
         }
-        Pane::Reconciles => change_view::open_pass(view),
+        Pane::Reconciles => change_view::open_reconcile(view),
         Pane::Detail | Pane::Log => view.zoom = !view.zoom,
     }
 }
@@ -352,7 +352,7 @@ fn back(view: &mut ViewState, state: &State) {
         view.detail.search.set(String::new());
     } else if !view.filter(view.focus).is_empty() {
         view.part_mut(view.focus).filter_mut().clear();
-    } else if (view.focus == Pane::Reconciles && view.passes.fold_selected()) || view.close_page() {
+    } else if (view.focus == Pane::Reconciles && view.reconciles.fold_selected()) || view.close_page() {
     } else if view.zoom {
         view.zoom = false;
     } else if view.browse.is_some() && view.focus == Pane::Resources {

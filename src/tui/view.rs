@@ -15,7 +15,7 @@ use opdev_panes::detail_pane::DetailPane;
 use opdev_panes::lists::kind_table::Browse;
 use opdev_panes::lists::marks::Marks;
 use opdev_panes::lists::owned_tree::OwnedTree;
-use opdev_panes::lists::reconcile_list::PassList;
+use opdev_panes::lists::reconcile_list::ReconcileList;
 use opdev_panes::lists::resource_list::ResourceList;
 use opdev_panes::log_pane::LogPane;
 use opdev_panes::pane::Pane;
@@ -47,7 +47,7 @@ pub struct ViewState {
     /// The table of one kind, while it stands in the place of that list.
     pub(super) browse: Option<Browse>,
     pub(super) owned: OwnedTree,
-    pub(super) passes: PassList,
+    pub(super) reconciles: ReconcileList,
     pub(super) detail: DetailPane,
     pub(super) log: LogPane,
     /// The object that these were made for last.
@@ -85,8 +85,8 @@ impl ViewState {
     }
 
     /// The selected reconcile; the newest where none is.
-    pub(super) fn pass(&self) -> Option<&Arc<Reconcile>> {
-        self.passes.selected()
+    pub(super) fn reconcile(&self) -> Option<&Arc<Reconcile>> {
+        self.reconciles.selected()
     }
 
     /// Gives the focus to a pane.
@@ -106,16 +106,18 @@ impl ViewState {
     }
 
     /// Selects a reconcile.
-    pub(super) fn go_to_pass(&mut self, id: u64, state: &State) {
-        self.passes.filter.clear();
-        self.passes.selection.key = Some((id, 0));
+    pub(super) fn go_to_reconcile(&mut self, id: u64, state: &State) {
+        self.reconciles.filter.clear();
+        self.reconciles.selection.key = Some((id, 0));
         self.refresh(state);
-        if self.passes.selection.key != Some((id, 0)) && self.passes.list.iter().any(|pass| pass.id == id) {
+        if self.reconciles.selection.key != Some((id, 0))
+            && self.reconciles.list.iter().any(|reconcile| reconcile.id == id)
+        {
             // It stands behind a newer retry of the same failure.
-            self.passes.unfold(id);
+            self.reconciles.unfold(id);
             self.refresh(state);
         }
-        if self.passes.selection.key != Some((id, 0)) {
+        if self.reconciles.selection.key != Some((id, 0)) {
             self.told.message = Some(format!("reconcile #{id} is no longer kept"));
         }
         self.look_at(Pane::Reconciles);
@@ -135,11 +137,11 @@ impl ViewState {
         let touched = touched.has(root.clone().map(Arc::new).as_ref());
         if self.made_for.as_ref() != Some(&root) {
             self.owned.forget_selection();
-            self.passes.selection = opdev_panes::lists::selection::Selection::default();
+            self.reconciles.selection = opdev_panes::lists::selection::Selection::default();
             self.detail.scroll = 0;
         }
         self.owned.refresh(state, root.as_ref(), self.gone, touched);
-        self.passes.refresh(state, root.as_ref().filter(|_| !self.all));
+        self.reconciles.refresh(state, root.as_ref().filter(|_| !self.all));
         self.made_for = Some(root);
     }
 

@@ -132,7 +132,7 @@ async fn an_apply_before_the_first_sources_waits_for_its_kind() {
     let mut opdev = Opdev::launched();
     let said = opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     assert!(matches!(said, RequestOutcome::Done { .. }), "{said:?}");
-    opdev.reconcile("an install", 0, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", 0, |reconcile| reconcile.outcome == Outcome::Installed).await;
     opdev.stop().await;
 }
 
@@ -219,7 +219,7 @@ async fn a_status_that_is_written_meanwhile_is_in_nobodys_way() {
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
     done(&opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await);
-    let installed = |pass: &opdev_event::Reconcile| pass.outcome == Outcome::Installed;
+    let installed = |reconcile: &opdev_event::Reconcile| reconcile.outcome == Outcome::Installed;
     opdev.reconcile("an installed memcached", mark, installed).await;
     let object = memcached("memcached-sample");
     done(&opdev.ask(ObjectTask::Scale { object: object.clone(), replicas: 5 }).await);
@@ -351,8 +351,9 @@ async fn a_skeleton_and_a_sample_become_objects() {
     change(&file, "name: memcached-sample", "name: mine");
     done(&opdev.ask(DraftTask::Edited { draft, problem: None }).await);
     done(&opdev.ask(DraftTask::Write { draft }).await);
-    let installed =
-        |pass: &opdev_event::Reconcile| pass.object.name == "mine" && pass.outcome == Outcome::Installed;
+    let installed = |reconcile: &opdev_event::Reconcile| {
+        reconcile.object.name == "mine" && reconcile.outcome == Outcome::Installed
+    };
     opdev.reconcile("an installed memcached", mark, installed).await;
     opdev.stop().await;
 }
@@ -408,7 +409,9 @@ async fn scaling_and_deleting_are_undone_and_what_cannot_be_says_why() {
     let mark = opdev.mark();
     done(&opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await);
     let of = |name: &'static str, outcome: Outcome| {
-        move |pass: &opdev_event::Reconcile| pass.object.name == name && pass.outcome == outcome
+        move |reconcile: &opdev_event::Reconcile| {
+            reconcile.object.name == name && reconcile.outcome == outcome
+        }
     };
     opdev.reconcile("an installed memcached", mark, of("memcached-sample", Outcome::Installed)).await;
     let object = memcached("memcached-sample");

@@ -22,13 +22,13 @@ async fn installed() -> Opdev {
     let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     opdev
 }
 
 /// Whether a reconcile ran because this field of this object changed.
-fn because(pass: &Reconcile, kind: &str, field: &str) -> bool {
-    pass.causes.iter().any(|cause| match &cause.kind {
+fn because(reconcile: &Reconcile, kind: &str, field: &str) -> bool {
+    reconcile.causes.iter().any(|cause| match &cause.kind {
         CauseKind::Watch { object, fields, own_write, .. } => {
             object.gvk.kind == kind && !own_write && fields.iter().any(|one| one.path == field)
         }
@@ -56,14 +56,14 @@ async fn what_kubectl_changes_is_put_back_and_named() {
     let mark = opdev.mark();
     run(&opdev, "kubectl", &["scale", "deployment", "memcached-sample", "--replicas=5"]);
     // A reconcile that runs just then may repair it before the change is told.
-    opdev.reconcile("a repair", mark, |pass| pass.outcome == Outcome::Repaired).await;
-    opdev.reconcile("its cause", mark, |pass| because(pass, "Deployment", ".spec.replicas")).await;
+    opdev.reconcile("a repair", mark, |reconcile| reconcile.outcome == Outcome::Repaired).await;
+    opdev.reconcile("its cause", mark, |reconcile| because(reconcile, "Deployment", ".spec.replicas")).await;
     let jsonpath = "-o=jsonpath={.spec.replicas}";
     assert_eq!(run(&opdev, "kubectl", &["get", "deployment", "memcached-sample", jsonpath]), "3");
 
     let mark = opdev.mark();
     run(&opdev, "kubectl", &["delete", "service", "memcached-sample"]);
-    opdev.reconcile("a repair", mark, |pass| pass.outcome == Outcome::Repaired).await;
+    opdev.reconcile("a repair", mark, |reconcile| reconcile.outcome == Outcome::Repaired).await;
     run(&opdev, "kubectl", &["get", "service", "memcached-sample"]);
     opdev.stop().await;
 }

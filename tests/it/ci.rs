@@ -203,10 +203,10 @@ fn random_functions_of_charts_draw_the_same_for_one_seed() {
         drawn.collect::<BTreeMap<_, _>>()
     };
     let (first, second, other) = (drawn("7"), drawn("7"), drawn("8"));
-    let both: Vec<_> = first.iter().filter(|(pass, _)| second.contains_key(*pass)).collect();
+    let both: Vec<_> = first.iter().filter(|(reconcile, _)| second.contains_key(*reconcile)).collect();
     assert!(!both.is_empty(), "{first:?} {second:?}");
-    assert!(both.iter().all(|(pass, text)| second[*pass] == **text), "{first:?} {second:?}");
-    assert!(first.iter().all(|(pass, text)| other.get(pass) != Some(text)), "{first:?} {other:?}");
+    assert!(both.iter().all(|(reconcile, text)| second[*reconcile] == **text), "{first:?} {second:?}");
+    assert!(first.iter().all(|(reconcile, text)| other.get(reconcile) != Some(text)), "{first:?} {other:?}");
     // Each reconcile draws anew, as in production.
     assert_eq!(first.values().collect::<BTreeSet<_>>().len(), first.len(), "{first:?}");
 }

@@ -77,10 +77,12 @@ pub(crate) async fn start() -> Opdev {
     let mut opdev = Opdev::start_after(gadgets).await;
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: SAMPLE.to_owned() }).await;
-    opdev.reconcile("the first pass", mark, |pass| is_gadget(pass) && pass.objects.len() == 2).await;
+    opdev
+        .reconcile("the first pass", mark, |reconcile| is_gadget(reconcile) && reconcile.objects.len() == 2)
+        .await;
     opdev
 }
 
-pub(crate) fn is_gadget(pass: &Reconcile) -> bool {
-    pass.object.gvk.kind == "Gadget"
+pub(crate) fn is_gadget(reconcile: &Reconcile) -> bool {
+    reconcile.object.gvk.kind == "Gadget"
 }

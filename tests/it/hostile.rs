@@ -61,16 +61,21 @@ async fn hostile_reconcilers_are_named_and_the_others_keep_running() {
         let mark = opdev.mark();
         fs::write(opdev.root.join(SAMPLE), gadget("top", size)).unwrap();
         opdev.ask(ObjectTask::Apply { path: SAMPLE.to_owned() }).await;
-        let served = opdev.reconcile("a pass of the good one", mark, |pass| {
-            is_gadget(pass) && pass.object.name == "top" && pass.failure.is_none() && pass.objects.len() == 1
+        let served = opdev.reconcile("a pass of the good one", mark, |reconcile| {
+            is_gadget(reconcile)
+                && reconcile.object.name == "top"
+                && reconcile.failure.is_none()
+                && reconcile.objects.len() == 1
         });
         served.await;
     }
     for (name, line, words) in cases {
-        let pass = opdev
-            .reconcile("the failure", start, |pass| pass.object.name == name && pass.failure.is_some())
+        let reconcile = opdev
+            .reconcile("the failure", start, |reconcile| {
+                reconcile.object.name == name && reconcile.failure.is_some()
+            })
             .await;
-        let failure = pass.failure.clone().unwrap();
+        let failure = reconcile.failure.clone().unwrap();
         let problem = failure.diagnostic.unwrap_or_else(|| panic!("{name}: {:?}", failure.chain));
         let place = problem.place.clone().unwrap();
         assert_eq!((place.file.as_str(), place.line), (RECONCILER, line), "{name}: {problem:?}");

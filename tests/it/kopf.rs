@@ -75,17 +75,24 @@ async fn notes(opdev: &Opdev) -> Api<DynamicObject> {
 }
 
 /// The next reconcile of which this is true.
-async fn pass(opdev: &Opdev, what: &str, mark: usize, pick: impl Fn(&Reconcile) -> bool) -> Arc<Reconcile> {
+async fn reconcile(
+    opdev: &Opdev,
+    what: &str,
+    mark: usize,
+    pick: impl Fn(&Reconcile) -> bool,
+) -> Arc<Reconcile> {
     opdev
         .wait(what, mark, |event| match event {
-            Event::Reconciled(pass) if pass.object.gvk.kind == "Note" && pick(pass) => Some(Arc::clone(pass)),
+            Event::Reconciled(reconcile) if reconcile.object.gvk.kind == "Note" && pick(reconcile) => {
+                Some(Arc::clone(reconcile))
+            }
             _ => None,
         })
         .await
 }
 
-fn calls(pass: &Reconcile) -> Vec<String> {
-    pass.calls.iter().map(|call| format!("{} {}", call.verb, call.target)).collect()
+fn calls(reconcile: &Reconcile) -> Vec<String> {
+    reconcile.calls.iter().map(|call| format!("{} {}", call.verb, call.target)).collect()
 }
 
 fn fields_of(cause: &Cause) -> Vec<String> {
@@ -122,11 +129,11 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
             _ => None,
         })
         .await;
-    pass(&opdev, "the first pass", 0, |pass| pass.object.name == "early").await;
+    reconcile(&opdev, "the first pass", 0, |reconcile| reconcile.object.name == "early").await;
     let mark = opdev.mark();
     create("hello", json!({"copies": 2})).await;
-    let first = pass(&opdev, "the pass of a new object", mark, |pass| {
-        calls(pass).contains(&"create configmaps".to_owned())
+    let first = reconcile(&opdev, "the pass of a new object", mark, |reconcile| {
+        calls(reconcile).contains(&"create configmaps".to_owned())
     })
     .await;
     assert_eq!(
@@ -153,25 +160,27 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
     let mark = opdev.mark();
     let wider = Patch::Merge(json!({"spec": {"copies": 3}}));
     notes.patch("hello", &PatchParams::default(), &wider).await.unwrap();
-    let second = pass(&opdev, "the pass of a change", mark, |pass| {
-        calls(pass).contains(&"create configmaps".to_owned())
+    let second = reconcile(&opdev, "the pass of a change", mark, |reconcile| {
+        calls(reconcile).contains(&"create configmaps".to_owned())
     })
     .await;
     assert_eq!(fields_of(&second.causes[0]), [".spec.copies"], "{:?}", second.causes);
     let mark = opdev.mark();
     let wider = Patch::Merge(json!({"spec": {"copies": 1}}));
     notes.patch("handled", &PatchParams::default(), &wider).await.unwrap();
-    let first =
-        pass(&opdev, "the first pass of an older object", mark, |pass| pass.object.name == "handled").await;
+    let first = reconcile(&opdev, "the first pass of an older object", mark, |reconcile| {
+        reconcile.object.name == "handled"
+    })
+    .await;
     assert_eq!(fields_of(&first.causes[0]), [".spec.copies"], "{:?}", first.causes);
 
     // What failed says why, and the next try says which one it is.
     let mark = opdev.mark();
     create("unlucky", json!({"copies": 1, "fails": 1})).await;
-    let failed = pass(&opdev, "a failure", mark, |pass| pass.failure.is_some()).await;
+    let failed = reconcile(&opdev, "a failure", mark, |reconcile| reconcile.failure.is_some()).await;
     assert!(failed.failure.as_ref().unwrap().chain[0].contains("no luck yet"), "{:?}", failed.failure);
-    let again = pass(&opdev, "another try", mark, |pass| {
-        pass.causes.iter().any(|cause| matches!(&cause.kind, CauseKind::Retry { attempt: 1, .. }))
+    let again = reconcile(&opdev, "another try", mark, |reconcile| {
+        reconcile.causes.iter().any(|cause| matches!(&cause.kind, CauseKind::Retry { attempt: 1, .. }))
     })
     .await;
     assert_eq!(again.object.name, "unlucky");
@@ -179,10 +188,10 @@ async fn an_operator_of_kopf_tells_why_it_ran_and_what_it_called() {
     // A timer has reconciles of its own.
     let mark = opdev.mark();
     create("ticking", json!({"copies": 0, "ticks": true})).await;
-    pass(&opdev, "a tick", mark, |pass| {
-        pass.object.name == "ticking"
-            && calls(pass) == ["list configmaps"]
-            && pass.causes.iter().any(|cause| matches!(&cause.kind, CauseKind::Wait { .. }))
+    reconcile(&opdev, "a tick", mark, |reconcile| {
+        reconcile.object.name == "ticking"
+            && calls(reconcile) == ["list configmaps"]
+            && reconcile.causes.iter().any(|cause| matches!(&cause.kind, CauseKind::Wait { .. }))
     })
     .await;
 

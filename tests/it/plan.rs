@@ -30,7 +30,7 @@ async fn with_a_memcached() -> Opdev {
     let mark = opdev.mark();
     let outcome = opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
-    opdev.reconcile("the install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("the install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     opdev
 }
 
@@ -228,7 +228,8 @@ async fn a_held_chart_waits_with_what_it_would_do_until_it_is_answered_or_undone
     let before = opdev.mark();
     opdev.edit(TEMPLATE, back);
     assert_eq!(released(&opdev, before).await, Verdict::Undone);
-    let wrote = |event: &Event| matches!(event, Event::Reconciled(pass) if !pass.objects.is_empty());
+    let wrote =
+        |event: &Event| matches!(event, Event::Reconciled(reconcile) if !reconcile.objects.is_empty());
     assert!(!opdev.since(mark).iter().any(wrote), "a held chart has gone live");
 
     // Discarded: the older one goes on.
@@ -245,9 +246,10 @@ async fn a_held_chart_waits_with_what_it_would_do_until_it_is_answered_or_undone
     assert!(!opdev.since(mark).iter().any(wrote), "a discarded chart has gone live");
     let outcome = opdev.ask(SourcesTask::ApplyHeld { id }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
-    let pass = opdev.reconcile("the upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    let reconcile =
+        opdev.reconcile("the upgrade", mark, |reconcile| reconcile.outcome == Outcome::Upgraded).await;
     assert_eq!(
-        pass.objects.iter().map(|change| &change.changes).collect::<Vec<_>>(),
+        reconcile.objects.iter().map(|change| &change.changes).collect::<Vec<_>>(),
         run.objects[0].children.iter().map(|change| &change.changes).collect::<Vec<_>>(),
         "what came is what was told"
     );

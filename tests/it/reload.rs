@@ -30,8 +30,8 @@ async fn with_both_samples() -> Opdev {
     }
     for kind in ["Memcached", "Hello"] {
         opdev
-            .reconcile("an install", mark, |pass| {
-                pass.object.gvk.kind == kind && pass.outcome == Outcome::Installed
+            .reconcile("an install", mark, |reconcile| {
+                reconcile.object.gvk.kind == kind && reconcile.outcome == Outcome::Installed
             })
             .await;
     }
@@ -52,11 +52,11 @@ async fn a_saved_template_reconciles_only_its_kind_and_names_the_file() {
         })
         .await;
     assert_eq!((settled.objects, settled.failed), (1, 0));
-    let pass = opdev.reconcile("the upgrade", mark, |pass| !files_of(pass).is_empty()).await;
-    assert_eq!(pass.object.gvk.kind, "Memcached");
-    assert_eq!(pass.outcome, Outcome::Upgraded);
-    assert_eq!(files_of(&pass), ["charts/memcached/templates/deployment.yaml"]);
-    let changed: Vec<String> = pass
+    let reconcile = opdev.reconcile("the upgrade", mark, |reconcile| !files_of(reconcile).is_empty()).await;
+    assert_eq!(reconcile.object.gvk.kind, "Memcached");
+    assert_eq!(reconcile.outcome, Outcome::Upgraded);
+    assert_eq!(files_of(&reconcile), ["charts/memcached/templates/deployment.yaml"]);
+    let changed: Vec<String> = reconcile
         .objects
         .iter()
         .flat_map(|object| &object.changes)
@@ -64,7 +64,7 @@ async fn a_saved_template_reconciles_only_its_kind_and_names_the_file() {
         .collect();
     assert!(changed.iter().any(|path| path.contains(".args")), "{changed:?}");
     let hello_ran = opdev.since(mark).iter().any(|event| {
-        matches!(event, Event::Reconciled(pass) if pass.object.gvk.kind == "Hello" && !files_of(pass).is_empty())
+        matches!(event, Event::Reconciled(reconcile) if reconcile.object.gvk.kind == "Hello" && !files_of(reconcile).is_empty())
     });
     assert!(!hello_ran, "Hello was reconciled for a file of Memcached");
     opdev.stop().await;
@@ -149,8 +149,9 @@ async fn a_broken_edit_is_placed_and_mended_and_the_operator_serves_on() {
         })
         .unwrap();
     opdev.ask(ObjectTask::Scale { object, replicas: 2 }).await;
-    let pass = opdev.reconcile("an upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
-    assert_eq!(pass.object.gvk.kind, "Memcached");
+    let reconcile =
+        opdev.reconcile("an upgrade", mark, |reconcile| reconcile.outcome == Outcome::Upgraded).await;
+    assert_eq!(reconcile.object.gvk.kind, "Memcached");
 
     let mark = opdev.mark();
     opdev.edit("charts/memcached/templates/service.yaml", |text| {
@@ -181,19 +182,20 @@ async fn a_saved_chart_that_the_api_server_refuses_gives_way_to_the_older_one() 
     let place = problem.place.as_ref().unwrap();
     assert_eq!((place.file.as_str(), place.line as usize), (template, line_of(&text, "minReadySeconds:")));
     assert_eq!(problem.hint.as_deref(), Some("the older chart runs again; correct the file and save it"));
-    let succeeds = |pass: &Reconcile| !files_of(pass).is_empty() && pass.failure.is_none();
+    let succeeds = |reconcile: &Reconcile| !files_of(reconcile).is_empty() && reconcile.failure.is_none();
     opdev.reconcile("a reconcile by the older chart", mark, succeeds).await;
     let tries = opdev
         .since(mark)
         .iter()
-        .filter(|event| matches!(event, Event::Reconciled(pass) if pass.failure.is_some()))
+        .filter(|event| matches!(event, Event::Reconciled(reconcile) if reconcile.failure.is_some()))
         .count();
     assert_eq!(tries, 1, "one refusal is enough");
 
     let mark = opdev.mark();
     opdev.edit(template, |text| text.replace("minReadySeconds: -1", "minReadySeconds: 1"));
-    let pass = opdev.reconcile("the corrected chart", mark, |pass| !files_of(pass).is_empty()).await;
-    assert_eq!((pass.outcome, pass.failure.is_none()), (Outcome::Upgraded, true));
+    let reconcile =
+        opdev.reconcile("the corrected chart", mark, |reconcile| !files_of(reconcile).is_empty()).await;
+    assert_eq!((reconcile.outcome, reconcile.failure.is_none()), (Outcome::Upgraded, true));
     opdev.stop().await;
 }
 
@@ -218,18 +220,20 @@ async fn a_chart_that_is_refused_for_one_object_is_not_tried_on_the_others() {
     opdev.ask(ObjectTask::Apply { path: "samples/four.yaml".to_owned() }).await;
     let template = "charts/memcached/templates/deployment.yaml";
     for name in names {
-        let installed = |pass: &Reconcile| pass.object.name == name && pass.outcome == Outcome::Installed;
+        let installed =
+            |reconcile: &Reconcile| reconcile.object.name == name && reconcile.outcome == Outcome::Installed;
         opdev.reconcile("an install", mark, installed).await;
     }
     let mark = opdev.mark();
     opdev.edit(template, |text| text.replace("  replicas:", "  minReadySeconds: -1\n  replicas:"));
     for name in names {
-        let back = |pass: &Reconcile| {
-            pass.object.name == name && !files_of(pass).is_empty() && pass.failure.is_none()
+        let back = |reconcile: &Reconcile| {
+            reconcile.object.name == name && !files_of(reconcile).is_empty() && reconcile.failure.is_none()
         };
         opdev.reconcile("a reconcile by the older chart", mark, back).await;
     }
-    let refused = |event: &&Event| matches!(event, Event::Reconciled(pass) if pass.failure.is_some());
+    let refused =
+        |event: &&Event| matches!(event, Event::Reconciled(reconcile) if reconcile.failure.is_some());
     assert_eq!(opdev.since(mark).iter().filter(refused).count(), 1);
     opdev.stop().await;
 }
@@ -257,7 +261,7 @@ async fn watches_yaml_adds_and_removes_kinds_while_it_runs() {
         .await;
     let outcome = opdev.ask(ObjectTask::Apply { path: "samples/hello.yaml".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
-    opdev.reconcile("its install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("its install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
 
     let mark = opdev.mark();
     opdev.edit("config/watches.yaml", |text| {
@@ -289,9 +293,10 @@ async fn a_kind_that_comes_back_names_the_file_as_the_cause() {
     let mark = opdev.mark();
     opdev.edit("config/watches.yaml", |text| text + &removed);
     // One that was under way when the kind went may still end.
-    let is_new = |pass: &opdev_event::Reconcile| pass.object.gvk.kind == "Hello" && pass.sources > gone;
-    let pass = opdev.reconcile("its first pass", mark, is_new).await;
-    assert_eq!(files_of(&pass), ["config/watches.yaml"], "{:?}", pass.causes);
+    let is_new =
+        |reconcile: &opdev_event::Reconcile| reconcile.object.gvk.kind == "Hello" && reconcile.sources > gone;
+    let reconcile = opdev.reconcile("its first pass", mark, is_new).await;
+    assert_eq!(files_of(&reconcile), ["config/watches.yaml"], "{:?}", reconcile.causes);
     opdev.stop().await;
 }
 
@@ -307,7 +312,7 @@ async fn five_hundred_files_at_once_are_one_reload() {
     opdev.edit("charts/memcached/values.yaml", |text| {
         text.replace("maxConnections: 1024", "maxConnections: 2048")
     });
-    opdev.reconcile("the upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    opdev.reconcile("the upgrade", mark, |reconcile| reconcile.outcome == Outcome::Upgraded).await;
     let reloads = opdev.since(mark).iter().filter(|event| matches!(event, Event::SourcesChanged(_))).count();
     assert_eq!(reloads, 1);
     opdev.stop().await;
@@ -329,12 +334,12 @@ async fn files_survive_how_editors_save() {
             file.write_all(chunk).unwrap();
         }
     }
-    opdev.reconcile("chunks", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    opdev.reconcile("chunks", mark, |reconcile| reconcile.outcome == Outcome::Upgraded).await;
     // Deleted and written anew.
     let mark = opdev.mark();
     fs::remove_file(&path).unwrap();
     fs::write(&path, with(2)).unwrap();
-    opdev.reconcile("delete and recreate", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    opdev.reconcile("delete and recreate", mark, |reconcile| reconcile.outcome == Outcome::Upgraded).await;
     // The whole chart is replaced.
     let mark = opdev.mark();
     let chart = opdev.root.join("charts/memcached");
@@ -342,12 +347,12 @@ async fn files_survive_how_editors_save() {
     fs::rename(&chart, &aside).unwrap();
     fs::rename(&aside, &chart).unwrap();
     fs::write(&path, with(3)).unwrap();
-    opdev.reconcile("a replaced folder", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    opdev.reconcile("a replaced folder", mark, |reconcile| reconcile.outcome == Outcome::Upgraded).await;
     // Written again with the same bytes: nothing happens until the next real change.
     let mark = opdev.mark();
     fs::write(&path, with(3)).unwrap();
     opdev.edit("charts/memcached/values.yaml", |_| with(4));
-    opdev.reconcile("a real change", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    opdev.reconcile("a real change", mark, |reconcile| reconcile.outcome == Outcome::Upgraded).await;
     opdev.stop().await;
 }
 
@@ -361,11 +366,12 @@ async fn a_linked_chart_is_followed() {
     .await;
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     let mark = opdev.mark();
     opdev.edit("elsewhere/values.yaml", |text| text.replace("maxConnections: 1024", "maxConnections: 7"));
-    let pass = opdev.reconcile("the upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
-    assert_eq!(files_of(&pass), ["charts/memcached/values.yaml"]);
+    let reconcile =
+        opdev.reconcile("the upgrade", mark, |reconcile| reconcile.outcome == Outcome::Upgraded).await;
+    assert_eq!(files_of(&reconcile), ["charts/memcached/values.yaml"]);
     opdev.stop().await;
 }
 
@@ -385,7 +391,7 @@ async fn a_chart_that_is_broken_at_start_disables_its_kind_and_no_other() {
     assert!(matches!(kinds[1].health, KindHealth::Disabled { .. }), "{:?}", kinds[1].health);
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     opdev.stop().await;
 }
 

@@ -56,8 +56,8 @@ fn health(sources: &SourcesChanged) -> &KindHealth {
     &sources.kinds.iter().find(|kind| kind.gvk.kind == "Gadget").unwrap().health
 }
 
-fn caused_by(pass: &Reconcile, file: &str) -> bool {
-    pass.causes.iter().any(|cause| match &cause.kind {
+fn caused_by(reconcile: &Reconcile, file: &str) -> bool {
+    reconcile.causes.iter().any(|cause| match &cause.kind {
         CauseKind::Reload { files, .. } => files.iter().any(|one| one == file),
         _ => false,
     })
@@ -82,15 +82,19 @@ async fn a_field_that_is_added_is_usable_as_soon_as_it_is_saved() {
         "{changed:?}"
     );
     assert!(changed.findings.iter().any(|finding| finding.field == ".spec.colour"), "{changed:?}");
-    opdev.reconcile("the pass on the new type", mark, |pass| is_gadget(pass) && caused_by(pass, TYPES)).await;
+    opdev
+        .reconcile("the pass on the new type", mark, |reconcile| {
+            is_gadget(reconcile) && caused_by(reconcile, TYPES)
+        })
+        .await;
     assert!(fs::read_to_string(&declarations).unwrap().contains("colour?"));
     opdev.edit(SAMPLE, |text| text.replace("tier: gold", "tier: gold, colour: red"));
     let mark = opdev.mark();
     apply(&mut opdev, SAMPLE).await;
     // Watches that the server cut with the change see this one, and nobody was troubled with it.
     opdev
-        .reconcile("the pass on the new field", mark, |pass| {
-            is_gadget(pass) && format!("{:?}", pass.causes).contains(".spec.colour")
+        .reconcile("the pass on the new field", mark, |reconcile| {
+            is_gadget(reconcile) && format!("{:?}", reconcile.causes).contains(".spec.colour")
         })
         .await;
     let troubles: Vec<_> = opdev
@@ -241,8 +245,10 @@ async fn a_saved_reconciler_runs_after_a_shadow_run() {
         (change.object.name.as_str(), change.changes[0].path.to_string().as_str()),
         ("top-two", ".data.n")
     );
-    let pass = opdev.reconcile("the pass", mark, |pass| is_gadget(pass) && caused_by(pass, RECONCILER)).await;
-    assert_eq!(pass.objects.len(), 1, "{pass:?}");
+    let reconcile = opdev
+        .reconcile("the pass", mark, |reconcile| is_gadget(reconcile) && caused_by(reconcile, RECONCILER))
+        .await;
+    assert_eq!(reconcile.objects.len(), 1, "{reconcile:?}");
 
     // One that throws on an object that there is does not get to run.
     let mark = opdev.mark();
@@ -271,7 +277,7 @@ async fn shadow_run(opdev: &Opdev, mark: usize) -> Arc<opdev_event::ShadowRun> {
 }
 
 fn failed_gadgets(opdev: &Opdev, mark: usize) -> usize {
-    let failed = |event: &Event| matches!(event, Event::Reconciled(pass) if is_gadget(pass) && pass.outcome == Outcome::Failed);
+    let failed = |event: &Event| matches!(event, Event::Reconciled(reconcile) if is_gadget(reconcile) && reconcile.outcome == Outcome::Failed);
     opdev.since(mark).iter().filter(|event| failed(event)).count()
 }
 
@@ -300,8 +306,9 @@ async fn a_status_field_that_the_type_lacks_is_refused_before_it_serves_and_serv
     let run = shadow_run(&opdev, mark).await;
     assert_eq!(run.decision, ShadowDecision::Switched, "{run:?}");
     opdev
-        .reconcile("the status", mark, |pass| {
-            is_gadget(pass) && pass.status.iter().any(|change| change.path.to_string() == ".status.colour")
+        .reconcile("the status", mark, |reconcile| {
+            is_gadget(reconcile)
+                && reconcile.status.iter().any(|change| change.path.to_string() == ".status.colour")
         })
         .await;
     assert_eq!(failed_gadgets(&opdev, mark), 0);
@@ -321,8 +328,10 @@ async fn a_program_whose_first_write_is_refused_gives_way_to_the_one_before_it()
         )
     });
     assert_eq!(shadow_run(&opdev, mark).await.decision, ShadowDecision::Switched);
-    let pass = opdev
-        .reconcile("the refused pass", mark, |pass| is_gadget(pass) && pass.outcome == Outcome::Failed)
+    let reconcile = opdev
+        .reconcile("the refused pass", mark, |reconcile| {
+            is_gadget(reconcile) && reconcile.outcome == Outcome::Failed
+        })
         .await;
     let back = opdev
         .wait("the program before it", mark, |event| match event {
@@ -338,11 +347,11 @@ async fn a_program_whose_first_write_is_refused_gives_way_to_the_one_before_it()
         "{problem:?}"
     );
     let after = opdev
-        .reconcile("the pass of the older one", mark, |pass| {
-            is_gadget(pass) && pass.sources == back.sources && pass.outcome != Outcome::Failed
+        .reconcile("the pass of the older one", mark, |reconcile| {
+            is_gadget(reconcile) && reconcile.sources == back.sources && reconcile.outcome != Outcome::Failed
         })
         .await;
-    assert!(after.id > pass.id);
+    assert!(after.id > reconcile.id);
     assert!(failed_gadgets(&opdev, mark) <= 2, "it is not tried again and again");
     opdev.stop().await;
 }
@@ -360,7 +369,7 @@ async fn a_reconciler_that_would_delete_waits_for_a_word() {
     let ran = opdev
         .since(mark)
         .iter()
-        .any(|event| matches!(event, Event::Reconciled(pass) if is_gadget(pass) && !pass.objects.is_empty()));
+        .any(|event| matches!(event, Event::Reconciled(reconcile) if is_gadget(reconcile) && !reconcile.objects.is_empty()));
     assert!(!ran, "nothing was deleted");
 
     let mark = opdev.mark();
@@ -373,7 +382,9 @@ async fn a_reconciler_that_would_delete_waits_for_a_word() {
     let mark = opdev.mark();
     let outcome = opdev.ask(SourcesTask::ApplyHeld { id: question.id.clone() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
-    let pass = opdev.reconcile("the deletion", mark, |pass| is_gadget(pass) && pass.objects.len() == 1).await;
-    assert_eq!(pass.objects[0].object.name, "top-two");
+    let reconcile = opdev
+        .reconcile("the deletion", mark, |reconcile| is_gadget(reconcile) && reconcile.objects.len() == 1)
+        .await;
+    assert_eq!(reconcile.objects[0].object.name, "top-two");
     opdev.stop().await;
 }

@@ -237,7 +237,7 @@ async fn run_samples(commands: &[&[&str]], samples: &[(&str, Outcome)]) {
     for (sample, outcome) in samples {
         let mark = running.mark();
         running.ask(ObjectTask::Apply { path: format!("config/samples/{sample}") }).await;
-        running.reconcile("the sample's first pass", mark, |pass| pass.outcome == *outcome).await;
+        running.reconcile("the sample's first pass", mark, |reconcile| reconcile.outcome == *outcome).await;
     }
     running.stop().await;
 }

@@ -72,10 +72,10 @@ async fn missing(opdev: &Opdev, mark: usize, resource: &str) -> (MissingRule, No
     (rule, notice)
 }
 
-fn done(pass: &Reconcile) -> bool {
-    pass.object.gvk.kind == "Hello"
-        && matches!(pass.outcome, Outcome::Installed | Outcome::Upgraded | Outcome::Repaired)
-        && pass.failure.is_none()
+fn done(reconcile: &Reconcile) -> bool {
+    reconcile.object.gvk.kind == "Hello"
+        && matches!(reconcile.outcome, Outcome::Installed | Outcome::Upgraded | Outcome::Repaired)
+        && reconcile.failure.is_none()
 }
 
 fn lacks_ingresses(missing: &[MissingRule]) -> bool {
@@ -107,7 +107,8 @@ async fn a_rule_that_is_missing_is_told_and_a_saved_role_cures_it() {
         assert!(line.contains(part), "{line}");
     }
     // The rule is told with where it belongs, and not once more as a right that an administrator gives.
-    let retried = |pass: &Reconcile| pass.failure.as_ref().is_some_and(|failure| failure.attempt > 2);
+    let retried =
+        |reconcile: &Reconcile| reconcile.failure.as_ref().is_some_and(|failure| failure.attempt > 2);
     opdev.reconcile("a retry", mark, retried).await;
     let given = |event: &Event| matches!(event, Event::Noticed(notice) if notice.message.starts_with("missing rights"));
     assert!(!opdev.since(mark).iter().any(given));
@@ -165,7 +166,7 @@ async fn the_rule_is_added_to_the_file_once_its_change_was_seen() {
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
         let cured = opdev
             .wait("the next word", mark, |event| match event {
-                Event::Reconciled(pass) if done(pass) => Some(true),
+                Event::Reconciled(reconcile) if done(reconcile) => Some(true),
                 Event::RulesMissing { missing } if lacks_ingresses(missing) => Some(false),
                 _ => None,
             })
@@ -188,8 +189,8 @@ async fn without_role_files_the_roles_are_what_the_charts_ask_for() {
     let outcome = opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     opdev
-        .reconcile("an install", mark, |pass| {
-            pass.object.gvk.kind == "Memcached" && pass.outcome == Outcome::Installed
+        .reconcile("an install", mark, |reconcile| {
+            reconcile.object.gvk.kind == "Memcached" && reconcile.outcome == Outcome::Installed
         })
         .await;
     assert!(!opdev.root.join("config/rbac").exists(), "nothing is written unasked");

@@ -27,17 +27,19 @@ async fn client(kubeconfig: &Path) -> Client {
     Client::try_from(config).unwrap()
 }
 
-async fn pass(opdev: &Opdev, what: &str, mark: usize) -> Arc<Reconcile> {
+async fn reconcile(opdev: &Opdev, what: &str, mark: usize) -> Arc<Reconcile> {
     opdev
         .wait(what, mark, |event| match event {
-            Event::Reconciled(pass) if pass.object.gvk.kind == "Note" => Some(Arc::clone(pass)),
+            Event::Reconciled(reconcile) if reconcile.object.gvk.kind == "Note" => {
+                Some(Arc::clone(reconcile))
+            }
             _ => None,
         })
         .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_tells_nothing_has_passes_all_the_same() {
+async fn a_program_that_tells_nothing_has_reconciles_all_the_same() {
     let embedded = Choice { embedded: true, ..Choice::default() };
     let opdev = Opdev::start_against(embedded, |root| {
         let settings = "operator:\n  command: [sh, op.sh]\n  stopAfter: 1s\n";
@@ -82,7 +84,7 @@ async fn a_program_that_tells_nothing_has_passes_all_the_same() {
     notes.patch_status("hello", &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
 
     // On a busy machine a reconcile may fall into parts, which are passes of their own.
-    let first = pass(&opdev, "a pass", mark).await;
+    let first = reconcile(&opdev, "a pass", mark).await;
     let process = first.process.as_ref().unwrap();
     assert_eq!((process.traced, first.outcome), (TraceLevel::Wire, Outcome::Applied));
     assert!(
@@ -92,8 +94,8 @@ async fn a_program_that_tells_nothing_has_passes_all_the_same() {
     );
     let told = opdev
         .wait("all calls", mark, |event| match event {
-            Event::Reconciled(pass) => {
-                pass.calls.iter().find(|call| call.target == "notes/hello/status").cloned()
+            Event::Reconciled(reconcile) => {
+                reconcile.calls.iter().find(|call| call.target == "notes/hello/status").cloned()
             }
             _ => None,
         })
@@ -103,11 +105,13 @@ async fn a_program_that_tells_nothing_has_passes_all_the_same() {
         .since(mark)
         .iter()
         .filter_map(|event| match event {
-            Event::Reconciled(pass) if pass.object.gvk.kind == "Note" => Some(Arc::clone(pass)),
+            Event::Reconciled(reconcile) if reconcile.object.gvk.kind == "Note" => {
+                Some(Arc::clone(reconcile))
+            }
             _ => None,
         })
-        .flat_map(|pass| {
-            pass.calls.iter().map(|call| format!("{} {}", call.verb, call.target)).collect::<Vec<_>>()
+        .flat_map(|reconcile| {
+            reconcile.calls.iter().map(|call| format!("{} {}", call.verb, call.target)).collect::<Vec<_>>()
         })
         .collect();
     assert_eq!(

@@ -11,7 +11,7 @@ use kube::core::GroupVersionKind;
 use opdev_cluster::upstream;
 use opdev_controlplane::{ControlPlane, Listen, User};
 use opdev_event::sink::EventSink;
-use opdev_event::sink::{PassNumbers, PassSink};
+use opdev_event::sink::{ReconcileNumbers, ReconcileSink};
 use opdev_event::{Action, CauseKind, Event, FindingKind, Level, LogLine, Outcome, Reconcile};
 use opdev_findings::facts::observed::Seen;
 use opdev_findings::facts::record::{LineName, PrintedLine, ReconcileNow};
@@ -145,13 +145,13 @@ impl World {
                 kept.lock().unwrap().push(event);
             }
         });
-        let numbers = PassNumbers::default();
+        let numbers = ReconcileNumbers::default();
         let socket = socket_path(folder.path());
         let tracing = if relayed {
             let upstream = upstream(client_of(&listening.kubeconfig).await);
-            Tracing::relayed(&socket, upstream, PassSink { events: sink, numbers }).await.unwrap()
+            Tracing::relayed(&socket, upstream, ReconcileSink { events: sink, numbers }).await.unwrap()
         } else {
-            Tracing::start(&socket, &plane, User::admin(), PassSink { events: sink, numbers }).unwrap()
+            Tracing::start(&socket, &plane, User::admin(), ReconcileSink { events: sink, numbers }).unwrap()
         };
         let kubeconfig = tracing.kubeconfig(Some(&listening), "default", true).unwrap();
         let child = spawn(&binary, &tracing, &kubeconfig, folder.path());
@@ -171,44 +171,46 @@ impl World {
     }
 
     /// Every reconcile that has ended; one that was told again counts once.
-    fn passes(&self) -> Vec<Arc<Reconcile>> {
-        let mut passes = BTreeMap::new();
+    fn reconciles(&self) -> Vec<Arc<Reconcile>> {
+        let mut reconciles = BTreeMap::new();
         for event in self.events.lock().unwrap().iter() {
-            if let Event::Reconciled(pass) = event {
-                passes.insert(pass.id, Arc::clone(pass));
+            if let Event::Reconciled(reconcile) = event {
+                reconciles.insert(reconcile.id, Arc::clone(reconcile));
             }
         }
-        passes.into_values().collect()
+        reconciles.into_values().collect()
     }
 
     /// Waits until the reconciles are as wanted.
     async fn until(&self, what: &str, done: impl Fn(&[Arc<Reconcile>]) -> bool) -> Vec<Arc<Reconcile>> {
         let waiting = async {
             loop {
-                let passes = self.passes();
-                if done(&passes) {
-                    return passes;
+                let reconciles = self.reconciles();
+                if done(&reconciles) {
+                    return reconciles;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let Ok(passes) = tokio::time::timeout(LONG, waiting).await else {
+        let Ok(reconciles) = tokio::time::timeout(LONG, waiting).await else {
             let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
             let tail: Vec<&str> = log.lines().rev().take(20).collect();
             panic!(
                 "{what} never came; {} passes; its log ends, newest first, with\n{}",
-                self.passes().len(),
+                self.reconciles().len(),
                 tail.join("\n")
             );
         };
-        passes
+        reconciles
     }
 
     fn settled(&self, name: &str) -> impl Fn(&[Arc<Reconcile>]) -> bool {
         let name = name.to_owned();
-        move |passes| {
-            let last = passes.iter().rfind(|pass| pass.object.name == name);
-            last.is_some_and(|pass| pass.outcome == Outcome::Unchanged && pass.requeue.is_none())
+        move |reconciles| {
+            let last = reconciles.iter().rfind(|reconcile| reconcile.object.name == name);
+            last.is_some_and(|reconcile| {
+                reconcile.outcome == Outcome::Unchanged && reconcile.requeue.is_none()
+            })
         }
     }
 }
@@ -248,48 +250,48 @@ fn spawn(binary: &Path, tracing: &Tracing, text: &str, folder: &Path) -> Child {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn every_write_belongs_to_its_pass_and_every_pass_has_a_cause() {
+async fn every_write_belongs_to_its_reconcile_and_every_reconcile_has_a_cause() {
     if !go_is_there() {
         return;
     }
-    every_write_belongs_to_its_pass(World::start().await).await;
+    every_write_belongs_to_its_reconcile(World::start().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn on_a_cluster_every_write_belongs_to_its_pass_too() {
+async fn on_a_cluster_every_write_belongs_to_its_reconcile_too() {
     if !go_is_there() {
         return;
     }
     let world = World::through(true).await;
     assert!(world.tracing.faults().is_none(), "a cluster is never disturbed");
-    every_write_belongs_to_its_pass(world).await;
+    every_write_belongs_to_its_reconcile(world).await;
 }
 
 /// One goroutine sends the Events of all reconciles; the message of each says which pass it is of.
-async fn events_belong_to_their_passes(world: &World) {
+async fn events_belong_to_their_reconciles(world: &World) {
     let kind = GroupVersionKind::gvk("", "v1", "Event");
     let events: Api<DynamicObject> =
         Api::default_namespaced_with(world.plane.client(), &ApiResource::from_gvk(&kind));
-    let posts = |pass: &Reconcile| {
-        pass.calls.iter().filter(|call| call.verb == "create" && call.path.ends_with("/events")).count()
+    let posts = |reconcile: &Reconcile| {
+        reconcile.calls.iter().filter(|call| call.verb == "create" && call.path.ends_with("/events")).count()
     };
     let wrong = Mutex::new(Vec::new());
     let all_there = async {
         loop {
             // The program may still send some: both sides are asked anew each time.
             let sent = events.list(&ListParams::default()).await.unwrap().items;
-            let mut of_pass: BTreeMap<String, usize> = BTreeMap::new();
+            let mut of_reconcile: BTreeMap<String, usize> = BTreeMap::new();
             for event in sent.iter().filter(|event| event.data["reason"] == "Sailing") {
                 let message = event.data["message"].as_str().unwrap();
-                *of_pass.entry(message.strip_prefix("in pass ").unwrap().to_owned()).or_default() += 1;
+                *of_reconcile.entry(message.strip_prefix("in pass ").unwrap().to_owned()).or_default() += 1;
             }
-            let differ = |pass: &Arc<Reconcile>| {
-                let id = pass.process.as_ref().unwrap().reconcile_id.clone();
-                let (has, sent) = (posts(pass), of_pass.get(&id).copied().unwrap_or_default());
-                (has != sent).then(|| format!("{id} of {}: {has} calls, {sent} Events", pass.object))
+            let differ = |reconcile: &Arc<Reconcile>| {
+                let id = reconcile.process.as_ref().unwrap().reconcile_id.clone();
+                let (has, sent) = (posts(reconcile), of_reconcile.get(&id).copied().unwrap_or_default());
+                (has != sent).then(|| format!("{id} of {}: {has} calls, {sent} Events", reconcile.object))
             };
-            let found: Vec<String> = world.passes().iter().filter_map(differ).collect();
-            if of_pass.len() >= 30 && found.is_empty() {
+            let found: Vec<String> = world.reconciles().iter().filter_map(differ).collect();
+            if of_reconcile.len() >= 30 && found.is_empty() {
                 return;
             }
             *wrong.lock().unwrap() = found;
@@ -300,60 +302,70 @@ async fn events_belong_to_their_passes(world: &World) {
     assert!(all_came, "not each Event is in its pass: {:#?}", wrong.lock().unwrap());
 }
 
-async fn every_write_belongs_to_its_pass(world: World) {
+async fn every_write_belongs_to_its_reconcile(world: World) {
     let names: Vec<String> = (0..30).map(|at| format!("fleet-{at}")).collect();
     for (at, name) in names.iter().enumerate() {
         world.sail(name, 3, u32::from(at % 10 == 0) * 2).await;
     }
-    let passes = world.until("rest", |passes| names.iter().all(|name| world.settled(name)(passes))).await;
+    let reconciles =
+        world.until("rest", |reconciles| names.iter().all(|name| world.settled(name)(reconciles))).await;
 
     let by_id = |id: &str| {
-        let pass = passes.iter().find(|pass| pass.process.as_ref().unwrap().reconcile_id == id);
-        pass.unwrap_or_else(|| panic!("nobody knows of pass {id}"))
+        let reconcile =
+            reconciles.iter().find(|reconcile| reconcile.process.as_ref().unwrap().reconcile_id == id);
+        reconcile.unwrap_or_else(|| panic!("nobody knows of pass {id}"))
     };
     // The truth is in what was written.
     let ships: Api<ConfigMap> = Api::default_namespaced(world.plane.client());
     let mut made = 0;
     for ship in ships.list(&ListParams::default().labels("fleet")).await.unwrap() {
         let (name, truth) = (ship.metadata.name.unwrap(), &ship.metadata.annotations.unwrap()["pass"]);
-        let pass = by_id(truth);
-        let of = |pass: &Reconcile| {
-            pass.objects.iter().filter(|o| o.action == Action::Created && o.object.name == name).count()
+        let reconcile = by_id(truth);
+        let of = |reconcile: &Reconcile| {
+            reconcile.objects.iter().filter(|o| o.action == Action::Created && o.object.name == name).count()
         };
-        assert_eq!(of(pass), 1, "{name} belongs to #{}", pass.id);
-        assert_eq!(passes.iter().map(|pass| of(pass)).sum::<usize>(), 1, "{name} belongs to one pass only");
-        assert!(pass.calls.iter().any(|call| call.verb == "create" && call.status == 201));
+        assert_eq!(of(reconcile), 1, "{name} belongs to #{}", reconcile.id);
+        assert_eq!(
+            reconciles.iter().map(|reconcile| of(reconcile)).sum::<usize>(),
+            1,
+            "{name} belongs to one pass only"
+        );
+        assert!(reconcile.calls.iter().any(|call| call.verb == "create" && call.status == 201));
         made += 1;
     }
     assert_eq!(made, 90);
     for fleet in world.fleets().list(&ListParams::default()).await.unwrap() {
-        let pass = by_id(fleet.data["status"]["pass"].as_str().unwrap());
+        let reconcile = by_id(fleet.data["status"]["pass"].as_str().unwrap());
         assert!(
-            pass.status
+            reconcile
+                .status
                 .iter()
                 .any(|change| change.path.to_string() == ".status.pass"
                     || change.path.to_string() == ".status"),
             "{:?}",
-            pass.status
+            reconcile.status
         );
-        assert_eq!(pass.object.name, fleet.metadata.name.unwrap());
+        assert_eq!(reconcile.object.name, fleet.metadata.name.unwrap());
     }
-    events_belong_to_their_passes(&world).await;
-    for pass in &passes {
-        assert!(!pass.causes.is_empty(), "#{} of {} has no cause", pass.id, pass.object);
-        let process = pass.process.as_ref().unwrap();
-        assert!(process.guessed_calls.is_empty(), "#{}: {:?}", pass.id, pass.calls);
-        assert_eq!((process.controller.as_str(), pass.object.gvk.kind.as_str()), ("fleet", "Fleet"));
-        assert!(process.reads.iter().any(|read| read.verb == "get" && read.object.name == pass.object.name));
+    events_belong_to_their_reconciles(&world).await;
+    for reconcile in &reconciles {
+        assert!(!reconcile.causes.is_empty(), "#{} of {} has no cause", reconcile.id, reconcile.object);
+        let process = reconcile.process.as_ref().unwrap();
+        assert!(process.guessed_calls.is_empty(), "#{}: {:?}", reconcile.id, reconcile.calls);
+        assert_eq!((process.controller.as_str(), reconcile.object.gvk.kind.as_str()), ("fleet", "Fleet"));
+        assert!(
+            process.reads.iter().any(|read| read.verb == "get" && read.object.name == reconcile.object.name)
+        );
         // The client beside the manager carries the id, too.
         let beside =
-            pass.calls.iter().any(|call| call.verb == "get" && call.target.starts_with("configmaps/"));
-        assert!(beside || pass.outcome == Outcome::Failed, "#{}: {:?}", pass.id, pass.calls);
+            reconcile.calls.iter().any(|call| call.verb == "get" && call.target.starts_with("configmaps/"));
+        assert!(beside || reconcile.outcome == Outcome::Failed, "#{}: {:?}", reconcile.id, reconcile.calls);
     }
     // Failures are the causes of what follows them.
-    let failed: Vec<_> = passes.iter().filter(|pass| pass.object.name == "fleet-10").take(3).collect();
-    for (at, pass) in failed.iter().enumerate().take(2) {
-        let failure = pass.failure.as_ref().unwrap();
+    let failed: Vec<_> =
+        reconciles.iter().filter(|reconcile| reconcile.object.name == "fleet-10").take(3).collect();
+    for (at, reconcile) in failed.iter().enumerate().take(2) {
+        let failure = reconcile.failure.as_ref().unwrap();
         assert_eq!(failure.attempt as usize, at + 1);
         assert!(failure.chain[0].contains("fleet-10 is not ready to sail"), "{failure:?}");
         let next = &failed[at + 1].causes;
@@ -418,7 +430,7 @@ async fn each_line_is_shown_once(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
+async fn a_reconcile_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     if !go_is_there() {
         return;
     }
@@ -427,9 +439,10 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     world.until("rest", world.settled("one")).await;
     let wish = ReconcileNow { controller: "fleet".into(), namespace: "default".into(), name: "one".into() };
     assert!(world.tracing.reconcile(&wish));
-    let asked = |pass: &Arc<Reconcile>| pass.causes.iter().any(|cause| cause.kind == CauseKind::User);
-    let passes = world.until("the pass by hand", |passes| passes.iter().any(asked)).await;
-    let by_hand: Vec<_> = passes.iter().filter(|pass| asked(pass)).collect();
+    let asked =
+        |reconcile: &Arc<Reconcile>| reconcile.causes.iter().any(|cause| cause.kind == CauseKind::User);
+    let reconciles = world.until("the pass by hand", |reconciles| reconciles.iter().any(asked)).await;
+    let by_hand: Vec<_> = reconciles.iter().filter(|reconcile| asked(reconcile)).collect();
     assert_eq!(by_hand.len(), 1, "one wish, one pass");
     assert!(by_hand[0].objects.is_empty(), "it has nothing to do");
 
@@ -437,10 +450,16 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     let disturb = |rule: &str| world.tracing.faults().unwrap().set(vec![rule.parse().unwrap()], 1);
     disturb("hold configmaps");
     world.sail("two", 2, 0).await;
-    let stale = |passes: &[Arc<Reconcile>]| {
-        passes.iter().any(|pass| {
-            pass.object.name == "two"
-                && pass.process.as_ref().unwrap().findings.iter().any(|f| f.kind == FindingKind::StaleRead)
+    let stale = |reconciles: &[Arc<Reconcile>]| {
+        reconciles.iter().any(|reconcile| {
+            reconcile.object.name == "two"
+                && reconcile
+                    .process
+                    .as_ref()
+                    .unwrap()
+                    .findings
+                    .iter()
+                    .any(|f| f.kind == FindingKind::StaleRead)
         })
     };
     world.until("a stale read", stale).await;
@@ -450,9 +469,11 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     // A refusal on request is marked in the reconcile, and the operator goes on after it.
     disturb("conflict update fleets/status times=1");
     world.sail("three", 1, 0).await;
-    let passes = world.until("rest", world.settled("three")).await;
-    let disturbed: Vec<_> =
-        passes.iter().filter(|pass| !pass.process.as_ref().unwrap().disturbed_calls.is_empty()).collect();
+    let reconciles = world.until("rest", world.settled("three")).await;
+    let disturbed: Vec<_> = reconciles
+        .iter()
+        .filter(|reconcile| !reconcile.process.as_ref().unwrap().disturbed_calls.is_empty())
+        .collect();
     assert_eq!(disturbed.len(), 1);
     assert_eq!((disturbed[0].object.name.as_str(), disturbed[0].outcome), ("three", Outcome::Failed));
     assert!(
@@ -473,7 +494,7 @@ async fn a_relay_changes_nothing_and_lets_nobody_else_in() {
     let (sink, _events) = EventSink::channel(1024);
     let upstream = upstream(direct.clone());
     let socket = socket_path(folder.path());
-    let sink = PassSink { events: sink, numbers: PassNumbers::default() };
+    let sink = ReconcileSink { events: sink, numbers: ReconcileNumbers::default() };
     let tracing = Tracing::relayed(&socket, upstream, sink).await.unwrap();
     let text = tracing.kubeconfig(None, "default", false).unwrap();
     let relayed = client_of(&text).await;
@@ -535,7 +556,7 @@ async fn nonsense_on_the_socket_is_told_and_harms_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let (sink, mut events) = EventSink::channel(1024);
     let socket = socket_path(folder.path());
-    let sink = PassSink { events: sink, numbers: PassNumbers::default() };
+    let sink = ReconcileSink { events: sink, numbers: ReconcileNumbers::default() };
     let tracing = Tracing::start(&socket, &plane, User::admin(), sink).unwrap();
     let mut next = async |what: &str, pick: fn(&Event) -> bool| {
         let look = async { while !pick(&events.recv().await.unwrap()) {} };
@@ -562,6 +583,7 @@ async fn nonsense_on_the_socket_is_told_and_harms_no_trace() {
     program.write_all(lines.as_bytes()).await.unwrap();
     // One that closes the socket goes on unheard.
     drop(program);
-    next("the pass", |event| matches!(event, Event::Reconciled(pass) if pass.object.name == "one")).await;
+    next("the pass", |event| matches!(event, Event::Reconciled(reconcile) if reconcile.object.name == "one"))
+        .await;
     plane.stop().await;
 }

@@ -86,7 +86,8 @@ async fn nothing_runs_before_the_answer_and_nothing_after_a_refusal() {
     assert!(!opdev.since(0).iter().any(seen), "a sample was applied that the user had refused");
     let outcome = opdev.ask(ObjectTask::Apply { path: gadget::SAMPLE.to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
-    let refused = opdev.reconcile("the refused pass", 0, |pass| pass.outcome == Outcome::Failed).await;
+    let refused =
+        opdev.reconcile("the refused pass", 0, |reconcile| reconcile.outcome == Outcome::Failed).await;
     let why = serde_json::to_string(&refused.failure).unwrap();
     assert!(why.contains("you have not allowed this project to"), "{why}");
     assert!(!mark_file.exists() && !home.exists());
@@ -96,7 +97,7 @@ async fn nothing_runs_before_the_answer_and_nothing_after_a_refusal() {
     opdev.ask(SourcesTask::Reload).await;
     assert_eq!(question(&opdev, mark).await, asked);
     answer(&mut opdev, TrustAnswer::Once, &asked).await;
-    opdev.reconcile("a pass that may", mark, |pass| pass.outcome != Outcome::Failed).await;
+    opdev.reconcile("a pass that may", mark, |reconcile| reconcile.outcome != Outcome::Failed).await;
     assert!(mark_file.exists() && !home.exists());
     opdev.stop().await;
 }

@@ -34,10 +34,10 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::TrustAsked(asked) => (Some(asked.at), trust_asked(asked)),
         Event::TrustAnswered(answered) => (Some(answered.at), trust_answered(answered)),
         // It has been printed when it ended.
-        Event::Reconciled(pass) if pass.process.as_ref().is_some_and(|process| process.late_calls > 0) => {
+        Event::Reconciled(reconcile) if reconcile.process.as_ref().is_some_and(|process| process.late_calls > 0) => {
             return None;
         }
-        Event::Reconciled(pass) => (Some(pass.at), reconciled(pass)),
+        Event::Reconciled(reconcile) => (Some(reconcile.at), reconciled(reconcile)),
         Event::Log(line) => (Some(line.at), log(line)),
         Event::LogDropped { lines } => (None, format!("log        {lines} lines dropped")),
         Event::RequestFinished(request) => (Some(request.at), finished(request)),
@@ -321,41 +321,41 @@ fn released(released: &Released) -> String {
     format!("released   {}: {how}", released.id)
 }
 
-fn reconciled(pass: &Reconcile) -> String {
-    let counts = words::counts(pass);
+fn reconciled(reconcile: &Reconcile) -> String {
+    let counts = words::counts(reconcile);
     let counts = if counts.is_empty() { counts } else { format!(" ({counts})") };
     let mut text = format!(
         "reconciled {} {} in {}{counts}: {}",
-        pass.object,
-        words::result(pass),
-        words::took(pass.took),
-        words::causes(&pass.causes)
+        reconcile.object,
+        words::result(reconcile),
+        words::took(reconcile.took),
+        words::causes(&reconcile.causes)
     );
-    if let (Outcome::Failed, Some(failure)) = (pass.outcome, &pass.failure) {
+    if let (Outcome::Failed, Some(failure)) = (reconcile.outcome, &reconcile.failure) {
         let chain = failure.chain.iter().map(|cause| words::one_line(cause)).collect::<Vec<_>>();
         let place = failure.diagnostic.as_ref().and_then(|diagnostic| diagnostic.place.as_ref());
         let place = place.map_or_else(String::new, |place| format!("{place}: "));
         text.push_str(&format!("; attempt {}: {place}{}", failure.attempt, chain.join(": ")));
     }
-    for release in pass.releases.iter().filter(|release| release.step != ReleaseStep::Installed) {
+    for release in reconcile.releases.iter().filter(|release| release.step != ReleaseStep::Installed) {
         text.push_str(&format!("; {}", words::release(release)));
     }
-    if let Some(words) = &pass.waiting {
+    if let Some(words) = &reconcile.waiting {
         text.push_str(&format!("; waits: {}", words::one_line(words)));
     }
-    if let Some(requeue) = pass.requeue.as_ref().filter(|_| pass.outcome != Outcome::Unchanged) {
+    if let Some(requeue) = reconcile.requeue.as_ref().filter(|_| reconcile.outcome != Outcome::Unchanged) {
         text.push_str(&format!(
             "; again in {} ({})",
             words::took(requeue.after),
             words::one_line(&requeue.why)
         ));
     }
-    match pass.process.as_ref().map_or(0, |process| process.disturbed_calls.len()) {
+    match reconcile.process.as_ref().map_or(0, |process| process.disturbed_calls.len()) {
         0 => {}
         1 => text.push_str("; one call was disturbed on request"),
         calls => text.push_str(&format!("; {calls} calls were disturbed on request")),
     }
-    for finding in pass.process.iter().flat_map(|process| &process.findings) {
+    for finding in reconcile.process.iter().flat_map(|process| &process.findings) {
         text.push_str(&format!("; warning: {}", words::one_line(&finding.message)));
     }
     text

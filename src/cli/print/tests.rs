@@ -469,7 +469,7 @@ fn loop_found() -> LoopFound {
         object: object("Memcached"),
         kind: LoopKind::Fight,
         blame: None,
-        passes: 8,
+        reconciles: 8,
         within: Duration::from_millis(1500),
         fields: vec![field],
         paused: true,

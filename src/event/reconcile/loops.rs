@@ -17,7 +17,7 @@ pub struct LoopFound {
     /// What sort it is.
     pub kind: LoopKind,
     /// How many reconciles were in it so far.
-    pub passes: u32,
+    pub reconciles: u32,
     /// From the first of them to the last.
     #[serde(with = "millis", rename = "withinMs")]
     pub within: Duration,
@@ -87,7 +87,7 @@ impl std::fmt::Display for LoopFound {
             LoopKind::Upgrade => "an upgrade in every pass",
         };
         let within = self.within.as_secs_f64();
-        write!(f, "{what}, {} passes in {within:.1} s", self.passes)?;
+        write!(f, "{what}, {} passes in {within:.1} s", self.reconciles)?;
         if let Some(blame) = &self.blame {
             write!(f, " ({blame})")?;
         }

@@ -6,7 +6,7 @@ pub mod object_change;
 pub(crate) mod pause;
 pub(crate) mod trace;
 
-use super::{Diagnostic, ProcessPass, millis};
+use super::{Diagnostic, ProgramTrace, millis};
 use jiff::Timestamp;
 use opdev_object::diff::Change;
 use opdev_object::meta::ObjectRef;
@@ -56,7 +56,7 @@ pub struct Reconcile {
     pub failure: Option<Failure>,
     /// What else is known, where the operator is a process of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process: Option<Box<ProcessPass>>,
+    pub process: Option<Box<ProgramTrace>>,
 }
 
 /// What a reconcile did to the revisions of a release.

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_comes_or_goes_counts_and_finalizers_are_a_pass_s_own() {
+    fn a_field_that_comes_or_goes_counts_and_finalizers_are_a_reconcile_s_own() {
         let old = deployment(3, "1");
         let change = |at: &str, field: &str| {
             let mut new = old.clone();

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A reconcile of an operator that is a process of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ProcessPass {
+pub struct ProgramTrace {
     /// The name of the controller whose reconcile it is.
     pub controller: String,
     /// The id that controller-runtime gave it, as it stands in the operator's own log (`reconcileID`).
@@ -34,7 +34,7 @@ pub struct ProcessPass {
     pub late_calls: u32,
     /// What is wrong with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<PassFinding>,
+    pub findings: Vec<ReadFinding>,
     /// What findings about the operator are judged by, for the first one that asks.
     #[serde(skip)]
     pub evidence: Handover,
@@ -78,13 +78,13 @@ pub struct OwnWrite {
     /// Its place in `causes`.
     pub cause: u32,
     /// The reconcile whose write it is.
-    pub pass: u64,
+    pub reconcile: u64,
 }
 
 /// Something that only one who sees both the cache's reads and the writes can find.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PassFinding {
+pub struct ReadFinding {
     /// What sort.
     pub kind: FindingKind,
     /// What happened, with names and numbers.
@@ -95,7 +95,7 @@ pub struct PassFinding {
     pub object: ObjectRef,
     /// The other reconcile that has to do with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pass: Option<u64>,
+    pub reconcile: Option<u64>,
 }
 
 /// The sorts of findings.

@@ -70,7 +70,7 @@ pub struct ObservedCall {
 
 impl ObservedCall {
     /// The reconcile that the process says it belongs to.
-    pub fn pass(&self) -> Option<&str> {
+    pub fn reconcile(&self) -> Option<&str> {
         self.mark.as_deref()?.split_whitespace().next()
     }
 

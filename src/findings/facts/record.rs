@@ -170,7 +170,8 @@ pub struct TraceCause {
     /// Of an `update`: the resourceVersion before.
     pub old: String,
     /// Of a requeue: the reconcile that asked for it.
-    pub pass: String,
+    #[serde(rename = "pass")]
+    pub reconcile: String,
     /// Of a retry: how many reconciles have failed in a row.
     pub attempt: u32,
     /// Of a retry: the error in short.

@@ -1,6 +1,6 @@
 //! Rules over facts: each bug in its dress, and beside it what looks like it and is none.
 
-#![allow(clippy::needless_pass_by_value)]
+#![allow(clippy::needless_reconcile_by_value)]
 
 mod answers;
 
@@ -11,7 +11,7 @@ use opdev_event::evidence::{
 };
 use opdev_event::{
     Body, Cause, CauseKind, Event, FindingSeverity, ObjectGone, ObjectSeen, Outcome, ProcessChanged,
-    ProcessPass, ProcessState, Reconcile, Relation, RuleFinding, TraceLevel, UnrelatedObject, UnrelatedSeen,
+    ProcessState, ProgramTrace, Reconcile, Relation, RuleFinding, TraceLevel, UnrelatedObject, UnrelatedSeen,
     WatchEvent,
 };
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -183,7 +183,7 @@ fn reconcile(evidence: Evidence) -> Reconcile {
         waiting: None,
         releases: Vec::new(),
         failure: None,
-        process: Some(Box::new(ProcessPass {
+        process: Some(Box::new(ProgramTrace {
             controller: evidence.controller.clone(),
             reconcile_id: evidence.reconcile.to_string(),
             traced: TraceLevel::Full,

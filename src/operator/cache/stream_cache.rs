@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_and_deleted_before_its_pass_had_ended_stays_gone() {
+    fn what_was_made_and_deleted_before_its_reconcile_had_ended_stays_gone() {
         let mut cache = Cache::default();
         run(&mut cache, vec![Raw::Init, Raw::Listing]);
         let made = object("a", "1", 5);
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_a_pass_has_read_first_is_not_lost_to_others() {
+    fn a_change_that_a_reconcile_has_read_first_is_not_lost_to_others() {
         let mut cache = Cache::default();
         run(&mut cache, vec![Raw::Init, Raw::Listed(object("a", "1", 1)), Raw::Listing]);
         cache.know(&object("a", "1", 5), false);
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_has_caught_up_once_it_has_shown_what_is_there_and_what_passes_told() {
+    fn a_stream_has_caught_up_once_it_has_shown_what_is_there_and_what_reconciles_told() {
         let mut cache = Cache::default();
         let (a, b) = (object("a", "1", 5), object("b", "2", 6));
         assert!(!cache.has_reached(&a), "nothing has been listed");
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pass_has_read_is_known_whole() {
+    fn what_a_reconcile_has_read_is_known_whole() {
         let mut cache = leading_to_fleets();
         run(&mut cache, vec![Raw::Init, Raw::Listed(object("b", "2", 1)), Raw::Listing]);
         cache.know(&object("b", "2", 1), false);

@@ -15,7 +15,7 @@ pub(super) struct Unread {
     heard: u64,
     changes: VecDeque<(u64, Gvk, Happened)>,
     /// For each reconcile that runs: the number of the newest change when it began.
-    passes: Vec<u64>,
+    reconciles: Vec<u64>,
 }
 
 /// What happened while a reconcile ran.
@@ -29,13 +29,13 @@ pub(super) enum During<'a> {
 impl Unread {
     /// A reconcile begins; what is returned is to be handed in at its end.
     pub(super) fn begin(&mut self) -> u64 {
-        self.passes.push(self.heard);
+        self.reconciles.push(self.heard);
         self.heard
     }
 
     /// Takes changes of a kind in.
     pub(super) fn hear(&mut self, gvk: &Gvk, happened: &[Happened]) {
-        if self.passes.is_empty() {
+        if self.reconciles.is_empty() {
             return;
         }
         for one in happened {
@@ -59,10 +59,10 @@ impl Unread {
 
     /// A reconcile has ended: what no other reconcile that runs may ask for is dropped.
     pub(super) fn end(&mut self, began: u64) {
-        if let Some(at) = self.passes.iter().position(|pass| *pass == began) {
-            self.passes.swap_remove(at);
+        if let Some(at) = self.reconciles.iter().position(|reconcile| *reconcile == began) {
+            self.reconciles.swap_remove(at);
         }
-        let first = self.passes.iter().min().copied().unwrap_or(self.heard);
+        let first = self.reconciles.iter().min().copied().unwrap_or(self.heard);
         self.changes.retain(|(number, ..)| *number > first);
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pass_finds_what_happened_since_it_began_and_nothing_is_kept_for_longer() {
+    fn each_reconcile_finds_what_happened_since_it_began_and_nothing_is_kept_for_longer() {
         let gvk = Gvk::new("", "v1", "ConfigMap");
         let mut unread = Unread::default();
         unread.hear(&gvk, &[added("before")]);

@@ -203,7 +203,7 @@ impl Kinds {
     }
 
     /// A reconcile begins; what is returned is for `follow`, at its end.
-    pub(super) fn pass_begins(&mut self) -> u64 {
+    pub(super) fn reconcile_begins(&mut self) -> u64 {
         self.unread.begin()
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Check {
 
 impl Manager {
     /// A reconcile has ended.
-    pub(super) async fn judge(&mut self, key: &ObjectKey, pass: &Reconcile, found: Option<Found>) {
+    pub(super) async fn judge(&mut self, key: &ObjectKey, reconcile: &Reconcile, found: Option<Found>) {
         if let Some(Found { mut found, stop }) = found {
             let words = found.to_string();
             if stop && self.settings.pause_loops {
@@ -51,7 +51,7 @@ impl Manager {
             self.events.emit(Event::LoopFound(Arc::new(found))).await;
             self.notice(Level::Warn, words, Some(hint.to_owned()), object).await;
         }
-        self.check_goes_on(key, pass);
+        self.check_goes_on(key, reconcile);
     }
 
     /// Reconciles an object twice; the second reconcile should write nothing.
@@ -59,31 +59,31 @@ impl Manager {
         match self.step(object).and_then(|_| self.one_primary(object)) {
             Ok(key) => {
                 // An older check of the same object is answered by its dropped sender.
-                self.checks.insert(key, Check { before: self.newest_pass, settled: false, reply });
+                self.checks.insert(key, Check { before: self.newest_reconcile, settled: false, reply });
             }
             Err(why) => drop(reply.send(Err(why))),
         }
     }
 
-    fn check_goes_on(&mut self, key: &ObjectKey, pass: &Reconcile) {
+    fn check_goes_on(&mut self, key: &ObjectKey, reconcile: &Reconcile) {
         let Some(mut check) = self.checks.remove(key) else { return };
-        if pass.id <= check.before {
+        if reconcile.id <= check.before {
             self.checks.insert(key.clone(), check);
             return;
         }
         // Whoever asked may have gone away meanwhile.
-        if let Some(failure) = &pass.failure {
+        if let Some(failure) = &reconcile.failure {
             let why = failure.chain.first().cloned().unwrap_or_default();
             let _ = check.reply.send(Err(Refusal::PassFailed { why }));
         } else if !check.settled {
             check.settled = true;
-            check.before = pass.id;
+            check.before = reconcile.id;
             self.checks.insert(key.clone(), check);
             self.queue.gate.step(key);
             let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
             self.queue.add(key, cause, Urgency::Now, None, Instant::now());
         } else {
-            let _ = check.reply.send(verdict(key, pass));
+            let _ = check.reply.send(verdict(key, reconcile));
         }
     }
 }
@@ -92,19 +92,20 @@ impl Manager {
 ///
 /// # Errors
 /// Where it did: what it wrote.
-pub fn verdict(key: &ObjectKey, pass: &Reconcile) -> Answer {
-    let mut writes: Vec<String> = pass.objects.iter().map(change).collect();
-    writes.extend(pass.status.iter().map(|change| format!("{} of its status", change.path)));
+pub fn verdict(key: &ObjectKey, reconcile: &Reconcile) -> Answer {
+    let mut writes: Vec<String> = reconcile.objects.iter().map(change).collect();
+    writes.extend(reconcile.status.iter().map(|change| format!("{} of its status", change.path)));
     if writes.is_empty() {
         writes.extend(
-            pass.calls
+            reconcile
+                .calls
                 .iter()
                 .filter(|call| is_write(call))
                 .map(|call| format!("{} {}", call.verb, call.target)),
         );
     }
     if writes.is_empty() {
-        let calls = pass.calls.len();
+        let calls = reconcile.calls.len();
         return Ok(format!("{key}: no further writes; reconciled again, {calls} API calls"));
     }
     let more = writes.len().saturating_sub(NAMED);

@@ -23,7 +23,7 @@ pub use loops::verdict;
 use opdev_client::Api;
 use opdev_client::recorder::Recorder;
 use opdev_event::sink::EventSink;
-use opdev_event::sink::{PassNumbers, PassSink};
+use opdev_event::sink::{ReconcileNumbers, ReconcileSink};
 use opdev_event::{
     Cause, CauseKind, Event, Level, Notice, PauseScope, Paused, QueueChanged, ReconcileStarted, Relation,
     mask, words,
@@ -56,7 +56,7 @@ pub struct ManagerInput {
     /// Where facts go.
     pub events: EventSink,
     /// The numbers of reconciles.
-    pub numbers: PassNumbers,
+    pub numbers: ReconcileNumbers,
     /// What the user asks for.
     pub requests: mpsc::Receiver<ManagerRequest>,
     /// How to run.
@@ -161,7 +161,7 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
     let ManagerInput { client, mut sources, events, numbers, mut requests, settings, shutdown } = input;
     let (inbox, mut messages) = mpsc::channel(1024);
     let mut manager =
-        Manager::new(client, PassSink { events, numbers }, settings, CancellationToken::new(), inbox);
+        Manager::new(client, ReconcileSink { events, numbers }, settings, CancellationToken::new(), inbox);
     let first = sources.borrow_and_update().clone();
     manager.serve(first).await;
     loop {
@@ -212,9 +212,9 @@ struct Manager {
     running: HashMap<tokio::task::Id, Running>,
     memories: HashMap<ObjectKey, opdev_release::memory::Memory>,
     reload: Option<Reload>,
-    numbers: PassNumbers,
+    numbers: ReconcileNumbers,
     /// The number of the reconcile that was begun last.
-    newest_pass: u64,
+    newest_reconcile: u64,
     told: QueueChanged,
     told_pauses: Vec<Paused>,
     loops: Loops,
@@ -238,7 +238,7 @@ struct Manager {
 impl Manager {
     fn new(
         client: kube::Client,
-        PassSink { events, numbers }: PassSink,
+        ReconcileSink { events, numbers }: ReconcileSink,
         settings: Settings,
         cancel: CancellationToken,
         inbox: mpsc::Sender<Message>,
@@ -266,7 +266,7 @@ impl Manager {
             memories: HashMap::new(),
             reload: None,
             numbers,
-            newest_pass: 0,
+            newest_reconcile: 0,
             told: QueueChanged::default(),
             told_pauses: Vec::new(),
             loops: Loops::default(),
@@ -501,12 +501,12 @@ impl Manager {
                 self.queue.forget(&taken.key);
                 continue;
             };
-            self.newest_pass = self.numbers.next();
+            self.newest_reconcile = self.numbers.next();
             let secrets = self.secrets_of(&taken.key, &watch);
             worker_end::cover_causes(&mut taken.causes, &secrets);
             let object = self.kinds.reference(&taken.key, &watch.gvk);
             let started = ReconcileStarted {
-                id: self.newest_pass,
+                id: self.newest_reconcile,
                 at: Timestamp::now(),
                 object: object.clone(),
                 causes: taken.causes.clone(),
@@ -529,12 +529,12 @@ impl Manager {
             let work = Arc::clone(&recorder).scope(opdev_reconcile::run(job));
             let handle = self.workers.spawn(work);
             let running = Running {
-                id: self.newest_pass,
+                id: self.newest_reconcile,
                 at: Timestamp::now(),
                 object,
                 taken,
                 sources: self.sources.number,
-                began: self.kinds.pass_begins(),
+                began: self.kinds.reconcile_begins(),
                 recorder,
                 secrets,
                 cancel,

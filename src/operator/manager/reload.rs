@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn many_objects_are_not_all_looked_at_after_each_pass() {
+    fn many_objects_are_not_all_looked_at_after_each_reconcile() {
         let cause = [CauseKind::Reload { sources: 2, files: Vec::new() }];
         let mut reload = Reload::begin(&sources(2, "a"), None);
         let names: Vec<String> = (0..1000).map(|n| n.to_string()).collect();

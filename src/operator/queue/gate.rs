@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_one_pass() {
+    fn a_step_is_one_reconcile() {
         for held in [scope("a"), kind()] {
             let mut world = World::new();
             world.0.gate.pause(&held, None, Timestamp::UNIX_EPOCH);

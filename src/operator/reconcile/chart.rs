@@ -14,7 +14,7 @@ pub const FINALIZER: &str = "helm.sdk.operatorframework.io/uninstall-release";
 pub(crate) const LEGACY_FINALIZER: &str = "uninstall-helm-release";
 
 /// A reconcile under way.
-pub(crate) struct Pass {
+pub(crate) struct ChartReconcile {
     pub(crate) parent: Parent,
     pub(crate) watch: Arc<Watch>,
     pub(super) status: Status,

@@ -2,7 +2,7 @@
 //! release and its records live, whom it is written as, and its values. A script beside the chart, or the project's options,
 //! say so.
 
-use super::chart::Pass;
+use super::chart::ChartReconcile;
 use anyhow::Context;
 use opdev_helm::chart::Chart;
 use opdev_helm::values::coalesce;
@@ -18,7 +18,7 @@ use opdev_types::contract::ChartFunction;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-impl Pass {
+impl ChartReconcile {
     /// Why the custom resource is left alone, where it is.
     pub(crate) async fn paused(&mut self) -> Result<Option<String>, Fault> {
         if let Some(name) = &self.engine.reconciler.options.pause_annotation

@@ -138,8 +138,8 @@ async fn one(trial: &Trial, renders: &Arc<Renders>, object: &Arc<Value>, deadlin
     let read = ReadObject { resource, object };
     match &trial.watch.reconciler {
         Reconciler::Chart(chart) => {
-            let mut pass = super::chart_pass(job, Arc::clone(chart), read, Instant::now());
-            Tried::Ran(Box::new(pass.shadow(trial.ask).await))
+            let mut reconcile = super::chart_reconcile(job, Arc::clone(chart), read, Instant::now());
+            Tried::Ran(Box::new(reconcile.shadow(trial.ask).await))
         }
         Reconciler::Type(typed) => {
             let tried = dry_run::one(job, Arc::clone(typed), read, trial.ask).await;

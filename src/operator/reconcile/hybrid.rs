@@ -1,7 +1,7 @@
 //! A reconcile of a custom resource with `engine: hybrid`: in the order, and with the conditions, of an operator of the
 //! helm-operator-plugins library. The release itself is made by the same engine; read `upgrade`.
 
-use super::chart::{FINALIZER, LEGACY_FINALIZER, Pass};
+use super::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
 use opdev_event::{Outcome, Requeue};
 use opdev_object::meta;
 use opdev_release::history::{History, Stored};
@@ -22,7 +22,7 @@ const OWN_WORDS: [&str; 5] = [
     "failed to retrieve release history",
 ];
 
-impl Pass {
+impl ChartReconcile {
     pub(super) async fn reconcile_hybrid(&mut self) -> Result<Verdict, Fault> {
         let leaving = meta::deletion_timestamp(&self.parent.object).is_some();
         let mine = [LEGACY_FINALIZER, FINALIZER];

@@ -19,7 +19,7 @@ pub use chart::FINALIZER;
 
 use crate::job::{Job, ReadObject};
 use anyhow::anyhow;
-use chart::{LEGACY_FINALIZER, Pass};
+use chart::{ChartReconcile, LEGACY_FINALIZER};
 use custom_resource::Parent;
 use opdev_client::{ApiError, At};
 use opdev_event::{ObjectChange, Outcome, mask};
@@ -79,22 +79,22 @@ async fn run_chart(job: Job, reconciler: Arc<ChartReconciler>) -> Report {
             return Report { memory: job.memory, ..Report::failed(opdev_release::verdict::chain(&error)) };
         }
     };
-    let mut pass = chart_pass(job, reconciler, read, began);
-    pass.engine.note("read");
-    let verdict = match pass.reconcile().await {
+    let mut reconcile = chart_reconcile(job, reconciler, read, began);
+    reconcile.engine.note("read");
+    let verdict = match reconcile.reconcile().await {
         Ok(verdict) => Ok(verdict),
-        Err(fault) => Err(pass.tell_fault(fault).await),
+        Err(fault) => Err(reconcile.tell_fault(fault).await),
     };
-    pass.report(verdict)
+    reconcile.report(verdict)
 }
 
 /// A reconcile of a chart for an object that was read.
-fn chart_pass(
+fn chart_reconcile(
     job: Job,
     reconciler: Arc<ChartReconciler>,
     ReadObject { resource, object }: ReadObject,
     began: Instant,
-) -> Pass {
+) -> ChartReconcile {
     let Job { object: reference, watch, api, settings, cancel, renders, memory, hub, .. } = job;
     let owner = Owner {
         gvk: reference.gvk.clone(),
@@ -134,7 +134,7 @@ fn chart_pass(
         changes: Vec::new(),
         again: None,
     };
-    Pass {
+    ChartReconcile {
         watch,
         api,
         status,
@@ -145,7 +145,7 @@ fn chart_pass(
     }
 }
 
-impl Pass {
+impl ChartReconcile {
     async fn reconcile(&mut self) -> Result<Verdict, Fault> {
         self.refuse_unread()?;
         if self.engine.settings.read_only.holds() {

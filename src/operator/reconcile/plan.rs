@@ -1,6 +1,6 @@
 //! What a reconcile of a chart would do, found without writing: the same reads, rendering, decision and plan as a real one.
 
-use crate::chart::{FINALIZER, LEGACY_FINALIZER, Pass};
+use crate::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
 use opdev_event::{Diagnostic, Outcome, Place, Severity, ShadowObject, mask};
 use opdev_object::meta;
 use opdev_release::objects::dry_run::Ask;
@@ -8,7 +8,7 @@ use opdev_release::plan::{Ahead, words};
 use opdev_release::render::from_template::template_of;
 use opdev_release::verdict::{Fault, Verdict};
 
-impl Pass {
+impl ChartReconcile {
     /// The words for what the reconcile would do.
     pub(crate) async fn foresee(&mut self) -> Result<Verdict, Fault> {
         let waits = |words: String| Verdict { waiting: Some(words), ..Verdict::new(Outcome::Waiting) };

@@ -1,6 +1,6 @@
 //! The reconcile of a custom resource that is being deleted: its release is uninstalled, then the finalizer is taken off.
 
-use super::chart::{FINALIZER, LEGACY_FINALIZER, Pass};
+use super::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
 use opdev_event::{Outcome, Requeue};
 use opdev_object::meta;
 use opdev_release::annotations;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const WAITING: &str = "Waiting until all resources are deleted.";
 
-impl Pass {
+impl ChartReconcile {
     /// The custom resource is being deleted.
     pub(super) async fn uninstall(&mut self) -> Result<Verdict, Fault> {
         let mine = [FINALIZER, LEGACY_FINALIZER];

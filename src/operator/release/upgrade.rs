@@ -141,7 +141,7 @@ impl Engine {
             }
         };
         if let Some(blamed) = &decision.surplus {
-            self.say_next_pass(blamed);
+            self.say_next_reconcile(blamed);
             self.again =
                 Some("the Operator SDK's operator would be woken by its own status write".to_owned());
         }
@@ -307,7 +307,7 @@ impl Engine {
     }
 
     /// Says what the upgrade that nobody asked for has done, and who is to blame for it.
-    fn say_next_pass(&mut self, blamed: &[ReleaseRead]) {
+    fn say_next_reconcile(&mut self, blamed: &[ReleaseRead]) {
         if blamed.is_empty() {
             return;
         }

@@ -21,8 +21,8 @@ impl Attribution {
             {
                 continue;
             }
-            if let Some(pass) = wrote {
-                own.push(OwnWrite { cause: u32::try_from(causes.len()).unwrap_or(u32::MAX), pass });
+            if let Some(reconcile) = wrote {
+                own.push(OwnWrite { cause: u32::try_from(causes.len()).unwrap_or(u32::MAX), reconcile });
             }
             causes.push(Cause { at: time(told.t), kind });
         }

@@ -7,7 +7,7 @@ use opdev_event::evidence::{
     EventFact, Evidence, FieldFact, OwnerFact, ReadFact, RefusalFact, StaleFact, WriteFact, WriteVerb,
 };
 use opdev_event::reconcile::object_change::{last_writer, managers_of};
-use opdev_event::{FindingKind, PassFinding, TraceLevel, mask};
+use opdev_event::{FindingKind, ReadFinding, TraceLevel, mask};
 use opdev_findings::facts::observed::ObservedCall;
 use opdev_findings::facts::record::{Begin, End};
 use opdev_findings::facts::record_fields::{reference, time};
@@ -104,7 +104,7 @@ pub(super) fn refusal(call: &ObservedCall, secrets: &[String]) -> Option<Refusal
 pub(super) fn evidence(
     open: &Open,
     (begin_more, end): (bool, &End),
-    findings: &[PassFinding],
+    findings: &[ReadFinding],
     primary: Option<&Value>,
     secrets: &[String],
 ) -> Evidence {

@@ -22,7 +22,7 @@ use crate::reads::{Known, Memory};
 use evidence::Beside;
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Handover, WriteFact};
-use opdev_event::sink::PassNumbers;
+use opdev_event::sink::ReconcileNumbers;
 use opdev_event::{Event, Level, LogLine, Notice, Reconcile, mask};
 use opdev_findings::facts::observed::{ObservedCall, ObservedEvent, Seen};
 use opdev_findings::facts::record::{Begin, ControllerAdded, End, LineName, LogRecord, Record, Traced};
@@ -52,7 +52,7 @@ const SECRETS: usize = 2_000;
 /// What is known of a process, and what becomes events of it.
 #[derive(Debug)]
 pub struct Attribution {
-    numbers: PassNumbers,
+    numbers: ReconcileNumbers,
     controllers: BTreeMap<String, ControllerAdded>,
     open: HashMap<String, Open>,
     ended: VecDeque<(String, Arc<Reconcile>)>,
@@ -82,7 +82,7 @@ pub struct Attribution {
 
 impl Attribution {
     /// Knows nothing yet.
-    pub fn new(numbers: PassNumbers) -> Self {
+    pub fn new(numbers: ReconcileNumbers) -> Self {
         Attribution {
             numbers,
             controllers: BTreeMap::new(),
@@ -318,17 +318,17 @@ impl Attribution {
         self.learn(call.answered.as_ref());
         self.learn_kind_of_call(&call);
         let write = self.write_of(&call);
-        let marked = call.pass().map(str::to_owned);
+        let marked = call.reconcile().map(str::to_owned);
         let mut out = Vec::new();
         let (id, guessed) = match marked {
-            _ if self.wire.is_on() => match self.guess_pass(&call, write.as_ref(), &mut out) {
+            _ if self.wire.is_on() => match self.guess_reconcile(&call, write.as_ref(), &mut out) {
                 Some((id, guessed)) => (Some(id), guessed),
                 None => {
                     self.keep_beside(&call, write.as_ref());
                     return out;
                 }
             },
-            marked if recorded::is_of_event(&call) => match self.recorders.pass_of(&call) {
+            marked if recorded::is_of_event(&call) => match self.recorders.reconcile_of(&call) {
                 Some(id) => (Some(id), false),
                 None if call.is_marked_by_context() => (marked, false),
                 None => {
@@ -375,7 +375,9 @@ impl Attribution {
 
     fn number_of(&self, id: &str) -> Option<u64> {
         let open = self.open.get(id).map(|open| open.number);
-        open.or_else(|| self.ended.iter().rev().find(|(known, _)| known == id).map(|(_, pass)| pass.id))
+        open.or_else(|| {
+            self.ended.iter().rev().find(|(known, _)| known == id).map(|(_, reconcile)| reconcile.id)
+        })
     }
 
     /// What a call has changed, and from what.
@@ -466,8 +468,8 @@ impl Attribution {
     /// The last reconcile of the object that an Event is about, as long as that is not long ago.
     fn just_ended(&self, call: &ObservedCall) -> Option<String> {
         let (kind, namespace, name) = event_is_about(call)?;
-        let (id, last) = self.ended.iter().rev().find(|(_, pass)| {
-            let object = &pass.object;
+        let (id, last) = self.ended.iter().rev().find(|(_, reconcile)| {
+            let object = &reconcile.object;
             object.gvk.kind == kind
                 && object.namespace.as_deref().unwrap_or_default() == namespace
                 && object.name == name
@@ -526,9 +528,9 @@ impl Attribution {
         self.kinds.entry((object.group.clone(), plural)).or_insert(gvk);
     }
 
-    fn remember(&mut self, key: &ObjectKey, rv: &str, pass: u64) {
+    fn remember(&mut self, key: &ObjectKey, rv: &str, reconcile: u64) {
         let place = (key.clone(), rv.to_owned());
-        if self.written.insert(place.clone(), pass).is_none() {
+        if self.written.insert(place.clone(), reconcile).is_none() {
             self.written_order.push_back(place);
         }
         if self.written_order.len() > WRITES

@@ -6,7 +6,7 @@ use super::surplus_left::surplus;
 use crate::reconcile::{Open, Write};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::reconcile::object_change::last_writer;
-use opdev_event::{FindingKind, PassFinding, Reconcile};
+use opdev_event::{FindingKind, ReadFinding, Reconcile};
 use opdev_findings::facts::observed::ObservedCall;
 use opdev_findings::facts::record::{CacheRead, End};
 use opdev_findings::facts::record_fields::{reference, time};
@@ -39,7 +39,7 @@ pub(crate) struct Memory {
 /// The last thing that the process wrote to an object.
 #[derive(Clone, Debug)]
 struct LastWrite {
-    pass: u64,
+    reconcile: u64,
     rv: String,
     at: Timestamp,
     created: bool,
@@ -49,7 +49,7 @@ struct LastWrite {
 /// Reconciles in a row that nothing but own writes led to.
 #[derive(Clone, Copy, Debug)]
 struct Streak {
-    passes: u32,
+    reconciles: u32,
     since: Timestamp,
     told: bool,
 }
@@ -58,7 +58,7 @@ struct Streak {
 #[derive(Debug)]
 struct FieldWrite {
     controller: String,
-    pass: u64,
+    reconcile: u64,
     value: String,
 }
 
@@ -86,7 +86,7 @@ impl Memory {
         }
         for write in open.writes.iter().filter(|write| !write.unchanged) {
             let last = LastWrite {
-                pass: open.number,
+                reconcile: open.number,
                 rv: write.rv.clone(),
                 at: write.at,
                 created: write.created,
@@ -110,7 +110,7 @@ pub(crate) fn findings(
     reconcile: &Reconcile,
     known: &Known<'_>,
     memory: &mut Memory,
-) -> Vec<PassFinding> {
+) -> Vec<ReadFinding> {
     memory.remember(open);
     let mut findings = Vec::new();
     for read in &open.reads {
@@ -131,39 +131,42 @@ pub(crate) fn findings(
     findings
 }
 
-fn stale_get(read: &CacheRead, memory: &Memory) -> Option<PassFinding> {
+fn stale_get(read: &CacheRead, memory: &Memory) -> Option<ReadFinding> {
     let object = reference(&read.object);
     let last = memory.wrote.get(&object.key())?;
     if last.at >= time(read.t) {
         return None;
     }
     let what = if last.deleted && read.error.is_empty() {
-        format!("the cache still had {object}, which pass #{} had deleted", last.pass)
+        format!("the cache still had {object}, which pass #{} had deleted", last.reconcile)
     } else if last.created && read.error == "NotFound" {
-        format!("the cache did not have {object} yet, which pass #{} had created", last.pass)
+        format!("the cache did not have {object} yet, which pass #{} had created", last.reconcile)
     } else if read.error.is_empty() && !last.deleted && older(&read.object.rv, &last.rv) {
         let (had, wrote) = (&read.object.rv, &last.rv);
-        format!("the cache had {object} at {had}, older than {wrote}, which pass #{} had written", last.pass)
+        format!(
+            "the cache had {object} at {had}, older than {wrote}, which pass #{} had written",
+            last.reconcile
+        )
     } else {
         return None;
     };
-    Some(stale(what, object, last.pass))
+    Some(stale(what, object, last.reconcile))
 }
 
-fn stale(message: String, object: ObjectRef, pass: u64) -> PassFinding {
-    PassFinding {
+fn stale(message: String, object: ObjectRef, reconcile: u64) -> ReadFinding {
+    ReadFinding {
         kind: FindingKind::StaleRead,
         message,
         hint: "a cache is behind for a moment: do not count on it right after a write; use fixed names for children, \
                or wait for the event of the own write"
             .to_owned(),
         object,
-        pass: Some(pass),
+        reconcile: Some(reconcile),
     }
 }
 
 /// Objects that the process has made or changed, and that a list lacks or has in an older version.
-fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<PassFinding> {
+fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<ReadFinding> {
     if !read.error.is_empty() || !read.fields.is_empty() || read.count as usize > read.items.len() {
         return None;
     }
@@ -197,8 +200,8 @@ fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<Pa
     behind.sort_by(|a, b| a.0.name.cmp(&b.0.name));
     let (first, last) = *behind.first()?;
     let names = names(behind.iter().map(|(key, _)| key.name.as_str()));
-    let passes: Vec<u64> = behind.iter().map(|(_, last)| last.pass).collect();
-    let newest = passes.iter().max().copied().unwrap_or(last.pass);
+    let reconciles: Vec<u64> = behind.iter().map(|(_, last)| last.reconcile).collect();
+    let newest = reconciles.iter().max().copied().unwrap_or(last.reconcile);
     let message = format!(
         "the cache listed {} {}; it was behind what pass #{newest} had written: {names}",
         read.count,
@@ -230,7 +233,7 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// A list without a selector that found objects of others beside the object's own.
-fn unrelated(open: &Open, read: &CacheRead, known: &Known<'_>) -> Option<PassFinding> {
+fn unrelated(open: &Open, read: &CacheRead, known: &Known<'_>) -> Option<ReadFinding> {
     let of = &read.object;
     if read.verb != "list"
         || !read.labels.is_empty()
@@ -259,7 +262,7 @@ fn unrelated(open: &Open, read: &CacheRead, known: &Known<'_>) -> Option<PassFin
     if others.is_empty() || own == 0 && !makes {
         return None;
     }
-    Some(PassFinding {
+    Some(ReadFinding {
         kind: FindingKind::UnrelatedInList,
         message: format!(
             "a list of {} without a selector found {} that {} not {}'s: {}",
@@ -272,23 +275,23 @@ fn unrelated(open: &Open, read: &CacheRead, known: &Known<'_>) -> Option<PassFin
         hint: "list with a label that only the object's own children have, or by an index of their owner"
             .to_owned(),
         object: open.object.clone(),
-        pass: None,
+        reconcile: None,
     })
 }
 
 /// Lists in the status that were written again in another order.
-fn unordered(open: &Open, write: &Write) -> Option<PassFinding> {
+fn unordered(open: &Open, write: &Write) -> Option<ReadFinding> {
     if write.object.key() != open.object.key() {
         return None;
     }
     let (old, new) = (write.old.as_ref()?.get("status")?, write.new.as_ref()?.get("status")?);
     let path = reordered(old, new, String::from(".status"))?;
-    Some(PassFinding {
+    Some(ReadFinding {
         kind: FindingKind::UnorderedStatus,
         message: format!("{path} was written with the same items in another order"),
         hint: "lists from a cache have no order: sort them before they go into the status".to_owned(),
         object: write.object.clone(),
-        pass: None,
+        reconcile: None,
     })
 }
 
@@ -309,23 +312,23 @@ fn reordered(old: &Value, new: &Value, path: String) -> Option<String> {
     }
 }
 
-fn without_change(write: &Write) -> Option<PassFinding> {
+fn without_change(write: &Write) -> Option<ReadFinding> {
     // The object goes with its last finalizer, and what is answered is its last version.
     let last = write
         .new
         .as_ref()
         .is_some_and(|new| meta::deletion_timestamp(new).is_some() && meta::finalizers(new).is_empty());
-    (write.unchanged && !last).then(|| PassFinding {
+    (write.unchanged && !last).then(|| ReadFinding {
         kind: FindingKind::WriteWithoutChange,
         message: format!("{} was written although nothing differed", write.object),
         hint: "compare before writing; every such call costs the API server as much as a real one".to_owned(),
         object: write.object.clone(),
-        pass: None,
+        reconcile: None,
     })
 }
 
 /// A 409, with who wrote in between.
-fn conflict(call: &ObservedCall, known: &Known<'_>) -> Option<PassFinding> {
+fn conflict(call: &ObservedCall, known: &Known<'_>) -> Option<ReadFinding> {
     let answer = call.answered.as_ref()?;
     if call.status != 409 || answer["reason"] != "Conflict" || call.disturbed {
         return None;
@@ -336,24 +339,24 @@ fn conflict(call: &ObservedCall, known: &Known<'_>) -> Option<PassFinding> {
     let rv = resource_version(sent)?;
     let (old, new) = (known.versions.at(&key, rv), known.versions.after(&key, rv));
     let newer = new.as_ref().and_then(|new| resource_version(new)).unwrap_or_default().to_owned();
-    let pass = known.written.get(&(key, newer)).copied();
+    let reconcile = known.written.get(&(key, newer)).copied();
     let by = new.as_ref().and_then(|new| last_writer(old.as_deref(), new, false));
-    let who = match (pass, by) {
-        (Some(pass), _) => format!("the operator itself, in pass #{pass}"),
+    let who = match (reconcile, by) {
+        (Some(reconcile), _) => format!("the operator itself, in pass #{reconcile}"),
         (None, Some(by)) => by,
         (None, None) => "somebody".to_owned(),
     };
-    Some(PassFinding {
+    Some(ReadFinding {
         kind: FindingKind::Conflict,
         message: format!("{object} was written from {rv}, but {who} had written in between"),
         hint: "patch only the own fields, or read again and retry on a conflict".to_owned(),
         object,
-        pass,
+        reconcile,
     })
 }
 
 /// Reconciles that nothing but own writes led to, and that write again.
-fn hot_loop(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Option<PassFinding> {
+fn hot_loop(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Option<ReadFinding> {
     let place = (open.controller.clone(), open.object.key());
     let writes = open.writes.iter().any(|write| !write.unchanged);
     let own = !open.causes.is_empty() && open.own_writes.len() == open.causes.len();
@@ -361,44 +364,44 @@ fn hot_loop(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Option<P
         memory.streaks.remove(&place);
         return None;
     }
-    let streak = memory.streaks.entry(place).or_insert(Streak { passes: 0, since: open.at, told: false });
-    streak.passes += 1;
+    let streak = memory.streaks.entry(place).or_insert(Streak { reconciles: 0, since: open.at, told: false });
+    streak.reconciles += 1;
     let took = reconcile.at.duration_since(streak.since);
-    if streak.passes < LOOP || streak.told || took > HOT {
+    if streak.reconciles < LOOP || streak.told || took > HOT {
         return None;
     }
     streak.told = true;
-    let cause = open.own_writes.last()?.pass;
-    Some(PassFinding {
+    let cause = open.own_writes.last()?.reconcile;
+    Some(ReadFinding {
         kind: FindingKind::HotLoop,
         message: format!(
             "{} passes in {:.1} s were caused by nothing but the operator's own writes, this one by pass #{cause}, and \
              each wrote again",
-            streak.passes,
+            streak.reconciles,
             took.as_secs_f64(),
         ),
         hint: "write only what differs; of the object itself watch spec, annotations and labels: predicate.Or of \
                GenerationChangedPredicate, AnnotationChangedPredicate and LabelChangedPredicate"
             .to_owned(),
         object: open.object.clone(),
-        pass: Some(cause),
+        reconcile: Some(cause),
     })
 }
 
 /// Fields that two controllers write in turn, each time to another value.
-fn fights(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Vec<PassFinding> {
+fn fights(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Vec<ReadFinding> {
     if memory.fields.len() > FIELDS {
         memory.fields.clear();
     }
     let status = reconcile.status.iter().map(|change| (&reconcile.object, change));
     let others =
         reconcile.objects.iter().flat_map(|object| object.changes.iter().map(|c| (&object.object, c)));
-    let mut found: BTreeMap<String, PassFinding> = BTreeMap::new();
+    let mut found: BTreeMap<String, ReadFinding> = BTreeMap::new();
     for (object, change) in status.chain(others) {
         let path = change.path.to_string();
         let value = change.new.as_ref().map(Value::to_string).unwrap_or_default();
         let writes = memory.fields.entry((object.key(), path.clone())).or_default();
-        writes.push_back(FieldWrite { controller: open.controller.clone(), pass: open.number, value });
+        writes.push_back(FieldWrite { controller: open.controller.clone(), reconcile: open.number, value });
         if writes.len() > 4 {
             writes.pop_front();
         }
@@ -411,12 +414,12 @@ fn fights(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Vec<PassFi
                 "{object} {path} is written in turn: {} by {}, {} by {}",
                 a.value, a.controller, b.value, b.controller
             );
-            found.entry(path).or_insert(PassFinding {
+            found.entry(path).or_insert(ReadFinding {
                 kind: FindingKind::Fight,
                 message,
                 hint: "let one controller own the field".to_owned(),
                 object: object.clone(),
-                pass: Some(c.pass),
+                reconcile: Some(c.reconcile),
             });
             writes.clear();
         }

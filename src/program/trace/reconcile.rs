@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use opdev_event::evidence::{Handover, WriteFact};
 use opdev_event::{
     Action, CachedRead, Call, Cause, Diagnostic, Failure, ObjectChange, Outcome, OwnWrite, Place,
-    ProcessPass, Reconcile, ReconcileStarted, Requeue, Severity, Step, TraceLevel, mask,
+    ProgramTrace, Reconcile, ReconcileStarted, Requeue, Severity, Step, TraceLevel, mask,
 };
 use opdev_findings::facts::observed::ObservedCall;
 use opdev_findings::facts::record::{Begin, CacheRead, End, LogRecord};
@@ -204,7 +204,7 @@ impl Open {
             waiting: None,
             failure: failure(end, attempt, self.panic.as_deref()),
             releases: Vec::new(),
-            process: Some(Box::new(ProcessPass {
+            process: Some(Box::new(ProgramTrace {
                 controller: self.controller.clone(),
                 reconcile_id: self.id.clone(),
                 traced: self.level,

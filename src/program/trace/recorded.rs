@@ -82,7 +82,7 @@ impl Recorders {
     }
 
     /// The reconcile whose recorder made the Event that this call sends.
-    pub(super) fn pass_of(&mut self, call: &ObservedCall) -> Option<String> {
+    pub(super) fn reconcile_of(&mut self, call: &ObservedCall) -> Option<String> {
         let (said, message) = said_by(call)?;
         self.recorded.retain(|(_, event)| call.at.duration_since(time(event.t)) < LONGEST);
         let is_it = |(known, event): &(Said, RecordedEvent)| *known == said && time(event.t) <= call.done();

@@ -1,7 +1,7 @@
 //! Children of which a reconcile saw more than the spec asks for, and left them all. Pure.
 
 use crate::reconcile::Open;
-use opdev_event::{FindingKind, PassFinding, Reconcile};
+use opdev_event::{FindingKind, ReadFinding, Reconcile};
 use opdev_findings::facts::record::CacheRead;
 use opdev_findings::facts::versions::Versions;
 use opdev_object::meta::{ObjectKey, controller};
@@ -23,7 +23,7 @@ pub(crate) fn surplus(
     reconcile: &Reconcile,
     versions: &Versions,
     told: &mut Told,
-) -> Option<PassFinding> {
+) -> Option<ReadFinding> {
     let key = open.object.key();
     let object = versions.newest(&key)?;
     let (field, wanted) = WANTED
@@ -46,7 +46,7 @@ pub(crate) fn surplus(
         return None;
     }
     let kind = &read.object.kind;
-    Some(PassFinding {
+    Some(ReadFinding {
         kind: FindingKind::SurplusLeft,
         message: format!(
             "{count} {kind}s of its own are there (.status.{status}) where .spec.{field} asks for {wanted}; the pass removed \
@@ -55,7 +55,7 @@ pub(crate) fn surplus(
         hint: "look at the condition under which it removes what is too many: it may stand where it is never reached"
             .to_owned(),
         object: open.object.clone(),
-        pass: None,
+        reconcile: None,
     })
 }
 

@@ -17,7 +17,7 @@ struct World {
 
 impl World {
     fn new() -> World {
-        let attribution = Attribution::new(PassNumbers::default());
+        let attribution = Attribution::new(ReconcileNumbers::default());
         let mut world = World { attribution, clock: 0, events: Vec::new() };
         for name in ["podset", "other"] {
             world.tell(Record::Controller(ControllerAdded {
@@ -67,11 +67,11 @@ impl World {
     }
 
     fn last(&self) -> Arc<Reconcile> {
-        let passes = self.events.iter().rev().find_map(|event| match event {
-            Event::Reconciled(pass) => Some(Arc::clone(pass)),
+        let reconciles = self.events.iter().rev().find_map(|event| match event {
+            Event::Reconciled(reconcile) => Some(Arc::clone(reconcile)),
             _ => None,
         });
-        passes.unwrap()
+        reconciles.unwrap()
     }
 
     fn call(&mut self, mark: &str, method: &str, path: &str, sent: Value, status: u16, answered: Value) {
@@ -170,13 +170,17 @@ fn set(rv: &str, replicas: u32, names: &[&str]) -> Value {
         "spec": {"replicas": replicas}, "status": {"podNames": names}})
 }
 
-fn findings(pass: &Reconcile) -> Vec<(FindingKind, &str, Option<u64>)> {
-    let process = pass.process.as_ref().unwrap();
-    process.findings.iter().map(|finding| (finding.kind, finding.message.as_str(), finding.pass)).collect()
+fn findings(reconcile: &Reconcile) -> Vec<(FindingKind, &str, Option<u64>)> {
+    let process = reconcile.process.as_ref().unwrap();
+    process
+        .findings
+        .iter()
+        .map(|finding| (finding.kind, finding.message.as_str(), finding.reconcile))
+        .collect()
 }
 
 #[test]
-fn causes_calls_reads_and_changes_come_together_in_their_pass() {
+fn causes_calls_reads_and_changes_come_together_in_their_reconcile() {
     let mut world = World::new();
     world.event("ADDED", set("10", 1, &[]));
     world.event("MODIFIED", set("11", 3, &[]));
@@ -185,24 +189,24 @@ fn causes_calls_reads_and_changes_come_together_in_their_pass() {
     world.list("a", "app=demo", &[]);
     world.call("a", "POST", PODS, json!({}), 201, pod("demo-x", "12"));
     world.call("a", "PUT", STATUS, set("11", 3, &[]), 200, set("13", 3, &["demo-x"]));
-    let pass = world.end("a", "");
-    assert_eq!((pass.id, pass.object.to_string().as_str()), (1, "PodSet default/demo"));
-    assert_eq!(pass.object.gvk.version, "v1alpha1");
-    assert_eq!(words::cause(&pass.causes[0]), ".spec.replicas 1→3 (kubectl)");
+    let reconcile = world.end("a", "");
+    assert_eq!((reconcile.id, reconcile.object.to_string().as_str()), (1, "PodSet default/demo"));
+    assert_eq!(reconcile.object.gvk.version, "v1alpha1");
+    assert_eq!(words::cause(&reconcile.causes[0]), ".spec.replicas 1→3 (kubectl)");
     let calls: Vec<String> =
-        pass.calls.iter().map(|c| format!("{} {} {}", c.verb, c.target, c.status)).collect();
+        reconcile.calls.iter().map(|c| format!("{} {} {}", c.verb, c.target, c.status)).collect();
     assert_eq!(calls, ["create pods 201", "update podsets/demo/status 200"]);
-    let process = pass.process.as_ref().unwrap();
+    let process = reconcile.process.as_ref().unwrap();
     let reads: Vec<String> =
         process.reads.iter().map(|r| format!("{} {} {:?}", r.verb, r.object.gvk.kind, r.count)).collect();
     assert_eq!(reads, ["get PodSet None", "list Pod Some(0)"]);
-    assert_eq!(pass.objects.len(), 1);
+    assert_eq!(reconcile.objects.len(), 1);
     assert_eq!(
-        (pass.objects[0].action, pass.objects[0].object.name.as_str()),
+        (reconcile.objects[0].action, reconcile.objects[0].object.name.as_str()),
         (opdev_event::Action::Created, "demo-x")
     );
-    assert_eq!(pass.status.len(), 1, "{:?}", pass.status);
-    assert!(findings(&pass).is_empty(), "{:?}", findings(&pass));
+    assert_eq!(reconcile.status.len(), 1, "{:?}", reconcile.status);
+    assert!(findings(&reconcile).is_empty(), "{:?}", findings(&reconcile));
 
     // The echo of its own writes leads to the next one.
     world.begin(
@@ -213,17 +217,17 @@ fn causes_calls_reads_and_changes_come_together_in_their_pass() {
             event("update", told("PodSet", "demo", "13"), "11"),
         ],
     );
-    let pass = world.end("b", "");
-    let process = pass.process.as_ref().unwrap();
+    let reconcile = world.end("b", "");
+    let process = reconcile.process.as_ref().unwrap();
     assert_eq!(
-        process.own_writes.iter().map(|own| (own.cause, own.pass)).collect::<Vec<_>>(),
+        process.own_writes.iter().map(|own| (own.cause, own.reconcile)).collect::<Vec<_>>(),
         [(0, 1), (1, 1)]
     );
     assert!(matches!(
-        &pass.causes[0].kind,
+        &reconcile.causes[0].kind,
         CauseKind::Watch { relation: opdev_event::Relation::Owner, own_write: true, .. }
     ));
-    assert_eq!(pass.outcome, opdev_event::Outcome::Unchanged);
+    assert_eq!(reconcile.outcome, opdev_event::Outcome::Unchanged);
 }
 
 #[test]
@@ -245,29 +249,29 @@ fn the_event_of_a_write_may_be_seen_before_its_answer() {
         answered: Some(set("11", 1, &["a"])),
         disturbed: false,
     }));
-    let pass = world.end("a", "");
-    assert!(findings(&pass).is_empty(), "{:?}", findings(&pass));
-    assert_eq!(pass.status.len(), 1);
+    let reconcile = world.end("a", "");
+    assert!(findings(&reconcile).is_empty(), "{:?}", findings(&reconcile));
+    assert_eq!(reconcile.status.len(), 1);
 }
 
 #[test]
-fn a_failed_pass_counts_and_the_next_one_says_why_it_runs() {
+fn a_failed_reconcile_counts_and_the_next_one_says_why_it_runs() {
     let mut world = World::new();
     for attempt in 1..=2 {
         world.begin("podset", "a", Vec::new());
-        let pass = world.end("a", "no quota");
-        assert_eq!(pass.failure.as_ref().unwrap().attempt, attempt);
+        let reconcile = world.end("a", "no quota");
+        assert_eq!(reconcile.failure.as_ref().unwrap().attempt, attempt);
     }
     let retry = TraceCause { why: Why::Retry, attempt: 2, error: "no quota".into(), ..TraceCause::default() };
     world.begin("podset", "b", vec![retry]);
-    let pass = world.end("b", "");
-    assert_eq!(pass.causes[0].kind, CauseKind::Retry { attempt: 2, error: "no quota".to_owned() });
+    let reconcile = world.end("b", "");
+    assert_eq!(reconcile.causes[0].kind, CauseKind::Retry { attempt: 2, error: "no quota".to_owned() });
     world.begin("podset", "c", Vec::new());
     assert_eq!(world.end("c", "again").failure.as_ref().unwrap().attempt, 1, "a success in between");
 }
 
 #[test]
-fn the_first_passes_of_a_process_name_the_files_that_led_to_it() {
+fn the_first_reconciles_of_a_process_name_the_files_that_led_to_it() {
     let mut world = World::new();
     world.attribution.starting(vec!["controllers/podset_controller.go".to_owned()], 7, Timestamp::UNIX_EPOCH);
     let initial = |object| TraceCause { initial: true, ..event("add", object, "") };
@@ -276,9 +280,9 @@ fn the_first_passes_of_a_process_name_the_files_that_led_to_it() {
         "a",
         vec![initial(told("PodSet", "demo", "1")), initial(told("Pod", "demo-x", "2"))],
     );
-    let pass = world.end("a", "");
+    let reconcile = world.end("a", "");
     let files = vec!["controllers/podset_controller.go".to_owned()];
-    let kinds: Vec<&CauseKind> = pass.causes.iter().map(|cause| &cause.kind).collect();
+    let kinds: Vec<&CauseKind> = reconcile.causes.iter().map(|cause| &cause.kind).collect();
     assert_eq!(kinds, [&CauseKind::Reload { sources: 7, files }]);
 }
 
@@ -293,9 +297,9 @@ fn a_cache_that_is_behind_the_own_writes_is_told() {
     world.get("b", "11");
     world.list("b", "app=demo", &[]);
     world.list("b", "app=other", &[]);
-    let pass = world.end("b", "");
+    let reconcile = world.end("b", "");
     assert_eq!(
-        findings(&pass),
+        findings(&reconcile),
         [
             (
                 FindingKind::StaleRead,
@@ -337,9 +341,9 @@ fn order_idle_writes_conflicts_and_unrelated_objects_are_told() {
     world.event("MODIFIED", newer);
     let refused = json!({"kind": "Status", "reason": "Conflict", "code": 409});
     world.call("a", "PUT", STATUS, set("13", 2, &[]), 409, refused);
-    let pass = world.end("a", "conflict");
+    let reconcile = world.end("a", "conflict");
     assert_eq!(
-        findings(&pass),
+        findings(&reconcile),
         [
             (
                 FindingKind::UnrelatedInList,
@@ -376,8 +380,8 @@ fn the_kind_of_a_controller_that_does_not_say_it_is_learned_from_what_it_reads()
         if reads {
             world.get(id, "10");
         }
-        let pass = world.end(id, "");
-        let gvk = &pass.object.gvk;
+        let reconcile = world.end(id, "");
+        let gvk = &reconcile.object.gvk;
         assert_eq!((gvk.group.as_str(), gvk.kind.as_str()), ("app.example.com", "PodSet"));
     }
 }
@@ -388,9 +392,9 @@ fn what_a_list_has_shown_is_known_before_the_first_write() {
     world.event(ObservedEvent::LISTED, set("10", 2, &["a"]));
     world.begin("podset", "a", Vec::new());
     world.call("a", "PUT", STATUS, set("10", 2, &["a", "b"]), 200, set("11", 2, &["a", "b"]));
-    let pass = world.end("a", "");
-    assert_eq!(pass.status.len(), 1, "{:?}", pass.status);
-    assert!(pass.causes.is_empty(), "what was there has led to nothing");
+    let reconcile = world.end("a", "");
+    assert_eq!(reconcile.status.len(), 1, "{:?}", reconcile.status);
+    assert!(reconcile.causes.is_empty(), "what was there has led to nothing");
 }
 
 #[test]
@@ -404,25 +408,31 @@ fn children_that_are_too_many_and_are_left_are_told_once() {
     for (name, rv) in [("a", "11"), ("b", "12"), ("c", "13")] {
         world.event("ADDED", pod(name, rv));
     }
-    let mut pass = |object: Value, id: &str, listed: &[(&str, &str)], deletes: bool| {
+    let mut reconcile = |object: Value, id: &str, listed: &[(&str, &str)], deletes: bool| {
         world.event("MODIFIED", object);
         world.begin("podset", id, Vec::new());
         world.list(id, "", listed);
         if deletes {
             world.call(id, "DELETE", &format!("{PODS}/c"), Value::Null, 200, pod("c", "30"));
         }
-        let pass = world.end(id, "");
-        findings(&pass).iter().map(|(kind, message, _)| (*kind, (*message).to_owned())).collect::<Vec<_>>()
+        let reconcile = world.end(id, "");
+        findings(&reconcile)
+            .iter()
+            .map(|(kind, message, _)| (*kind, (*message).to_owned()))
+            .collect::<Vec<_>>()
     };
     let all = [("a", "11"), ("b", "12"), ("c", "13")];
-    assert_eq!(pass(set("20", 3, 3), "fits", &all, false), []);
+    assert_eq!(reconcile(set("20", 3, 3), "fits", &all, false), []);
     let told = "3 Pods of its own are there (.status.availableReplicas) where .spec.replicas asks for 1; the pass removed none \
                 and asks for no other pass";
-    assert_eq!(pass(set("21", 1, 3), "left", &all, false), [(FindingKind::SurplusLeft, told.to_owned())]);
-    assert_eq!(pass(set("22", 1, 3), "again", &all, false), []);
+    assert_eq!(
+        reconcile(set("21", 1, 3), "left", &all, false),
+        [(FindingKind::SurplusLeft, told.to_owned())]
+    );
+    assert_eq!(reconcile(set("22", 1, 3), "again", &all, false), []);
     // Two pods for each replica are no surplus, and whoever removes one is at work.
-    assert_eq!(pass(set("23", 1, 2), "pairs", &all, false), []);
-    assert_eq!(pass(set("24", 1, 3), "acts", &all, true), []);
+    assert_eq!(reconcile(set("23", 1, 2), "pairs", &all, false), []);
+    assert_eq!(reconcile(set("24", 1, 3), "acts", &all, true), []);
 }
 
 #[test]
@@ -437,9 +447,10 @@ fn a_loop_of_own_writes_is_told_once_with_its_proof() {
         world.begin("podset", &id, vec![event("update", told("PodSet", "demo", &before), &earlier)]);
         let names = if turn % 2 == 0 { ["a"] } else { ["b"] };
         world.call(&id, "PUT", STATUS, set(&before, 1, &[]), 200, set(&after, 1, &names));
-        let pass = world.end(&id, "");
-        told_of
-            .extend(findings(&pass).iter().filter(|f| f.0 == FindingKind::HotLoop).map(|f| (pass.id, f.2)));
+        let reconcile = world.end(&id, "");
+        told_of.extend(
+            findings(&reconcile).iter().filter(|f| f.0 == FindingKind::HotLoop).map(|f| (reconcile.id, f.2)),
+        );
     }
     assert_eq!(told_of, [(6, Some(5))], "the first pass is not of its own making");
 }
@@ -461,7 +472,7 @@ fn two_controllers_that_write_one_field_in_turn_are_told() {
 }
 
 #[test]
-fn calls_without_an_id_are_guessed_and_marked_and_late_ones_join_their_pass() {
+fn calls_without_an_id_are_guessed_and_marked_and_late_ones_join_their_reconcile() {
     let mut world = World::new();
     world.begin("podset", "a", Vec::new());
     world.call("", "POST", PODS, pod("demo-x", ""), 201, pod("demo-x", "12"));
@@ -473,18 +484,21 @@ fn calls_without_an_id_are_guessed_and_marked_and_late_ones_join_their_pass() {
         201,
         json!({}),
     );
-    let pass = world.end("a", "");
-    assert_eq!(pass.calls.len(), 1, "a pod of nobody is nobody's");
-    assert_eq!(pass.process.as_ref().unwrap().guessed_calls, [0]);
+    let reconcile = world.end("a", "");
+    assert_eq!(reconcile.calls.len(), 1, "a pod of nobody is nobody's");
+    assert_eq!(reconcile.process.as_ref().unwrap().guessed_calls, [0]);
     world.call("a", "POST", PODS, pod("demo-y", ""), 201, pod("demo-y", "13"));
     let again = world.last();
-    assert_eq!((again.id, again.calls.len()), (pass.id, 2));
+    assert_eq!((again.id, again.calls.len()), (reconcile.id, 2));
     world.call("b", "POST", PODS, pod("demo-z", ""), 201, pod("demo-z", "14"));
     assert_eq!(world.attribution.unknown_calls(), 1);
     // The process says only now that the reconcile has begun.
     world.begin("podset", "b", Vec::new());
-    let pass = world.end("b", "");
-    assert_eq!((pass.calls.len(), pass.objects.len(), world.attribution.unknown_calls()), (1, 1, 0));
+    let reconcile = world.end("b", "");
+    assert_eq!(
+        (reconcile.calls.len(), reconcile.objects.len(), world.attribution.unknown_calls()),
+        (1, 1, 0)
+    );
 }
 
 #[test]
@@ -499,15 +513,15 @@ fn secrets_that_were_seen_are_masked_wherever_they_are_quoted() {
         values: vec![("password".into(), "swordfish".into()), ("user".into(), "jo".into())],
         ..LogRecord::default()
     }));
-    let pass = world.end("a", "refused: hunter2-hunter2");
-    assert!(!pass.failure.as_ref().unwrap().chain[0].contains("hunter2"), "{:?}", pass.failure);
+    let reconcile = world.end("a", "refused: hunter2-hunter2");
+    assert!(!reconcile.failure.as_ref().unwrap().chain[0].contains("hunter2"), "{:?}", reconcile.failure);
     let line = world.events.iter().find_map(|event| match event {
         Event::Log(line) => Some(line),
         _ => None,
     });
     let line = line.unwrap();
     assert!(!line.message.contains("hunter2") && !line.message.contains("swordfish"), "{}", line.message);
-    assert!(line.message.ends_with("user=jo") && line.reconcile == Some(pass.id), "{line:?}");
+    assert!(line.message.ends_with("user=jo") && line.reconcile == Some(reconcile.id), "{line:?}");
 }
 
 /// A program copies a secret into another object, then panics with it.

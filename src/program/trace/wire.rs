@@ -179,7 +179,7 @@ impl Attribution {
     /// has just ended.
     pub(super) fn take_line(&mut self, about: &ObjectLine) -> Option<u64> {
         if !self.wire.is_on() {
-            return self.pass_of_line(about);
+            return self.reconcile_of_line(about);
         }
         let open = self.wire.open.iter().find(|(key, _)| is_called(key, &about.object));
         if let Some(open) = open.and_then(|(_, guess)| self.open.get_mut(&guess.id)) {
@@ -196,7 +196,7 @@ impl Attribution {
     }
 
     /// The same of a program that tells of its reconciles, but not of its lines: the only reconcile of the object that is under way.
-    fn pass_of_line(&self, about: &ObjectLine) -> Option<u64> {
+    fn reconcile_of_line(&self, about: &ObjectLine) -> Option<u64> {
         let mut open = self.open.values().filter(|open| is_called(&open.object.key(), &about.object));
         match (open.next(), open.next()) {
             (Some(one), None) => Some(one.number),
@@ -206,14 +206,17 @@ impl Attribution {
     }
 
     fn ended_before(&self, about: &ObjectLine) -> Option<u64> {
-        let (_, last) =
-            self.ended.iter().rev().find(|(_, pass)| is_called(&pass.object.key(), &about.object))?;
+        let (_, last) = self
+            .ended
+            .iter()
+            .rev()
+            .find(|(_, reconcile)| is_called(&reconcile.object.key(), &about.object))?;
         let since = about.line.at.duration_since(last.at).unsigned_abs().saturating_sub(last.took);
         (since <= AFTER).then_some(last.id)
     }
 
     /// The reconcile that a call belongs to, which may begin with it, and whether that is less than likely.
-    pub(super) fn guess_pass(
+    pub(super) fn guess_reconcile(
         &mut self,
         call: &ObservedCall,
         write: Option<&Write>,

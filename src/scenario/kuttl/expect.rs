@@ -78,40 +78,42 @@ impl Expect {
     }
 
     /// Whether a reconcile is one of those that it is about.
-    pub(super) fn is_about(&self, pass: &Reconcile) -> bool {
-        let object = &pass.object;
+    pub(super) fn is_about(&self, reconcile: &Reconcile) -> bool {
+        let object = &reconcile.object;
         (self.of.kind.is_empty() || self.of.kind == object.gvk.kind)
             && (self.of.name.is_empty() || self.of.name == object.name)
     }
 
     /// What is otherwise than expected; `passes` and `loops` are those since the step began.
-    pub(super) fn wrong(&self, passes: &[Arc<Reconcile>], loops: &[Arc<LoopFound>]) -> Vec<String> {
-        let passes: Vec<&Arc<Reconcile>> = passes.iter().filter(|pass| self.is_about(pass)).collect();
+    pub(super) fn wrong(&self, reconciles: &[Arc<Reconcile>], loops: &[Arc<LoopFound>]) -> Vec<String> {
+        let reconciles: Vec<&Arc<Reconcile>> =
+            reconciles.iter().filter(|reconcile| self.is_about(reconcile)).collect();
         let mut wrong = Vec::new();
         if let Some(outcome) = self.outcome {
-            let last = passes.last().map(|pass| pass.outcome);
+            let last = reconciles.last().map(|reconcile| reconcile.outcome);
             if last != Some(outcome) {
                 let is = last.map_or("there was no reconcile", words::outcome);
                 wrong.push(format!("outcome: wanted {}, is {is}", words::outcome(outcome)));
             }
         }
         if let Some(error) = &self.error {
-            let failure = passes.last().and_then(|pass| pass.failure.as_ref());
+            let failure = reconciles.last().and_then(|reconcile| reconcile.failure.as_ref());
             let said = failure.map(|failure| failure.chain.join(": ")).unwrap_or_default();
             if !said.contains(error.as_str()) {
                 wrong.push(format!("error: wanted {error:?}, is {said:?}"));
             }
         }
         if let Some(Bounds { min, max }) = &self.reconciles {
-            let count = passes.len();
+            let count = reconciles.len();
             if count < *min || max.is_some_and(|max| count > max) {
                 let most = max.map_or("any number".to_owned(), |max| max.to_string());
                 wrong.push(format!("reconciles: wanted {min} to {most}, were {count}"));
             }
         }
-        self.writes(&passes, &mut wrong);
+        self.writes(&reconciles, &mut wrong);
         if let Some(allowed) = &self.causes {
-            let all = passes.iter().flat_map(|pass| &pass.causes).map(|cause| cause.kind.name());
+            let all =
+                reconciles.iter().flat_map(|reconcile| &reconcile.causes).map(|cause| cause.kind.name());
             for cause in all.filter(|cause| !allowed.iter().any(|one| one == cause)) {
                 let line = format!("causes: wanted {}, was {cause}", allowed.join(", "));
                 if !wrong.contains(&line) {
@@ -125,7 +127,8 @@ impl Expect {
             wrong.push(format!("noLoops: {}: {found}", found.object));
         }
         if let Some(Forbidden::None) = self.forbidden {
-            let refused = passes.iter().flat_map(|pass| &pass.calls).filter(|call| call.status == 403);
+            let refused =
+                reconciles.iter().flat_map(|reconcile| &reconcile.calls).filter(|call| call.status == 403);
             wrong.extend(refused.map(|call| format!("forbidden: {} {}", call.verb, call.target)));
         }
         wrong
@@ -136,9 +139,9 @@ impl Expect {
         self.forbidden.is_some()
     }
 
-    fn writes(&self, passes: &[&Arc<Reconcile>], wrong: &mut Vec<String>) {
+    fn writes(&self, reconciles: &[&Arc<Reconcile>], wrong: &mut Vec<String>) {
         let Some(Writes { max, to }) = &self.writes else { return };
-        let written: Vec<_> = passes.iter().flat_map(|pass| &pass.objects).collect();
+        let written: Vec<_> = reconciles.iter().flat_map(|reconcile| &reconcile.objects).collect();
         if let Some(max) = max
             && written.len() > *max
         {
@@ -156,7 +159,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn pass(outcome: &str, cause: &str, written: &[&str]) -> Arc<Reconcile> {
+    fn reconcile(outcome: &str, cause: &str, written: &[&str]) -> Arc<Reconcile> {
         let object = |kind: &str| json!({"group": "", "version": "v1", "kind": kind, "name": "w"});
         let objects: Vec<Value> = written
             .iter()
@@ -180,9 +183,11 @@ mod tests {
 
     #[test]
     fn each_expectation_is_judged() {
-        let passes =
-            [pass("installed", "user", &["Service", "Deployment"]), pass("unchanged", "period", &[])];
-        let wrong = |value: Value| expect(&value).wrong(&passes, &[]);
+        let reconciles = [
+            reconcile("installed", "user", &["Service", "Deployment"]),
+            reconcile("unchanged", "period", &[]),
+        ];
+        let wrong = |value: Value| expect(&value).wrong(&reconciles, &[]);
         let good = json!({
             "of": {"kind": "Memcached", "name": "a"}, "outcome": "unchanged", "reconciles": {"max": 2, "min": 2},
             "writes": {"max": 2, "to": ["Service", "Deployment"]}, "causes": ["user", "period"], "noLoops": true

@@ -145,7 +145,7 @@ async fn steps(world: &World, test: &KuttlTest, how: How, cases: &mut Vec<Case>)
         let outcome = match wrong.as_slice() {
             [] => Outcome::Passed,
             [first, ..] => {
-                let details = format!("{}\n{}", wrong.join("\n"), world.last_passes()).trim().to_owned();
+                let details = format!("{}\n{}", wrong.join("\n"), world.last_reconciles()).trim().to_owned();
                 Outcome::Failed { message: first.clone(), details }
             }
         };
@@ -174,7 +174,7 @@ struct Run<'a> {
 
 /// What the operator has done before a step.
 struct Before {
-    passes: usize,
+    reconciles: usize,
     loops: usize,
 }
 
@@ -182,7 +182,7 @@ impl Run<'_> {
     /// What is otherwise than the step says; empty where all is as it should be.
     async fn step(&self, step: &Step, limit: Duration) -> Vec<String> {
         let deadline = Instant::now() + limit;
-        let before = Before { passes: self.world.passes().len(), loops: self.world.loops().len() };
+        let before = Before { reconciles: self.world.reconciles().len(), loops: self.world.loops().len() };
         let begun = async {
             for wanted in &step.delete {
                 self.cluster
@@ -263,9 +263,9 @@ impl Run<'_> {
     ) -> Vec<String> {
         let left = deadline.saturating_duration_since(Instant::now());
         let judged = |expects: &[(String, Expect)]| -> Vec<String> {
-            let (passes, loops) = self.since(before);
+            let (reconciles, loops) = self.since(before);
             let all = expects.iter().flat_map(|(place, expect)| {
-                expect.wrong(&passes, &loops).into_iter().map(move |line| format!("{place}: {line}"))
+                expect.wrong(&reconciles, &loops).into_iter().map(move |line| format!("{place}: {line}"))
             });
             all.collect()
         };
@@ -286,8 +286,8 @@ impl Run<'_> {
     }
 
     fn since(&self, before: &Before) -> (Vec<Arc<Reconcile>>, Vec<Arc<LoopFound>>) {
-        let passes = self.world.passes().split_off(before.passes);
-        (passes, self.world.loops().split_off(before.loops))
+        let reconciles = self.world.reconciles().split_off(before.reconciles);
+        (reconciles, self.world.loops().split_off(before.loops))
     }
 
     /// Runs a command of a step in its folder.

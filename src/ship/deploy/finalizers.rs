@@ -10,7 +10,7 @@ use http::Method;
 use kube::core::ApiResource;
 use opdev_client::{is_not_found, object_path, send};
 use opdev_event::sink::EventSink;
-use opdev_event::sink::PassNumbers;
+use opdev_event::sink::ReconcileNumbers;
 use opdev_event::{Event, words};
 use opdev_object::meta;
 use opdev_operator::manager;
@@ -159,8 +159,9 @@ impl Running {
         let kept = Arc::clone(&failure);
         let listener = tokio::spawn(async move {
             while let Some(event) = facts.recv().await {
-                let Event::Reconciled(pass) = event else { continue };
-                let why = pass.failure.as_ref().map(|failure| words::one_line(&failure.chain.join(": ")));
+                let Event::Reconciled(reconcile) = event else { continue };
+                let why =
+                    reconcile.failure.as_ref().map(|failure| words::one_line(&failure.chain.join(": ")));
                 *kept.lock().unwrap_or_else(PoisonError::into_inner) = why;
             }
         });
@@ -171,7 +172,7 @@ impl Running {
             client: session.connection.client.clone(),
             sources,
             events,
-            numbers: PassNumbers::default(),
+            numbers: ReconcileNumbers::default(),
             requests,
             settings: Settings { read_only: session.connection.read_only.clone(), ..Settings::default() },
             shutdown: stop.clone(),

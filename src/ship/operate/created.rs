@@ -32,12 +32,12 @@ impl Creations {
     }
 
     /// Takes a reconcile in.
-    pub(super) fn hear(&mut self, pass: &Reconcile) {
-        let key = pass.object.key();
-        if matches!(pass.outcome, Outcome::Gone | Outcome::Uninstalled) {
+    pub(super) fn hear(&mut self, reconcile: &Reconcile) {
+        let key = reconcile.object.key();
+        if matches!(reconcile.outcome, Outcome::Gone | Outcome::Uninstalled) {
             self.known.remove(&key);
         } else if !self.known.contains(&key)
-            && self.look.try_send((pass.object.gvk.clone(), key.clone())).is_ok()
+            && self.look.try_send((reconcile.object.gvk.clone(), key.clone())).is_ok()
         {
             self.known.insert(key);
         }

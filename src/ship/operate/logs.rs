@@ -242,7 +242,7 @@ impl LogWriter {
 /// The lines about an event.
 pub(super) fn lines(event: &Event) -> Vec<Line> {
     match event {
-        Event::Reconciled(pass) => of_pass(pass),
+        Event::Reconciled(reconcile) => of_reconcile(reconcile),
         Event::LoopFound(found) => {
             let line = Line::new(LogLevel::Error, "opdev.loops", format!("{}: {found}", found.object));
             vec![line.with("kind", found.object.gvk.kind.clone()).with("name", found.object.name.clone())]
@@ -280,8 +280,8 @@ fn level(of: Level) -> LogLevel {
     }
 }
 
-fn of_pass(pass: &Reconcile) -> Vec<Line> {
-    let object = &pass.object;
+fn of_reconcile(reconcile: &Reconcile) -> Vec<Line> {
+    let object = &reconcile.object;
     let about = |line: Line| {
         line.with("namespace", object.namespace.clone().unwrap_or_default())
             .with("name", object.name.clone())
@@ -290,14 +290,14 @@ fn of_pass(pass: &Reconcile) -> Vec<Line> {
             .with("controller", format!("{}-controller", object.gvk.kind.to_lowercase()))
             .with("controllerGroup", object.gvk.group.clone())
             .with("controllerKind", object.gvk.kind.clone())
-            .with("reconcileID", pass.id.to_string())
-            .with("causes", words::causes(&pass.causes))
+            .with("reconcileID", reconcile.id.to_string())
+            .with("causes", words::causes(&reconcile.causes))
     };
-    if let Some(failure) = &pass.failure {
+    if let Some(failure) = &reconcile.failure {
         let line = Line::new(LogLevel::Error, "helm.controller", "Failed to reconcile release");
         return vec![about(line).with("error", failure.chain.join(": "))];
     }
-    let of_releases = pass.releases.iter().map(|release| {
+    let of_releases = reconcile.releases.iter().map(|release| {
         let message = match release.step {
             ReleaseStep::Installed => "Installed release",
             ReleaseStep::Upgraded | ReleaseStep::Rewritten => "Upgraded release",
@@ -310,7 +310,7 @@ fn of_pass(pass: &Reconcile) -> Vec<Line> {
     if !lines.is_empty() {
         return lines;
     }
-    let (level, message) = match pass.outcome {
+    let (level, message) = match reconcile.outcome {
         Outcome::Uninstalled => (LogLevel::Info, "Uninstalled release"),
         Outcome::Applied => (LogLevel::Info, "Applied"),
         Outcome::Repaired => (LogLevel::Info, "Repaired release"),

@@ -143,7 +143,7 @@ impl Metrics {
         let mut counted = self.lock();
         match event {
             Event::ReconcileStarted(started) => counted.begin(started),
-            Event::Reconciled(pass) => counted.end(pass),
+            Event::Reconciled(reconcile) => counted.end(reconcile),
             Event::LoopFound(found) => {
                 let sort = match found.kind {
                     LoopKind::Fight => "fight",
@@ -256,14 +256,14 @@ impl Counted {
         self.running.insert(started.id, (name, started.at));
     }
 
-    fn end(&mut self, pass: &Reconcile) {
-        self.running.remove(&pass.id);
-        let name = self.controller(&pass.object.gvk);
-        for Cause { kind, .. } in &pass.causes {
+    fn end(&mut self, reconcile: &Reconcile) {
+        self.running.remove(&reconcile.id);
+        let name = self.controller(&reconcile.object.gvk);
+        for Cause { kind, .. } in &reconcile.causes {
             *self.causes.entry((name.clone(), kind.name())).or_default() += 1;
         }
-        let outcome = if pass.failure.is_some() { "failed" } else { "succeeded" };
-        for release in &pass.releases {
+        let outcome = if reconcile.failure.is_some() { "failed" } else { "succeeded" };
+        for release in &reconcile.releases {
             let step = match release.step {
                 ReleaseStep::Installed => "install",
                 ReleaseStep::Upgraded => "upgrade",
@@ -272,25 +272,25 @@ impl Counted {
             };
             *self.releases.entry((name.clone(), step, outcome)).or_default() += 1;
         }
-        if matches!(pass.outcome, Outcome::Gone | Outcome::Uninstalled) {
-            self.created.remove(&pass.object.key());
+        if matches!(reconcile.outcome, Outcome::Gone | Outcome::Uninstalled) {
+            self.created.remove(&reconcile.object.key());
         }
         let Some(one) = self.controllers.get_mut(&name) else { return };
-        let result = match (&pass.failure, &pass.requeue) {
+        let result = match (&reconcile.failure, &reconcile.requeue) {
             (Some(_), _) => "error",
             (None, Some(requeue)) if requeue.after.is_zero() => "requeue",
             (None, Some(_)) => "requeue_after",
             (None, None) => "success",
         };
         *one.results.entry(result).or_default() += 1;
-        if let Some(failure) = &pass.failure {
-            one.terminal += u64::from(pass.requeue.is_none());
-            one.retries += u64::from(pass.requeue.is_some());
+        if let Some(failure) = &reconcile.failure {
+            one.terminal += u64::from(reconcile.requeue.is_none());
+            one.retries += u64::from(reconcile.requeue.is_some());
             one.panics += u64::from(failure.chain.first().is_some_and(|line| line.contains("panicked")));
         }
-        one.took.observe(pass.took.as_secs_f64());
-        one.worked.observe(pass.took.as_secs_f64());
-        one.queued.observe(pass.queued.as_secs_f64());
+        one.took.observe(reconcile.took.as_secs_f64());
+        one.worked.observe(reconcile.took.as_secs_f64());
+        one.queued.observe(reconcile.queued.as_secs_f64());
     }
 
     /// How long the reconciles of a controller have been running, in seconds.
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_runs_is_active_and_unfinished() {
+    fn a_reconcile_that_runs_is_active_and_unfinished() {
         let metrics = Metrics::for_tests();
         metrics.serves(&Gvk::new("my.domain", "v1", "Site"), 3);
         let object = opdev_object::meta::ObjectRef {

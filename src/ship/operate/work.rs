@@ -11,7 +11,7 @@ use kube::Client;
 use opdev_cluster::{CallRules, Connection};
 use opdev_event::Event;
 use opdev_event::sink::EventSink;
-use opdev_event::sink::PassNumbers;
+use opdev_event::sink::ReconcileNumbers;
 use opdev_operator::manager;
 use opdev_operator::manager::{ManagerInput, ManagerRequest};
 use opdev_release::settings::Settings;
@@ -129,7 +129,7 @@ impl Work {
             client: self.client.clone(),
             sources,
             events,
-            numbers: PassNumbers::default(),
+            numbers: ReconcileNumbers::default(),
             requests,
             settings: self.settings(connection),
             shutdown: stop.clone(),
@@ -176,8 +176,8 @@ impl Work {
                 for line in logs::lines(&event) {
                     log.write(line);
                 }
-                if let Event::Reconciled(pass) = &event {
-                    creations.hear(pass);
+                if let Event::Reconciled(reconcile) = &event {
+                    creations.hear(reconcile);
                 }
             }
         })

@@ -1,5 +1,5 @@
 //! Events in, state out: levels and edges, bounds, trees and rows.
-#![allow(clippy::needless_pass_by_value)] // objects are written where they are used
+#![allow(clippy::needless_reconcile_by_value)] // objects are written where they are used
 
 use super::budget::History;
 use super::health::{self, Level};
@@ -189,9 +189,9 @@ fn rows_sum_the_topmost_workloads_and_name_the_fault() {
     let fault = row(&state);
     assert_eq!((fault.ready, fault.level), (Some((2, 3)), Level::Bad));
     assert_eq!(fault.fault.as_deref(), Some("Pod web-1-x: back-off 10s"));
-    state.reduce(Event::Reconciled(Arc::new(pass(1, "a", Outcome::Failed))));
+    state.reduce(Event::Reconciled(Arc::new(reconcile(1, "a", Outcome::Failed))));
     assert_eq!(row(&state).fault.as_deref(), Some("no value"));
-    state.reduce(Event::Reconciled(Arc::new(pass(2, "a", Outcome::Upgraded))));
+    state.reduce(Event::Reconciled(Arc::new(reconcile(2, "a", Outcome::Upgraded))));
     assert_eq!(row(&state).fault.as_deref(), Some("Pod web-1-x: back-off 10s"));
 }
 
@@ -214,7 +214,7 @@ fn a_resource_without_a_word_of_its_own_is_as_good_as_its_pods() {
     assert_eq!(level(&state), Level::Good);
 }
 
-pub(super) fn pass(id: u64, name: &str, outcome: Outcome) -> Reconcile {
+pub(super) fn reconcile(id: u64, name: &str, outcome: Outcome) -> Reconcile {
     let failure =
         Failure { chain: vec!["render".to_owned(), "no value".to_owned()], diagnostic: None, attempt: 1 };
     Reconcile {
@@ -239,11 +239,11 @@ pub(super) fn pass(id: u64, name: &str, outcome: Outcome) -> Reconcile {
 }
 
 #[test]
-fn a_pass_that_is_told_again_takes_its_own_place() {
+fn a_reconcile_that_is_told_again_takes_its_own_place() {
     let mut state = State::with_limits(Limits { reconciles: 3, ..Limits::default() });
     let told = |state: &mut State, id: u64, late: u32| {
-        let mut pass = pass(id, "a", Outcome::Unchanged);
-        pass.process = Some(Box::new(opdev_event::ProcessPass {
+        let mut reconcile = reconcile(id, "a", Outcome::Unchanged);
+        reconcile.process = Some(Box::new(opdev_event::ProgramTrace {
             controller: "a".to_owned(),
             reconcile_id: id.to_string(),
             traced: opdev_event::TraceLevel::Full,
@@ -255,7 +255,7 @@ fn a_pass_that_is_told_again_takes_its_own_place() {
             findings: Vec::new(),
             evidence: opdev_event::evidence::Handover::default(),
         }));
-        state.reduce(Event::Reconciled(Arc::new(pass)));
+        state.reduce(Event::Reconciled(Arc::new(reconcile)));
     };
     for id in 0..3 {
         told(&mut state, id, 0);
@@ -264,7 +264,7 @@ fn a_pass_that_is_told_again_takes_its_own_place() {
     told(&mut state, 1, 1);
     told(&mut state, 1, 2);
     let key = ObjectRef::of(&cr("a")).unwrap().key();
-    let late = |pass: &Arc<Reconcile>| (pass.id, pass.process.as_ref().unwrap().late_calls);
+    let late = |reconcile: &Arc<Reconcile>| (reconcile.id, reconcile.process.as_ref().unwrap().late_calls);
     let shown: Vec<_> = state.history.of(&key).unwrap().iter().map(late).collect();
     assert_eq!(shown, [(0, 0), (1, 2), (2, 0)]);
     assert_eq!(state.history.all().iter().map(late).collect::<Vec<_>>(), shown);
@@ -273,7 +273,7 @@ fn a_pass_that_is_told_again_takes_its_own_place() {
     // One that is forgotten does not come back as the newest.
     told(&mut state, 3, 0);
     told(&mut state, 0, 1);
-    assert_eq!(state.history.all().iter().map(|pass| pass.id).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(state.history.all().iter().map(|reconcile| reconcile.id).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn everything_that_grows_is_bounded() {
     let mut state = State::with_limits(limits);
     for id in 0..20 {
         let name = if id % 4 == 0 { "a" } else { "b" };
-        state.reduce(Event::Reconciled(Arc::new(pass(id, name, Outcome::Unchanged))));
+        state.reduce(Event::Reconciled(Arc::new(reconcile(id, name, Outcome::Unchanged))));
         let at = Timestamp::UNIX_EPOCH;
         let line = LogLine {
             at,
@@ -321,8 +321,9 @@ fn everything_that_grows_is_bounded() {
             "involvedObject": {"kind": "Memcached", "name": "a", "namespace": "default"}, "count": id});
         see(&mut state, &event);
     }
-    let ids =
-        |passes: &std::collections::VecDeque<Arc<Reconcile>>| passes.iter().map(|p| p.id).collect::<Vec<_>>();
+    let ids = |reconciles: &std::collections::VecDeque<Arc<Reconcile>>| {
+        reconciles.iter().map(|p| p.id).collect::<Vec<_>>()
+    };
     let of =
         |name: &str| state.history.of(&ObjectRef::of(&cr(name)).unwrap().key()).map(ids).unwrap_or_default();
     assert_eq!(of("b"), [17, 18, 19]);
@@ -521,7 +522,7 @@ fn how_many_objects_run_on_the_newest_sources_is_counted() {
     }
     assert_eq!(state.live_objects(), (0, 3));
     let on = |sources, name: &str, outcome| {
-        Event::Reconciled(Arc::new(Reconcile { sources, ..pass(sources, name, outcome) }))
+        Event::Reconciled(Arc::new(Reconcile { sources, ..reconcile(sources, name, outcome) }))
     };
     state.reduce(on(1, "a", Outcome::Upgraded));
     assert_eq!(state.live_objects(), (0, 3), "a pass on the sources before");
@@ -556,9 +557,9 @@ fn all_history_together_stays_within_its_budget_and_is_shared_fairly() {
             see(&mut state, &gone);
             lose(&mut state, &gone);
         }
-        let mut pass = pass(i, if i == 0 { "quiet" } else { "a" }, Outcome::Unchanged);
-        pass.waiting = Some("y".repeat(700));
-        state.reduce(Event::Reconciled(Arc::new(pass)));
+        let mut reconcile = reconcile(i, if i == 0 { "quiet" } else { "a" }, Outcome::Unchanged);
+        reconcile.waiting = Some("y".repeat(700));
+        state.reduce(Event::Reconciled(Arc::new(reconcile)));
         assert!(held(&state) <= budget, "{:?}", state.holdings());
     }
     let holdings = state.holdings();
@@ -566,9 +567,9 @@ fn all_history_together_stays_within_its_budget_and_is_shared_fairly() {
     assert!(held(&state) > budget / 2, "{holdings:?}");
     let log = of(History::Log);
     assert_eq!((log.kept, log.forgotten), (100, 0), "it holds less than its part");
-    let passes = of(History::Reconciles);
-    assert_eq!(passes.kept as u64 + passes.forgotten, 400);
-    assert!(passes.forgotten > 0 && of(History::Versions).forgotten > 0, "{holdings:?}");
+    let reconciles = of(History::Reconciles);
+    assert_eq!(reconciles.kept as u64 + reconciles.forgotten, 400);
+    assert!(reconciles.forgotten > 0 && of(History::Versions).forgotten > 0, "{holdings:?}");
     let quiet = ObjectRef::of(&cr("quiet")).unwrap().key();
     assert!(state.history.last(&quiet).is_some(), "the newest of each object goes last");
     let ring = state.history.of(&ObjectRef::of(&cr("a")).unwrap().key()).unwrap();

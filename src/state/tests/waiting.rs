@@ -1,6 +1,6 @@
 //! What an object waits for, why it does not go, and what is left of it once it has gone.
 
-use super::{cr, lose, memcached, owned, pass, see, sources};
+use super::{cr, lose, memcached, owned, reconcile, see, sources};
 use crate::conditions::Truth;
 use crate::{Seen, State, deletion, waiting};
 use opdev_event::{Action, Event, KindHealth, ObjectChange, Outcome, Requeue};
@@ -36,7 +36,7 @@ fn what_holds_an_object_up_is_named() {
         {"type": "Ready", "status": "False", "reason": "Wait", "message": "for pods"},
         {"type": "Stalled", "status": "False"}, {"type": "Irreconcilable", "status": "True", "reason": "Odd"}]});
     see(&mut state, &root);
-    let mut failed = pass(7, "a", Outcome::Failed);
+    let mut failed = reconcile(7, "a", Outcome::Failed);
     failed.requeue = Some(Requeue { after: Duration::from_secs(4), why: "retry".to_owned() });
     state.reduce(Event::Reconciled(Arc::new(failed)));
     let all = waits(&state, &root);
@@ -79,7 +79,7 @@ fn what_a_reconcile_has_created_is_waited_for_until_a_watch_has_shown_it() {
     see(&mut state, &root);
     elsewhere["metadata"]["namespace"] = "another".into();
     let pod = owned("v1", "Pod", "web-1", &child, json!({}));
-    let mut made = pass(7, "a", Outcome::Installed);
+    let mut made = reconcile(7, "a", Outcome::Installed);
     made.objects = vec![change(&child), change(&elsewhere), change(&pod)];
     state.reduce(Event::Reconciled(Arc::new(made)));
     let key = ObjectRef::of(&child).unwrap().key();
@@ -93,7 +93,7 @@ fn what_a_reconcile_has_created_is_waited_for_until_a_watch_has_shown_it() {
     assert!(!waits(&state, &child).is_empty(), "nobody has reconciled it yet");
     lose(&mut state, &child);
     assert!(waiting::unseen(&state).is_empty(), "what has come and gone is no longer to come");
-    let mut more = pass(8, "a", Outcome::Upgraded);
+    let mut more = reconcile(8, "a", Outcome::Upgraded);
     more.objects = vec![change(&cr("another"))];
     state.reduce(Event::Reconciled(Arc::new(more)));
     assert_eq!(waiting::unseen(&state).len(), 1);

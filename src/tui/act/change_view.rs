@@ -168,25 +168,25 @@ fn step(view: &mut ViewState, state: &State, newer: bool) {
 }
 
 /// Opens or closes the selected reconcile; on one of its lines, shows more of that.
-pub(crate) fn open_pass(view: &mut ViewState) {
-    let Some((pass, line)) = view.passes.selected_line() else { return };
-    let id = pass.id;
+pub(crate) fn open_reconcile(view: &mut ViewState) {
+    let Some((reconcile, line)) = view.reconciles.selected_line() else { return };
+    let id = reconcile.id;
     match line {
         Some(line) => view.show(waterfall::tab(line)),
-        None if view.passes.open.contains(&id) => view.passes.fold(id),
-        None => view.passes.unfold(id),
+        None if view.reconciles.open.contains(&id) => view.reconciles.fold(id),
+        None => view.reconciles.unfold(id),
     }
 }
 
 /// Right opens the selected reconcile, left closes it; false where there was nothing to open or close.
-pub(crate) fn fold_pass(view: &mut ViewState, open: bool) -> bool {
-    let Some((pass, line)) = view.passes.selected_line() else { return false };
-    let id = pass.id;
-    let is_open = view.passes.open.contains(&id);
+pub(crate) fn fold_reconcile(view: &mut ViewState, open: bool) -> bool {
+    let Some((reconcile, line)) = view.reconciles.selected_line() else { return false };
+    let id = reconcile.id;
+    let is_open = view.reconciles.open.contains(&id);
     match (open, is_open) {
-        (true, false) => open_pass(view),
-        (true, true) if line.is_some() => open_pass(view),
-        (false, true) => view.passes.fold(id),
+        (true, false) => open_reconcile(view),
+        (true, true) if line.is_some() => open_reconcile(view),
+        (false, true) => view.reconciles.fold(id),
         (true, true) | (false, false) => return false,
     }
     true

@@ -52,7 +52,7 @@ impl ViewState {
         let Some(edge) = self.screen.dragged else { return };
         let at = match edge {
             Edge::Lists | Edge::Reconciles => x.saturating_sub(self.screen.body.x),
-            Edge::Resources | Edge::Passes | Edge::Log => y.saturating_sub(self.screen.body.y),
+            Edge::Resources | Edge::BelowReconciles | Edge::Log => y.saturating_sub(self.screen.body.y),
         };
         layout::put(&mut self.screen.borders, edge, at, self.screen.body);
     }

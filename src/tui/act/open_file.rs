@@ -10,8 +10,9 @@ use std::path::Path;
 
 /// The place to go to; none where nothing names one.
 pub(crate) fn place(view: &ViewState, state: &State) -> Option<Place> {
-    let failure = view.pass().filter(|_| matches!(view.focus, Pane::Reconciles | Pane::Detail));
-    let failure = failure.and_then(|pass| pass.failure.as_ref()?.diagnostic.as_ref()?.place.clone());
+    let failure = view.reconcile().filter(|_| matches!(view.focus, Pane::Reconciles | Pane::Detail));
+    let failure =
+        failure.and_then(|reconcile| reconcile.failure.as_ref()?.diagnostic.as_ref()?.place.clone());
     failure.or_else(|| state.problems().into_iter().find_map(|problem| problem.place))
 }
 

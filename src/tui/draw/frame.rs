@@ -202,7 +202,7 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
         Pane::Reconciles => {
             let of = if view.all { Some("all objects".to_owned()) } else { name(view.root(state)) };
             let key = view.keys.map.keys(Do::Top).last().map(ToString::to_string).unwrap_or_default();
-            match (view.passes.newer(), of) {
+            match (view.reconciles.newer(), of) {
                 (0, of) => of,
                 (newer, of) => Some(format!("{} · ↑ {newer} newer ({key})", of.unwrap_or_default())),
             }

@@ -7,7 +7,7 @@ use opdev_event::{FindingSeverity, Outcome, Reconcile, ReconcileStarted, words};
 use opdev_object::meta::ObjectRef;
 use opdev_panes::detail::parts::clock;
 use opdev_panes::finding_sign;
-use opdev_panes::folds::{PassRow, only_retries};
+use opdev_panes::folds::{ReconcileRow, only_retries};
 use opdev_panes::pane::Pane;
 use opdev_panes::text::{Row, cut_apart, cut_words, left, right, width};
 use opdev_panes::theme::Role;
@@ -37,14 +37,14 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         Some(root) if !all => state.running.get(root.as_ref()).into_iter().cloned().collect(),
         _ => state.running.values().take(3).cloned().collect(),
     };
-    if view.passes.list.is_empty() && running.is_empty() {
+    if view.reconciles.list.is_empty() && running.is_empty() {
         return put(&words_of(&[empty(view, state).to_owned()], area), view, buffer, area);
     }
     let cells = area.width as usize;
     let top = 1 + running.len().min((area.height as usize).saturating_sub(2)) as u16;
     let height = (area.height.saturating_sub(top) as usize).max(1);
     view.screen.heights[Pane::Reconciles.index()] = height;
-    let window = view.passes.selection.window(view.passes.rows.len(), height);
+    let window = view.reconciles.selection.window(view.reconciles.rows.len(), height);
     let columns = Columns::of(state, view, all, cells);
     let heading = columns.row(&Cells {
         time: "TIME".to_owned(),
@@ -56,11 +56,11 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     });
     put(&[Row::new(Role::Dim, format!("    {}", heading.concat()))], view, buffer, area);
     let mut y = area.y + 1;
-    for pass in running.iter().take((area.height as usize).saturating_sub(2)) {
+    for reconcile in running.iter().take((area.height as usize).saturating_sub(2)) {
         let text = columns.row(&Cells {
-            time: clock(pass.at, &view.look.zone),
-            object: columns.called(&pass.object),
-            why: columns.why(&words::causes_of(&pass.object, &pass.causes), 1),
+            time: clock(reconcile.at, &view.look.zone),
+            object: columns.called(&reconcile.object),
+            why: columns.why(&words::causes_of(&reconcile.object, &reconcile.causes), 1),
             result: "running".to_owned(),
             ..Cells::default()
         });
@@ -72,17 +72,17 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         if y >= area.bottom() {
             break;
         }
-        let row = &view.passes.rows[i];
-        let selected = i == view.passes.selection.index;
+        let row = &view.reconciles.rows[i];
+        let selected = i == view.reconciles.selection.index;
         let focused = selected && view.focus == Pane::Reconciles;
-        let pass = &view.passes.list[row.pass];
+        let reconcile = &view.reconciles.list[row.reconcile];
         let row = match row.line {
             Some(line) => {
                 let mut drawn = Row::new(Role::Text, mark(selected));
-                drawn.0.extend(waterfall::row(line, pass, &view.look.zone, cells.saturating_sub(1)).0);
+                drawn.0.extend(waterfall::row(line, reconcile, &view.look.zone, cells.saturating_sub(1)).0);
                 drawn
             }
-            None => pass_row((state, view), row, pass, &columns, selected),
+            None => reconcile_row((state, view), row, reconcile, &columns, selected),
         };
         row.draw(buffer, view.look.theme, (area.x, y), cells, focused);
         y += 1;
@@ -105,17 +105,17 @@ fn empty(view: &ViewState, state: &State) -> &'static str {
     }
 }
 
-fn pass_row(
+fn reconcile_row(
     (state, view): (&State, &ViewState),
-    row: &PassRow,
-    pass: &Reconcile,
+    row: &ReconcileRow,
+    reconcile: &Reconcile,
     columns: &Columns,
     selected: bool,
 ) -> Row {
-    let open = view.passes.open.contains(&pass.id);
-    let (mut symbol, mut role) = sign(pass);
-    let mut came_to = words::came_to(pass);
-    let found = state.findings.shown_by(pass).filter(|found| found.severity != FindingSeverity::Hint);
+    let open = view.reconciles.open.contains(&reconcile.id);
+    let (mut symbol, mut role) = sign(reconcile);
+    let mut came_to = words::came_to(reconcile);
+    let found = state.findings.shown_by(reconcile).filter(|found| found.severity != FindingSeverity::Hint);
     if let Some(found) = found {
         (symbol, role) = (finding_sign::sign(found), finding_sign::role(found));
         if found.storm {
@@ -123,12 +123,12 @@ fn pass_row(
         }
     }
     let [time, object, why, result, wrote, took] = columns.row(&Cells {
-        time: clock(pass.at, &view.look.zone),
-        object: columns.called(&pass.object),
-        why: columns.why(&why(pass), row.times),
+        time: clock(reconcile.at, &view.look.zone),
+        object: columns.called(&reconcile.object),
+        why: columns.why(&why(reconcile), row.times),
         result: came_to,
-        wrote: wrote(pass),
-        took: words::took(pass.took).replace(' ', ""),
+        wrote: wrote(reconcile),
+        took: words::took(reconcile.took).replace(' ', ""),
     });
     Row::new(Role::Text, format!("{}{}", mark(selected), if open { "▾" } else { " " }))
         .and(role, format!("{symbol} "))
@@ -249,38 +249,38 @@ fn without_fronts(text: &str) -> String {
 }
 
 /// The causes; of a failed reconcile the error, too.
-fn why(pass: &Reconcile) -> String {
-    let causes = match only_retries(pass) && pass.failure.is_some() {
+fn why(reconcile: &Reconcile) -> String {
+    let causes = match only_retries(reconcile) && reconcile.failure.is_some() {
         // The error of the reconcile before stands behind it already.
         true => "retry".to_owned(),
-        false => words::causes_of_pass(pass),
+        false => words::causes_of_reconcile(reconcile),
     };
-    let error = pass.failure.as_ref().and_then(|failure| {
+    let error = reconcile.failure.as_ref().and_then(|failure| {
         let place = failure.diagnostic.as_ref().map(|problem| {
             let place = problem.place.as_ref().map(|place| words::file_name(&place.to_string()).to_owned());
             format!("{} {}", place.unwrap_or_default(), words::one_line(&problem.message)).trim().to_owned()
         });
         place.or_else(|| failure.chain.last().map(|text| words::one_line(text)))
     });
-    if let (Outcome::Waiting, Some(words)) = (pass.outcome, &pass.waiting) {
+    if let (Outcome::Waiting, Some(words)) = (reconcile.outcome, &reconcile.waiting) {
         return format!("{causes}: {}", words::one_line(words));
     }
     match error {
-        Some(error) if pass.outcome == Outcome::Failed => format!("{causes}: {error}"),
+        Some(error) if reconcile.outcome == Outcome::Failed => format!("{causes}: {error}"),
         _ => causes,
     }
 }
 
 /// Of which kinds something was written.
-fn wrote(pass: &Reconcile) -> String {
+fn wrote(reconcile: &Reconcile) -> String {
     let mut kinds: Vec<&str> = Vec::new();
-    for change in &pass.objects {
+    for change in &reconcile.objects {
         let kind = change.object.gvk.kind.as_str();
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
     }
-    let status = (!pass.status.is_empty()).then_some("status");
+    let status = (!reconcile.status.is_empty()).then_some("status");
     match (kinds.as_slice(), status) {
         ([], None) => String::new(),
         ([], Some(status)) => status.to_owned(),
@@ -293,9 +293,9 @@ fn wrote(pass: &Reconcile) -> String {
 }
 
 /// The sign of a reconcile, the worst of what came of it and what was found in it.
-fn sign(pass: &Reconcile) -> (&'static str, Role) {
-    let found = pass.process.as_ref().is_some_and(|process| !process.findings.is_empty());
-    match pass.outcome {
+fn sign(reconcile: &Reconcile) -> (&'static str, Role) {
+    let found = reconcile.process.as_ref().is_some_and(|process| !process.findings.is_empty());
+    match reconcile.outcome {
         Outcome::Failed => ("✗", Role::Bad),
         _ if found => ("⚠", Role::Busy),
         Outcome::Installed | Outcome::Upgraded | Outcome::Applied | Outcome::Repaired => ("●", Role::Good),

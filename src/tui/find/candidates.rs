@@ -92,7 +92,7 @@ pub(crate) struct Index {
 pub(crate) struct Remembered {
     pub(crate) index: Arc<Index>,
     pub(crate) changes: Changes,
-    pub(crate) passes: u64,
+    pub(crate) reconciles: u64,
     pub(crate) sources: Option<u64>,
     pub(crate) files: Option<Arc<[String]>>,
 }
@@ -102,12 +102,12 @@ impl Remembered {
         let sources = state.reload.live.as_ref().map(|live| live.sources);
         let changes = state.objects.changes().clone();
         let files = state.files.clone();
-        Remembered { index: Arc::clone(index), changes, passes: state.history.total, sources, files }
+        Remembered { index: Arc::clone(index), changes, reconciles: state.history.total, sources, files }
     }
 
     pub(crate) fn fits(&self, state: &State) -> bool {
         state.objects.changes().same(&self.changes)
-            && state.history.total == self.passes
+            && state.history.total == self.reconciles
             && state.reload.live.as_ref().map(|live| live.sources) == self.sources
             && state.files == self.files
     }

@@ -38,11 +38,16 @@ pub(crate) fn gather(what: What, view: &ViewState, state: &State) -> Index {
             samples(&mut index, state);
             actions(&mut index);
             objects(&mut index, view, state);
-            for pass in state.history.all().iter().rev() {
-                let causes = words::causes(&pass.causes);
-                let outcome = words::outcome(pass.outcome);
-                let text = format!("#{} {} {outcome}  {causes}", pass.id, words::short_ref(&pass.object));
-                index.push(Item::Reconcile { id: pass.id, object: pass.object.key() }, &text, "reconcile");
+            for reconcile in state.history.all().iter().rev() {
+                let causes = words::causes(&reconcile.causes);
+                let outcome = words::outcome(reconcile.outcome);
+                let text =
+                    format!("#{} {} {outcome}  {causes}", reconcile.id, words::short_ref(&reconcile.object));
+                index.push(
+                    Item::Reconcile { id: reconcile.id, object: reconcile.object.key() },
+                    &text,
+                    "reconcile",
+                );
             }
             for path in state.files.iter().flat_map(|files| files.iter()) {
                 index.push(Item::File(path.clone()), &format!("file {path}"), "open edit");

@@ -190,7 +190,7 @@ impl ViewState {
             Item::File(path) => return Answer::OpenFile(path),
             Item::Reconcile { id, object } => {
                 self.go_to(&object, state);
-                self.go_to_pass(id, state);
+                self.go_to_reconcile(id, state);
             }
             Item::Namespace(namespace) => {
                 self.show_namespace(namespace, state);

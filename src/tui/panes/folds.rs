@@ -59,8 +59,8 @@ impl How {
 
 /// A row of the reconciles: a reconcile by its place in the list, or a line below it.
 #[derive(Clone, Copy, Debug)]
-pub struct PassRow {
-    pub pass: usize,
+pub struct ReconcileRow {
+    pub reconcile: usize,
     pub line: Option<Line>,
     /// Counts the lines below the reconcile; the reconcile itself is 0.
     pub(crate) number: usize,
@@ -71,16 +71,20 @@ pub struct PassRow {
 }
 
 /// The rows of the reconciles.
-pub fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) -> Vec<PassRow> {
-    let mut rows = Vec::with_capacity(passes.len());
-    let shown = fold(passes, open, findings).into_iter().enumerate();
-    for (pass, (times, oldest)) in shown.filter(|(_, (times, _))| *times > 0) {
-        let of = &passes[pass];
-        rows.push(PassRow { pass, line: None, number: 0, times, oldest });
+pub fn reconcile_rows(
+    reconciles: &[Arc<Reconcile>],
+    open: &BTreeSet<u64>,
+    findings: &Findings,
+) -> Vec<ReconcileRow> {
+    let mut rows = Vec::with_capacity(reconciles.len());
+    let shown = fold(reconciles, open, findings).into_iter().enumerate();
+    for (reconcile, (times, oldest)) in shown.filter(|(_, (times, _))| *times > 0) {
+        let of = &reconciles[reconcile];
+        rows.push(ReconcileRow { reconcile, line: None, number: 0, times, oldest });
         if open.contains(&of.id) {
             let lines = waterfall::lines(of, waterfall::FEW).into_iter().enumerate();
-            rows.extend(lines.map(|(i, line)| PassRow {
-                pass,
+            rows.extend(lines.map(|(i, line)| ReconcileRow {
+                reconcile,
                 line: Some(line),
                 number: i + 1,
                 times,
@@ -94,46 +98,47 @@ pub fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Fin
 /// For each reconcile, newest first: how many reconciles its row stands for, and the oldest of them. 0 where it stands behind
 /// a newer one that only retried it and failed alike, that ran by the clock again and had nothing to do either, or that is
 /// a part of one storm with it.
-fn fold(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) -> Vec<(usize, u64)> {
-    let storm = |pass: &Reconcile| findings.storm_of(pass).map(|finding| finding.id);
-    let mut rows: Vec<(usize, u64)> = passes.iter().map(|pass| (1, pass.id)).collect();
-    let mut front: Vec<usize> = (0..passes.len()).collect();
+fn fold(reconciles: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) -> Vec<(usize, u64)> {
+    let storm = |reconcile: &Reconcile| findings.storm_of(reconcile).map(|finding| finding.id);
+    let mut rows: Vec<(usize, u64)> = reconciles.iter().map(|reconcile| (1, reconcile.id)).collect();
+    let mut front: Vec<usize> = (0..reconciles.len()).collect();
     let mut last: HashMap<(&str, &str, Option<&str>), usize> = HashMap::new();
-    for (at, pass) in passes.iter().enumerate() {
-        let object = &pass.object;
+    for (at, reconcile) in reconciles.iter().enumerate() {
+        let object = &reconcile.object;
         let key = (object.gvk.kind.as_str(), object.name.as_str(), object.namespace.as_deref());
         if let Some(newer) = last.insert(key, at)
-            && (only_retries(&passes[newer]) && failed_alike(&passes[newer], pass)
-                || quiet_alike(&passes[newer], pass)
-                || storm(pass).is_some() && storm(pass) == storm(&passes[newer]))
+            && (only_retries(&reconciles[newer]) && failed_alike(&reconciles[newer], reconcile)
+                || quiet_alike(&reconciles[newer], reconcile)
+                || storm(reconcile).is_some() && storm(reconcile) == storm(&reconciles[newer]))
         {
             front[at] = front[newer];
             rows[front[at]].0 += 1;
-            rows[front[at]].1 = pass.id;
+            rows[front[at]].1 = reconcile.id;
             rows[at].0 = 0;
         }
     }
     // Who opens one of them wants to see each.
     let unfolded: BTreeSet<usize> =
-        (0..passes.len()).filter(|at| open.contains(&passes[*at].id)).map(|at| front[at]).collect();
-    for at in (0..passes.len()).filter(|at| unfolded.contains(&front[*at])) {
-        rows[at] = (1, passes[at].id);
+        (0..reconciles.len()).filter(|at| open.contains(&reconciles[*at].id)).map(|at| front[at]).collect();
+    for at in (0..reconciles.len()).filter(|at| unfolded.contains(&front[*at])) {
+        rows[at] = (1, reconciles[at].id);
     }
     rows
 }
 
 /// Whether a reconcile ran for no other reason than that the one before failed.
-pub fn only_retries(pass: &Reconcile) -> bool {
-    !pass.causes.is_empty() && pass.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Retry { .. }))
+pub fn only_retries(reconcile: &Reconcile) -> bool {
+    !reconcile.causes.is_empty()
+        && reconcile.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Retry { .. }))
 }
 
 /// Whether two reconciles ran by the clock for one reason, and wrote nothing.
 fn quiet_alike(a: &Reconcile, b: &Reconcile) -> bool {
-    let quiet = |pass: &Reconcile| {
-        matches!(pass.outcome, Outcome::Unchanged | Outcome::Waiting)
-            && pass.objects.is_empty()
-            && pass.status.is_empty()
-            && !pass.causes.is_empty()
+    let quiet = |reconcile: &Reconcile| {
+        matches!(reconcile.outcome, Outcome::Unchanged | Outcome::Waiting)
+            && reconcile.objects.is_empty()
+            && reconcile.status.is_empty()
+            && !reconcile.causes.is_empty()
     };
     let by_clock = |cause: &Cause| matches!(cause.kind, CauseKind::Period | CauseKind::Wait { .. });
     let same = |(a, b): (&Cause, &Cause)| by_clock(a) && a.kind == b.kind;

@@ -67,7 +67,7 @@ pub enum Edge {
     /// Below the custom resources.
     Resources,
     /// Below the reconciles.
-    Passes,
+    BelowReconciles,
     /// Above the operator log, where that stands below the lists.
     Log,
 }
@@ -154,15 +154,15 @@ pub fn areas(body: Rect, shape: Shape, pair: Pair, borders: &Borders) -> [Rect; 
         let own = (lists + MIDDLE).min(width.saturating_sub(LEAST_DETAIL)).max(lists + LEAST.0);
         let middle = borders.reconciles.map_or(own, |moved| part(width, moved));
         let middle = middle.clamp(lists + LEAST.0, width.saturating_sub(LEAST.0).max(lists + LEAST.0));
-        let passes = row(borders.passes, height / 2, 8);
-        all[Pane::Reconciles.index()] = at(lists, 0, middle - lists + 1, passes + 1);
-        all[Pane::Log.index()] = at(lists, passes, middle - lists + 1, height - passes);
+        let reconciles = row(borders.below_reconciles, height / 2, 8);
+        all[Pane::Reconciles.index()] = at(lists, 0, middle - lists + 1, reconciles + 1);
+        all[Pane::Log.index()] = at(lists, reconciles, middle - lists + 1, height - reconciles);
         all[Pane::Detail.index()] = at(middle, 0, width - middle, height);
         return all;
     }
-    let passes = row(borders.passes, share(screen, 4).clamp(6, 14) + 2, 10);
-    all[Pane::Reconciles.index()] = at(lists, 0, width - lists, passes + 1);
-    all[Pane::Detail.index()] = at(lists, passes, width - lists, height - passes);
+    let reconciles = row(borders.below_reconciles, share(screen, 4).clamp(6, 14) + 2, 10);
+    all[Pane::Reconciles.index()] = at(lists, 0, width - lists, reconciles + 1);
+    all[Pane::Detail.index()] = at(lists, reconciles, width - lists, height - reconciles);
     all
 }
 
@@ -177,7 +177,7 @@ pub fn edge_of(focus: Pane, shape: Shape, side: Side) -> Option<Edge> {
         (Shape::Logged, Pane::Log, false) => Some(Edge::Log),
         (_, Pane::Resources | Pane::Owned, false) => Some(Edge::Resources),
         (Shape::Three, Pane::Detail, false) => None,
-        (_, Pane::Reconciles | Pane::Detail | Pane::Log, false) => Some(Edge::Passes),
+        (_, Pane::Reconciles | Pane::Detail | Pane::Log, false) => Some(Edge::BelowReconciles),
     }
 }
 
@@ -191,8 +191,8 @@ pub fn place_of(edge: Edge, places: &[Rect; Pane::COUNT], shape: Shape, body: Re
             place(Pane::Reconciles).y.max(place(Pane::Detail).y).saturating_sub(body.y)
         }
         Edge::Resources => place(Pane::Owned).y.saturating_sub(body.y),
-        Edge::Passes if shape == Shape::Three => place(Pane::Log).y.saturating_sub(body.y),
-        Edge::Passes => place(Pane::Detail).y.saturating_sub(body.y),
+        Edge::BelowReconciles if shape == Shape::Three => place(Pane::Log).y.saturating_sub(body.y),
+        Edge::BelowReconciles => place(Pane::Detail).y.saturating_sub(body.y),
         Edge::Log => place(Pane::Log).y.saturating_sub(body.y),
     }
 }
@@ -203,7 +203,7 @@ pub fn moved_to(borders: &Borders, edge: Edge, body: Rect) -> Option<u16> {
         Edge::Lists => borders.lists.map(|moved| part(body.width, moved)),
         Edge::Reconciles => borders.reconciles.map(|moved| part(body.width, moved)),
         Edge::Resources => borders.resources.map(|moved| part(body.height, moved)),
-        Edge::Passes => borders.passes.map(|moved| part(body.height, moved)),
+        Edge::BelowReconciles => borders.below_reconciles.map(|moved| part(body.height, moved)),
         Edge::Log => borders.log.map(|moved| part(body.height, moved)),
     }
 }
@@ -214,7 +214,7 @@ pub fn put(borders: &mut Borders, edge: Edge, at: u16, body: Rect) {
         Edge::Lists => (&mut borders.lists, body.width, LEAST.0),
         Edge::Reconciles => (&mut borders.reconciles, body.width, LEAST.0),
         Edge::Resources => (&mut borders.resources, body.height, LEAST.1),
-        Edge::Passes => (&mut borders.passes, body.height, LEAST.1),
+        Edge::BelowReconciles => (&mut borders.below_reconciles, body.height, LEAST.1),
         Edge::Log => (&mut borders.log, body.height, LEAST.1),
     };
     *moved = Some(thousandths(within(at, least, length), length));
@@ -237,7 +237,7 @@ pub fn edge_at((x, y): (u16, u16), shape: Shape, places: &[Rect; Pane::COUNT], b
         Shape::Three if upright(Edge::Reconciles) => return Some(Edge::Reconciles),
         Shape::Logged if left => &[Edge::Resources, Edge::Log],
         _ if left => &[Edge::Resources],
-        _ if middle => &[Edge::Passes],
+        _ if middle => &[Edge::BelowReconciles],
         _ => &[],
     };
     edges.iter().copied().find(|edge| level(*edge))
@@ -261,7 +261,7 @@ mod tests {
                         lists: moved,
                         reconciles: moved,
                         resources: moved,
-                        passes: moved,
+                        below_reconciles: moved,
                         log: moved,
                     };
                     for pair in PAIRS {
@@ -293,9 +293,9 @@ mod tests {
             let edges: &[Edge] = match shape {
                 Shape::One => &[],
                 Shape::Stacked => &[Edge::Resources],
-                Shape::Two => &[Edge::Lists, Edge::Resources, Edge::Passes],
-                Shape::Logged => &[Edge::Lists, Edge::Resources, Edge::Passes, Edge::Log],
-                Shape::Three => &[Edge::Lists, Edge::Reconciles, Edge::Resources, Edge::Passes],
+                Shape::Two => &[Edge::Lists, Edge::Resources, Edge::BelowReconciles],
+                Shape::Logged => &[Edge::Lists, Edge::Resources, Edge::BelowReconciles, Edge::Log],
+                Shape::Three => &[Edge::Lists, Edge::Reconciles, Edge::Resources, Edge::BelowReconciles],
             };
             for edge in edges {
                 let before = areas(body, shape, PAIRS[0], &borders);
@@ -306,7 +306,9 @@ mod tests {
                 let upright = matches!(edge, Edge::Lists | Edge::Reconciles);
                 let beside = match edge {
                     Edge::Lists | Edge::Resources | Edge::Log => 5,
-                    Edge::Reconciles | Edge::Passes => place_of(Edge::Lists, &after, shape, body) + 5,
+                    Edge::Reconciles | Edge::BelowReconciles => {
+                        place_of(Edge::Lists, &after, shape, body) + 5
+                    }
                 };
                 let spot = if upright { (at + 1, body.y + 9) } else { (beside, body.y + at + 1) };
                 assert_eq!(edge_at(spot, shape, &after, body), Some(*edge), "{edge:?} {width}");

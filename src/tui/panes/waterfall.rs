@@ -32,10 +32,10 @@ pub enum Line {
 }
 
 /// The lines of a reconcile from the first cause to the requeue, with at most `most` changed fields for each cause.
-pub fn lines(pass: &Reconcile, most: usize) -> Vec<Line> {
+pub fn lines(reconcile: &Reconcile, most: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    for i in words::in_order(&pass.causes) {
-        let cause = &pass.causes[i];
+    for i in words::in_order(&reconcile.causes) {
+        let cause = &reconcile.causes[i];
         lines.push(Line::Cause(i));
         let fields = changed(cause).len();
         lines.extend((0..fields.min(most)).map(|field| Line::Field(i, field)));
@@ -44,24 +44,24 @@ pub fn lines(pass: &Reconcile, most: usize) -> Vec<Line> {
         }
     }
     lines.extend([Line::Scale, Line::Queue]);
-    let mut steps: Vec<usize> = (0..pass.steps.len()).collect();
-    steps.sort_by_key(|i| pass.steps[*i].start);
-    let mut calls: Vec<usize> = (0..pass.calls.len()).collect();
-    calls.sort_by_key(|i| pass.calls[*i].start);
+    let mut steps: Vec<usize> = (0..reconcile.steps.len()).collect();
+    steps.sort_by_key(|i| reconcile.steps[*i].start);
+    let mut calls: Vec<usize> = (0..reconcile.calls.len()).collect();
+    calls.sort_by_key(|i| reconcile.calls[*i].start);
     let mut calls = calls.into_iter().peekable();
     for step in steps {
-        let begun = pass.steps[step].start;
-        while let Some(call) = calls.next_if(|call| pass.calls[*call].start < begun) {
+        let begun = reconcile.steps[step].start;
+        while let Some(call) = calls.next_if(|call| reconcile.calls[*call].start < begun) {
             lines.push(Line::Call(call));
         }
         lines.push(Line::Step(step));
     }
     lines.extend(calls.map(Line::Call));
-    lines.extend((0..pass.objects.len()).map(Line::Object));
-    lines.extend((!pass.status.is_empty()).then_some(Line::Status));
-    lines.extend(pass.failure.is_some().then_some(Line::Failure));
-    lines.extend(pass.waiting.is_some().then_some(Line::Waiting));
-    lines.extend(pass.requeue.is_some().then_some(Line::Requeue));
+    lines.extend((0..reconcile.objects.len()).map(Line::Object));
+    lines.extend((!reconcile.status.is_empty()).then_some(Line::Status));
+    lines.extend(reconcile.failure.is_some().then_some(Line::Failure));
+    lines.extend(reconcile.waiting.is_some().then_some(Line::Waiting));
+    lines.extend(reconcile.requeue.is_some().then_some(Line::Requeue));
     lines
 }
 
@@ -99,11 +99,11 @@ pub struct Scale {
 }
 
 impl Scale {
-    pub fn of(pass: &Reconcile) -> Self {
-        let steps = pass.steps.iter().map(|step| step.start + step.took);
-        let calls = pass.calls.iter().map(|call| call.start + call.took);
-        let end = steps.chain(calls).max().unwrap_or_default().max(pass.took);
-        let queued = if pass.queued <= end { pass.queued } else { Duration::ZERO };
+    pub fn of(reconcile: &Reconcile) -> Self {
+        let steps = reconcile.steps.iter().map(|step| step.start + step.took);
+        let calls = reconcile.calls.iter().map(|call| call.start + call.took);
+        let end = steps.chain(calls).max().unwrap_or_default().max(reconcile.took);
+        let queued = if reconcile.queued <= end { reconcile.queued } else { Duration::ZERO };
         Scale { queued, total: (queued + end).max(Duration::from_micros(1)) }
     }
 
@@ -132,19 +132,21 @@ fn columns(cells: usize) -> (usize, usize) {
 }
 
 /// How a line looks on this many cells.
-pub fn row(line: Line, pass: &Reconcile, zone: &TimeZone, cells: usize) -> Row {
+pub fn row(line: Line, reconcile: &Reconcile, zone: &TimeZone, cells: usize) -> Row {
     match line {
-        Line::Cause(i) => pass.causes.get(i).map(|cause| self::cause(cause, zone, cells)).unwrap_or_default(),
+        Line::Cause(i) => {
+            reconcile.causes.get(i).map(|cause| self::cause(cause, zone, cells)).unwrap_or_default()
+        }
         Line::Field(i, field) => {
-            let change = pass.causes.get(i).and_then(|cause| changed(cause).get(field));
+            let change = reconcile.causes.get(i).and_then(|cause| changed(cause).get(field));
             change
                 .map(|change| Row::new(Role::Text, format!("       {}", words::field(change))))
                 .unwrap_or_default()
         }
         Line::MoreFields(1) => Row::new(Role::Dim, "       and 1 more field"),
         Line::MoreFields(more) => Row::new(Role::Dim, format!("       and {more} more fields")),
-        Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_) => timed(line, pass, cells),
-        Line::Object(i) => pass
+        Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_) => timed(line, reconcile, cells),
+        Line::Object(i) => reconcile
             .objects
             .get(i)
             .map(|change| {
@@ -163,20 +165,20 @@ pub fn row(line: Line, pass: &Reconcile, zone: &TimeZone, cells: usize) -> Row {
             })
             .unwrap_or_default(),
         Line::Status => {
-            let places: Vec<String> = pass.status.iter().map(|change| change.path.to_string()).collect();
+            let places: Vec<String> = reconcile.status.iter().map(|change| change.path.to_string()).collect();
             Row::new(Role::Changed, "   ~ status").and(Role::Dim, format!("  {}", places.join(", ")))
         }
         Line::Failure => {
-            let failure = pass.failure.as_ref();
+            let failure = reconcile.failure.as_ref();
             let place = failure.and_then(|failure| failure.diagnostic.as_ref()).map(words::diagnostic);
             let last = place.or_else(|| failure.and_then(|failure| failure.chain.last().cloned()));
             Row::new(Role::Bad, format!("   ✗ {}", words::one_line(&last.unwrap_or_default())))
         }
         Line::Waiting => {
-            let why = words::one_line(pass.waiting.as_deref().unwrap_or_default());
+            let why = words::one_line(reconcile.waiting.as_deref().unwrap_or_default());
             Row::new(Role::Busy, format!("   … waits: {why}"))
         }
-        Line::Requeue => pass
+        Line::Requeue => reconcile
             .requeue
             .as_ref()
             .map(|requeue| {
@@ -217,15 +219,15 @@ fn cause(cause: &Cause, zone: &TimeZone, cells: usize) -> Row {
 }
 
 /// A line with a bar.
-fn timed(line: Line, pass: &Reconcile, cells: usize) -> Row {
-    let scale = Scale::of(pass);
+fn timed(line: Line, reconcile: &Reconcile, cells: usize) -> Row {
+    let scale = Scale::of(reconcile);
     let (label, bar) = columns(cells);
     let drawn = |what: (Duration, Duration), sign: char| match bar {
         0 => String::new(),
         bar => format!(" {}", scale.bar(what, sign, bar)),
     };
     match line {
-        Line::Scale if bar == 0 => Row::new(Role::Dim, format!("   {} in all", words::took(pass.took))),
+        Line::Scale if bar == 0 => Row::new(Role::Dim, format!("   {} in all", words::took(reconcile.took))),
         Line::Scale => {
             let ruler = format!("├{}┤", "─".repeat(bar.saturating_sub(2)));
             Row::new(
@@ -234,7 +236,7 @@ fn timed(line: Line, pass: &Reconcile, cells: usize) -> Row {
             )
         }
         Line::Queue => {
-            let whole = scale.queued == pass.queued;
+            let whole = scale.queued == reconcile.queued;
             let bar = match (whole, bar) {
                 (_, 0) => String::new(),
                 (true, bar) => {
@@ -245,10 +247,10 @@ fn timed(line: Line, pass: &Reconcile, cells: usize) -> Row {
             };
             Row::new(
                 Role::Dim,
-                format!("{}{bar} {}", left("   in the queue", label), right(&took(pass.queued), 7)),
+                format!("{}{bar} {}", left("   in the queue", label), right(&took(reconcile.queued), 7)),
             )
         }
-        Line::Step(i) => pass
+        Line::Step(i) => reconcile
             .steps
             .get(i)
             .map(|step| {
@@ -257,12 +259,12 @@ fn timed(line: Line, pass: &Reconcile, cells: usize) -> Row {
                     .and(Role::Text, format!(" {}", right(&took(step.took), 7)))
             })
             .unwrap_or_default(),
-        Line::Call(i) => pass
+        Line::Call(i) => reconcile
             .calls
             .get(i)
             .map(|call| {
                 let row = call_row(call, label, &drawn((call.start, call.took), '█'));
-                mark(row, pass, i)
+                mark(row, reconcile, i)
             })
             .unwrap_or_default(),
         Line::Cause(_)
@@ -311,8 +313,8 @@ fn call_row(call: &Call, label: usize, bar: &str) -> Row {
 }
 
 /// What else is known of a call of a process: that it was disturbed on request, or is only guessed to be the reconcile's own.
-fn mark(row: Row, pass: &Reconcile, at: usize) -> Row {
-    let Some(process) = &pass.process else { return row };
+fn mark(row: Row, reconcile: &Reconcile, at: usize) -> Row {
+    let Some(process) = &reconcile.process else { return row };
     let among = |places: &[u32]| u32::try_from(at).is_ok_and(|at| places.contains(&at));
     if among(&process.disturbed_calls) {
         return row.and(Role::Changed, " on request");

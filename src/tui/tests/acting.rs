@@ -44,7 +44,7 @@ fn an_object_in_a_loop_says_so_in_its_row() {
         object: reference("Memcached", "memcached-sample"),
         kind: LoopKind::Fight,
         blame: None,
-        passes: 8,
+        reconciles: 8,
         within: std::time::Duration::from_secs(2),
         fields: Vec::new(),
         paused,

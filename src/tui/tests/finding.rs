@@ -213,7 +213,7 @@ fn one_jumps_to_objects_kinds_files_and_reconciles() {
     commands(&mut view, &state, "esc");
     type_in(&mut view, &state, "esc ctrl-p", "#4");
     commands(&mut view, &state, "enter");
-    assert_eq!((view.focus, view.pass().unwrap().id), (Pane::Reconciles, 4));
+    assert_eq!((view.focus, view.reconcile().unwrap().id), (Pane::Reconciles, 4));
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub(crate) fn seen(object: Value) -> Event {
 }
 
 /// An object event at a time.
-#[allow(clippy::needless_pass_by_value)] // objects are written where they are used
+#[allow(clippy::needless_reconcile_by_value)] // objects are written where they are used
 pub(crate) fn seen_at(time: &str, object: Value) -> Event {
     let at = at(time);
     Event::ObjectSeen(ObjectSeen {
@@ -186,7 +186,7 @@ fn watch(object: ObjectRef, event: WatchEvent, fields: &[(&str, &str, &str)], by
 }
 
 /// A reconcile that changed nothing, to fill in.
-pub(crate) fn pass(
+pub(crate) fn reconcile(
     id: u64,
     name: &str,
     time: &str,
@@ -237,10 +237,10 @@ fn status(deployed: bool, image: &str) -> Value {
         "deployedRelease": {"name": "memcached-sample", "manifest": manifest}}})
 }
 
-fn passes() -> Vec<Reconcile> {
+fn reconciles() -> Vec<Reconcile> {
     let cr = || reference("Memcached", "memcached-sample");
     let created = cause("17:00:02", watch(cr(), WatchEvent::Added, &[], "opdev"));
-    let mut installed = pass(1, "memcached-sample", "17:00:02", vec![created], Outcome::Installed, 21);
+    let mut installed = reconcile(1, "memcached-sample", "17:00:02", vec![created], Outcome::Installed, 21);
     for (kind, name) in [("Deployment", "memcached-sample"), ("Service", "memcached-sample")] {
         let object = reference(kind, name);
         installed.objects.push(ObjectChange {
@@ -257,7 +257,7 @@ fn passes() -> Vec<Reconcile> {
         &[(".status.replicas", "1", "3")],
         "helm",
     );
-    let upgraded = pass(
+    let upgraded = reconcile(
         2,
         "memcached-sample",
         "17:01:40",
@@ -272,7 +272,7 @@ fn passes() -> Vec<Reconcile> {
         "kubectl",
     );
     let mut repaired =
-        pass(3, "memcached-sample", "17:01:58", vec![cause("17:01:58", drift)], Outcome::Repaired, 6);
+        reconcile(3, "memcached-sample", "17:01:58", vec![cause("17:01:58", drift)], Outcome::Repaired, 6);
     repaired.objects.push(ObjectChange {
         object: reference("Deployment", "memcached-sample"),
         action: Action::Updated,
@@ -281,7 +281,7 @@ fn passes() -> Vec<Reconcile> {
     });
     let files = vec!["charts/memcached/templates/deployment.yaml".to_owned()];
     let edit = cause("17:02:11", CauseKind::Reload { sources: 7, files });
-    let mut edited = pass(4, "memcached-sample", "17:02:11", vec![edit], Outcome::Upgraded, 12);
+    let mut edited = reconcile(4, "memcached-sample", "17:02:11", vec![edit], Outcome::Upgraded, 12);
     edited.status = diff(&status(false, "memcached:1.6.21"), &status(true, "memcached:1.6.22"));
     edited.objects.clone_from(&repaired.objects);
     edited.steps = ["render", "plan", "apply", "status"]
@@ -304,7 +304,7 @@ fn passes() -> Vec<Reconcile> {
 
 fn failed() -> Reconcile {
     let retry = CauseKind::Retry { attempt: 2, error: "render chart: nil pointer".to_owned() };
-    let mut failed = pass(5, "big", "17:02:12", vec![cause("17:02:12", retry)], Outcome::Failed, 2);
+    let mut failed = reconcile(5, "big", "17:02:12", vec![cause("17:02:12", retry)], Outcome::Failed, 2);
     failed.failure = Some(Failure {
         chain: vec![
             "cannot install release big".to_owned(),
@@ -538,7 +538,7 @@ pub(crate) fn events() -> Vec<Event> {
         "message": "Failed to pull image", "count": 3, "lastTimestamp": "2026-03-01T17:02:05Z",
         "involvedObject": {"kind": "Memcached", "namespace": "default", "name": "big"}}),
     )));
-    all.extend(passes().into_iter().map(|pass| Event::Reconciled(Arc::new(pass))));
+    all.extend(reconciles().into_iter().map(|reconcile| Event::Reconciled(Arc::new(reconcile))));
     all.push(settled(7, 38));
     all.push(Event::ReconcileStarted(ReconcileStarted {
         id: 6,

@@ -2,7 +2,7 @@
 
 use super::acting::{commands, requests};
 use super::fixture::{
-    at, busy, events, finished, held_type, now, object, of, pass, reference, released, seen, shadow_run,
+    at, busy, events, finished, held_type, now, object, of, reconcile, reference, released, seen, shadow_run,
     sources, started, trust_asked,
 };
 use super::frames::{screen, text};
@@ -270,20 +270,27 @@ fn the_newest_reconcile_stays_selected_until_one_moves() {
     let mut view = ViewState::default();
     commands(&mut view, &state, "j");
     let newest = |id| {
-        Event::Reconciled(Arc::new(pass(id, "memcached-sample", "17:02:12", vec![], Outcome::Unchanged, 1)))
+        Event::Reconciled(Arc::new(reconcile(
+            id,
+            "memcached-sample",
+            "17:02:12",
+            vec![],
+            Outcome::Unchanged,
+            1,
+        )))
     };
     state.reduce(newest(10));
     screen(&state, &mut view, "", SIZE);
-    assert_eq!(view.pass().unwrap().id, 10);
+    assert_eq!(view.reconcile().unwrap().id, 10);
     commands(&mut view, &state, "3 j");
-    assert_eq!(view.pass().unwrap().id, 4);
+    assert_eq!(view.reconcile().unwrap().id, 4);
     state.reduce(newest(11));
     screen(&state, &mut view, "", SIZE);
-    assert_eq!(view.pass().unwrap().id, 4);
+    assert_eq!(view.reconcile().unwrap().id, 4);
     commands(&mut view, &state, "g g");
     state.reduce(newest(12));
     screen(&state, &mut view, "", SIZE);
-    assert_eq!(view.pass().unwrap().id, 12);
+    assert_eq!(view.reconcile().unwrap().id, 12);
 }
 
 #[test]

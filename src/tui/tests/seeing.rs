@@ -1,6 +1,6 @@
 //! Golden frames of what there is to see of one object and of one reconcile, at all sizes.
 
-use super::fixture::{at, busy, events, object, of, pass, reference, seen, seen_at, sources, started};
+use super::fixture::{at, busy, events, object, of, reconcile, reference, seen, seen_at, sources, started};
 use super::frames::{check, screen, text};
 use super::history::past;
 use crate::act::change_view;
@@ -274,18 +274,18 @@ fn an_open_reconcile_is_walked_line_by_line_and_closed_again() {
     let mut view = ViewState::default();
     let keys = |keys: &str, view: &mut ViewState, state: &State| {
         screen(state, view, keys, (120, 36));
-        let (pass, line) = view.passes.selected_line().unwrap();
-        (pass.id, line.is_some(), view.passes.open.len())
+        let (reconcile, line) = view.reconciles.selected_line().unwrap();
+        (reconcile.id, line.is_some(), view.reconciles.open.len())
     };
     assert_eq!(keys("j 3", &mut view, &state), (4, false, 0));
     assert_eq!(keys("right", &mut view, &state), (4, false, 1));
     assert_eq!(keys("j j j", &mut view, &state), (4, true, 1));
     // A newer reconcile moves nothing from under the eyes.
-    let newer = pass(10, "memcached-sample", "17:02:12", vec![], Outcome::Unchanged, 1);
+    let newer = reconcile(10, "memcached-sample", "17:02:12", vec![], Outcome::Unchanged, 1);
     state.reduce(Event::Reconciled(Arc::new(newer)));
-    let before = view.passes.selected_line().map(|(_, line)| line);
+    let before = view.reconciles.selected_line().map(|(_, line)| line);
     assert_eq!(keys("", &mut view, &state), (4, true, 1));
-    assert_eq!(view.passes.selected_line().map(|(_, line)| line), before);
+    assert_eq!(view.reconciles.selected_line().map(|(_, line)| line), before);
     assert_eq!(keys("left", &mut view, &state), (4, false, 0), "back at its heading");
     assert_eq!(keys("enter enter", &mut view, &state), (4, false, 0));
     assert_eq!(keys("enter j esc", &mut view, &state), (4, false, 0));

@@ -22,7 +22,7 @@ async fn installed() -> World {
     let mut opdev = Opdev::start_against(choice, |_| {}).await;
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     World { door, opdev, _folder: folder }
 }
 
@@ -144,7 +144,7 @@ async fn a_server_that_comes_back_empty_gets_its_crds_again() {
     // All goes on as at the first start.
     let mark = world.opdev.mark();
     world.opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    world.opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    world.opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     world.opdev.stop().await;
 }
 
@@ -204,11 +204,10 @@ async fn a_server_that_asks_to_come_back_later() {
     world.trouble(mark, TroubleKind::Busy).await;
     world.repaired(mark).await;
     world.well(mark).await;
-    let failed = world
-        .opdev
-        .since(mark)
-        .iter()
-        .any(|event| matches!(event, Event::Reconciled(pass) if pass.outcome == Outcome::Failed));
+    let failed =
+        world.opdev.since(mark).iter().any(
+            |event| matches!(event, Event::Reconciled(reconcile) if reconcile.outcome == Outcome::Failed),
+        );
     assert!(!failed, "a pass failed although the server only asked to wait");
     world.opdev.stop().await;
 }
@@ -241,7 +240,7 @@ async fn credentials_that_are_refused_while_it_runs() {
     let mut opdev = Opdev::start_against(choice, |_| {}).await;
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     let world = World { door, opdev, _folder: folder };
     let mark = world.opdev.mark();
     world.door.require("two");
@@ -324,7 +323,7 @@ async fn what_is_applied_on_start_waits_for_a_server_that_fails() {
         _ => false,
     };
     assert_eq!(opdev.since(0).iter().filter(waits).count(), 1, "said once");
-    opdev.reconcile("an install", 0, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", 0, |reconcile| reconcile.outcome == Outcome::Installed).await;
     opdev.stop().await;
 }
 

@@ -30,7 +30,7 @@ async fn nothing_is_written_until_the_name_is_typed() {
     let mut before = Opdev::start_against(choice.clone(), |_| {}).await;
     let mark = before.mark();
     before.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    before.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    before.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     before.stop().await;
 
     choice.allow_contexts.clear();
@@ -43,7 +43,7 @@ async fn nothing_is_written_until_the_name_is_typed() {
         })
         .await;
     assert!(started.read_only && started.protection == Protection::ReadOnly, "{started:?}");
-    opdev.reconcile("a pass that only looks", 0, |pass| pass.outcome == Outcome::Waiting).await;
+    opdev.reconcile("a pass that only looks", 0, |reconcile| reconcile.outcome == Outcome::Waiting).await;
     opdev
         .wait("the objects of the panes", 0, |event| match event {
             Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Deployment" => Some(()),
@@ -60,7 +60,7 @@ async fn nothing_is_written_until_the_name_is_typed() {
     }
     let mark = opdev.mark();
     opdev.ask(OperatorTask::Reconcile { object }).await;
-    opdev.reconcile("another look", mark, |pass| pass.outcome == Outcome::Waiting).await;
+    opdev.reconcile("another look", mark, |reconcile| reconcile.outcome == Outcome::Waiting).await;
     let mark = opdev.mark();
     opdev.edit("charts/memcached/templates/deployment.yaml", |text| {
         text.replacen("spec:", "spec:\n  minReadySeconds: 1", 1)
@@ -68,7 +68,9 @@ async fn nothing_is_written_until_the_name_is_typed() {
     let foreseen =
         |words: &str| words.contains("it would change Deployment") && words.contains("minReadySeconds");
     opdev
-        .reconcile("what the edit would change", mark, |pass| pass.waiting.as_deref().is_some_and(foreseen))
+        .reconcile("what the edit would change", mark, |reconcile| {
+            reconcile.waiting.as_deref().is_some_and(foreseen)
+        })
         .await;
     let outcome = opdev.ask(ClusterTask::Unlock { context: "prd".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Failed { .. }), "{outcome:?}");
@@ -78,7 +80,7 @@ async fn nothing_is_written_until_the_name_is_typed() {
     let mark = opdev.mark();
     let outcome = opdev.ask(ClusterTask::Unlock { context: "prod".to_owned() }).await;
     assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
-    opdev.reconcile("the edit goes live", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    opdev.reconcile("the edit goes live", mark, |reconcile| reconcile.outcome == Outcome::Upgraded).await;
     opdev
         .wait("its level", mark, |event| match event {
             Event::ProtectionChanged(changed) => Some(changed.protection),

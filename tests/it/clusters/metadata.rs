@@ -160,7 +160,7 @@ async fn what_a_reconcile_creates_is_shown_whole_and_its_record_is_not_read() {
     unrelated(&opdev, 0, "ServiceAccount", "default").await;
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     let account = seen(&opdev, mark, "the account", "ServiceAccount", |seen| {
         seen.object_ref.name == "memcached-sample" && !seen.metadata_only
     });
@@ -197,7 +197,7 @@ async fn of_unrelated_objects_the_keys_are_told_until_they_belong_to_the_project
     unrelated(&opdev, 0, "Pod", "lonely").await;
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     // A pod of the project, through a Deployment and a ReplicaSet, that is ready.
     seen(&opdev, mark, "a pod of the project", "Pod", |seen| {
         !seen.metadata_only && seen.object["status"]["phase"] == "Running"

@@ -110,7 +110,7 @@ async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough(
         })
         .await;
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
     // What was said once was not said again, and the served types are those of the files.
     let told = notices(&opdev, "missing rights");
     assert_eq!(told.len(), 1, "{told:#?}");
@@ -128,7 +128,8 @@ async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough(
         "metadata": {"name": "memcached-sample"}, "spec": {"replicaCount": 2}});
     let memcached = "/apis/cache.my.domain/v1alpha1/namespaces/dev/memcacheds/memcached-sample";
     send(&plane, "PATCH", &format!("{memcached}?fieldManager=admin&force=true"), &scaled).await;
-    let failed = opdev.reconcile("a refused pass", mark, |pass| pass.outcome == Outcome::Failed).await;
+    let failed =
+        opdev.reconcile("a refused pass", mark, |reconcile| reconcile.outcome == Outcome::Failed).await;
     let again = failed.requeue.as_ref().unwrap();
     assert!(again.after >= Duration::from_secs(5), "{again:?} {:?}", failed.failure);
     opdev
@@ -140,7 +141,7 @@ async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough(
         })
         .await;
     opdev.ask(OperatorTask::Reconcile { object: failed.object.clone() }).await;
-    opdev.reconcile("a second one", opdev.mark(), |pass| pass.outcome == Outcome::Failed).await;
+    opdev.reconcile("a second one", opdev.mark(), |reconcile| reconcile.outcome == Outcome::Failed).await;
     let told = notices(&opdev, "which reconciling a Memcached needs");
     assert_eq!(told.len(), 1, "{told:#?}");
     assert!(
@@ -151,7 +152,7 @@ async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough(
     give(&plane, &opdev.root).await;
     let mark = opdev.mark();
     opdev.ask(OperatorTask::Reconcile { object: failed.object.clone() }).await;
-    opdev.reconcile("an upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    opdev.reconcile("an upgrade", mark, |reconcile| reconcile.outcome == Outcome::Upgraded).await;
     opdev.stop().await;
     drop(listening);
     plane.stop().await;

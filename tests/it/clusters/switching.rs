@@ -52,7 +52,7 @@ const SAMPLE: &str = "/apis/cache.my.domain/v1alpha1/namespaces/default/memcache
 async fn install(opdev: &mut Opdev) {
     let mark = opdev.mark();
     opdev.ask(ObjectTask::Apply { path: "samples/memcached.yaml".to_owned() }).await;
-    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.reconcile("an install", mark, |reconcile| reconcile.outcome == Outcome::Installed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -158,7 +158,7 @@ async fn what_the_type_forbids_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_written_and_no_pass_runs_without_a_change() {
+async fn nothing_is_written_and_no_reconcile_runs_without_a_change() {
     let mut world = World::start().await;
     world.apply("samples/podset.yaml").await;
     settled(&world, 3).await;
@@ -169,21 +169,24 @@ async fn nothing_is_written_and_no_pass_runs_without_a_change() {
     let request = opdev_event::OperatorTask::Reconcile { object: super::outside::reference(PODSET, NAME) };
     world.opdev.ask(request).await;
     // The reconcile that wrote the status may only now be told of.
-    let by_hand = |pass: &Reconcile| pass.causes.iter().any(|cause| matches!(cause.kind, CauseKind::User));
-    let pass =
-        world.opdev.reconcile("a pass by hand", mark, |pass| pass.object.name == NAME && by_hand(pass)).await;
+    let by_hand =
+        |reconcile: &Reconcile| reconcile.causes.iter().any(|cause| matches!(cause.kind, CauseKind::User));
+    let reconcile = world
+        .opdev
+        .reconcile("a pass by hand", mark, |reconcile| reconcile.object.name == NAME && by_hand(reconcile))
+        .await;
     let writes: Vec<_> =
-        pass.calls.iter().filter(|call| !matches!(call.verb.as_str(), "get" | "list")).collect();
+        reconcile.calls.iter().filter(|call| !matches!(call.verb.as_str(), "get" | "list")).collect();
     assert!(writes.is_empty(), "{writes:?}");
-    assert!(pass.objects.is_empty() && pass.status.is_empty(), "{pass:?}");
+    assert!(reconcile.objects.is_empty() && reconcile.status.is_empty(), "{reconcile:?}");
     // The same object applied again changes nothing, so nothing runs for it: of all that comes from the object
     // itself, only the change of `spec.replicas` leads to a reconcile.
     let mark = world.opdev.mark();
     world.apply("samples/podset.yaml").await;
     world.patch(PODSET, NAME, &json!({"spec": {"replicas": 2}})).await;
     settled(&world, 2).await;
-    let primary = |pass: &Reconcile| -> Vec<Vec<String>> {
-        let of_itself = pass.causes.iter().filter_map(|cause| match &cause.kind {
+    let primary = |reconcile: &Reconcile| -> Vec<Vec<String>> {
+        let of_itself = reconcile.causes.iter().filter_map(|cause| match &cause.kind {
             CauseKind::Watch { relation: Relation::Primary, fields, .. } => {
                 Some(fields.iter().map(|field| field.path.clone()).collect())
             }
@@ -191,9 +194,9 @@ async fn nothing_is_written_and_no_pass_runs_without_a_change() {
         });
         of_itself.collect()
     };
-    world.opdev.reconcile("the scale's pass", mark, |pass| !primary(pass).is_empty()).await;
-    for pass in world.passes(mark, NAME) {
-        for fields in primary(&pass) {
+    world.opdev.reconcile("the scale's pass", mark, |reconcile| !primary(reconcile).is_empty()).await;
+    for reconcile in world.passes(mark, NAME) {
+        for fields in primary(&reconcile) {
             assert!(fields.iter().any(|field| field == ".spec.replicas"), "{fields:?}");
         }
     }

@@ -98,7 +98,7 @@ impl World {
             .since(mark)
             .into_iter()
             .filter_map(|event| match event {
-                Event::Reconciled(pass) if pass.object.name == name => Some(pass),
+                Event::Reconciled(reconcile) if reconcile.object.name == name => Some(reconcile),
                 _ => None,
             })
             .collect()
@@ -106,8 +106,8 @@ impl World {
 
     /// No reconcile of the object has failed.
     pub(super) fn none_failed(&self, name: &str) {
-        for pass in self.passes(0, name) {
-            assert!(pass.outcome != Outcome::Failed, "{name}: {:?}", pass.failure);
+        for reconcile in self.passes(0, name) {
+            assert!(reconcile.outcome != Outcome::Failed, "{name}: {:?}", reconcile.failure);
         }
     }
 }

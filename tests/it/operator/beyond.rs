@@ -78,9 +78,14 @@ async fn gone(api: &Api<DynamicObject>, name: &str) {
 async fn releases_are_installed_in_turn_repaired_upgraded_and_uninstalled() {
     let mut world = World::start(vec![releasing(CHART)]).await;
     world.create_web("site", json!({"releases": {"one": "1", "two": "2"}})).await;
-    let pass = world.outcome("site", Outcome::Waiting).await;
-    assert_eq!(pass.waiting.as_deref(), Some("release one is not ready"));
-    assert_eq!(writes(&pass)[0], "patch webs/site", "the finalizer comes first: {:?}", writes(&pass));
+    let reconcile = world.outcome("site", Outcome::Waiting).await;
+    assert_eq!(reconcile.waiting.as_deref(), Some("release one is not ready"));
+    assert_eq!(
+        writes(&reconcile)[0],
+        "patch webs/site",
+        "the finalizer comes first: {:?}",
+        writes(&reconcile)
+    );
     let both = json!(["one web-0.1.0 deployed 1 2", "two web-0.1.0 deployed 1 2"]);
     status(&world, "site", |status| status["releases"] == both).await;
     let maps = world.api("", "ConfigMap");
@@ -96,7 +101,7 @@ async fn releases_are_installed_in_turn_repaired_upgraded_and_uninstalled() {
     let theirs = |cause: &String| cause.contains("ConfigMap .data.greeting by somebody");
     world
         .until("the repair", |event| match event {
-            Event::Reconciled(pass) => causes(pass).iter().any(theirs).then_some(()),
+            Event::Reconciled(reconcile) => causes(reconcile).iter().any(theirs).then_some(()),
             _ => None,
         })
         .await;
@@ -133,8 +138,8 @@ async fn a_release_of_somebody_else_is_not_touched_and_an_unknown_chart_is_named
     world.create_web("first", json!({"releases": {"one": "1"}})).await;
     status(&world, "first", |status| status["releases"] == json!(["one web-0.1.0 deployed 1 2"])).await;
     world.create_web("second", json!({"releases": {"one": "2"}})).await;
-    let pass = world.outcome("second", Outcome::Failed).await;
-    let text = &pass.failure.as_ref().unwrap().chain[0];
+    let reconcile = world.outcome("second", Outcome::Failed).await;
+    let text = &reconcile.failure.as_ref().unwrap().chain[0];
     assert!(text.contains("was installed by Web first"), "{text}");
     assert_eq!(world.get(&world.api("", "ConfigMap"), "one-config").await.unwrap()["data"]["greeting"], "1");
 
@@ -143,15 +148,15 @@ async fn a_release_of_somebody_else_is_not_touched_and_an_unknown_chart_is_named
     let opdev_sources::Reconciler::Type(typed) = &mut watch.reconciler else { panic!() };
     Arc::get_mut(typed).unwrap().charts.clear();
     world.sources.send(sources(2, vec![watch])).unwrap();
-    let pass = world
+    let reconcile = world
         .until("the pass with the new sources", |event| match event {
-            Event::Reconciled(pass) if pass.object.name == "first" && pass.sources == 2 => {
-                Some(Arc::clone(pass))
+            Event::Reconciled(reconcile) if reconcile.object.name == "first" && reconcile.sources == 2 => {
+                Some(Arc::clone(reconcile))
             }
             _ => None,
         })
         .await;
-    let text = &pass.failure.as_ref().unwrap().chain[0];
+    let text = &reconcile.failure.as_ref().unwrap().chain[0];
     assert!(text.contains("names the chart \"./charts/web\", which is not loaded"), "{text}");
     world.stop().await;
 }
@@ -206,8 +211,8 @@ async fn a_trial_run_shows_what_would_change_and_changes_nothing() {
     let maps = world.api("", "ConfigMap");
     assert_eq!(world.get(&maps, "a").await.unwrap()["data"]["greeting"], "hello");
     assert!(world.get(&maps, "b").await.is_some() && world.get(&maps, "new").await.is_none());
-    let pass = world.pass_by_key("one").await;
-    assert_eq!(pass.outcome, Outcome::Unchanged);
+    let reconcile = world.reconcile_by_key("one").await;
+    assert_eq!(reconcile.outcome, Outcome::Unchanged);
     world.stop().await;
 }
 
@@ -245,7 +250,9 @@ async fn what_a_selector_reads_is_watched_until_nobody_reads_it() {
     world.patch(&world.webs(), "site", json!({"spec": {"labels": ""}})).await;
     world
         .until("the pass that reads nothing", |event| match event {
-            Event::Reconciled(pass) if causes(pass).iter().any(|cause| cause.contains(".spec.labels")) => {
+            Event::Reconciled(reconcile)
+                if causes(reconcile).iter().any(|cause| cause.contains(".spec.labels")) =>
+            {
                 Some(())
             }
             _ => None,
@@ -253,13 +260,13 @@ async fn what_a_selector_reads_is_watched_until_nobody_reads_it() {
         .await;
     world.create(&maps, map("c", "x")).await;
     world.create_web("mark", json!({})).await;
-    let pass = world
+    let reconcile = world
         .until("the mark, and no other pass before", |event| match event {
-            Event::Reconciled(pass) => Some(Arc::clone(pass)),
+            Event::Reconciled(reconcile) => Some(Arc::clone(reconcile)),
             _ => None,
         })
         .await;
-    assert_eq!(pass.object.name, "mark", "{:?}", causes(&pass));
+    assert_eq!(reconcile.object.name, "mark", "{:?}", causes(&reconcile));
     world.stop().await;
 }
 
@@ -269,8 +276,8 @@ async fn an_object_that_another_controller_has_is_not_taken() {
     world.create_web("one", json!({"names": ["a"]})).await;
     status(&world, "one", |status| status["maps"] == json!(["a"])).await;
     world.create_web("two", json!({"names": ["a"]})).await;
-    let pass = world.outcome("two", Outcome::Failed).await;
-    let text = &pass.failure.as_ref().unwrap().chain[0];
+    let reconcile = world.outcome("two", Outcome::Failed).await;
+    let text = &reconcile.failure.as_ref().unwrap().chain[0];
     assert!(text.contains("ConfigMap default/a is controlled by Web one"), "{text}");
     world.stop().await;
 }

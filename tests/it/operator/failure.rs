@@ -52,9 +52,9 @@ fn risky() -> Arc<opdev_helm::chart::Chart> {
 async fn a_failed_install_is_taken_back_and_retried_until_it_is_mended() {
     let mut world = World::start(vec![web(risky())]).await;
     world.create_web("site", json!({"bad": true})).await;
-    let pass = world.pass("site").await;
-    assert_eq!(pass.outcome, Outcome::Failed);
-    let failure = pass.failure.clone().unwrap();
+    let reconcile = world.reconcile("site").await;
+    assert_eq!(reconcile.outcome, Outcome::Failed);
+    let failure = reconcile.failure.clone().unwrap();
     assert_eq!(failure.chain[0], "failed to install release");
     assert!(
         failure.chain.last().unwrap().contains("Nonsense"),
@@ -68,15 +68,15 @@ async fn a_failed_install_is_taken_back_and_retried_until_it_is_mended() {
         "the line of the field in the Service's template"
     );
     assert_eq!(failure.attempt, 1);
-    assert_eq!(pass.requeue.as_ref().unwrap().after, Duration::from_millis(5));
-    let actions: Vec<Action> = pass.objects.iter().map(|change| change.action).collect();
+    assert_eq!(reconcile.requeue.as_ref().unwrap().after, Duration::from_millis(5));
+    let actions: Vec<Action> = reconcile.objects.iter().map(|change| change.action).collect();
     assert_eq!(actions, [Action::Created, Action::Deleted], "the good half is taken back");
     let object = world.get(&world.webs(), "site").await.unwrap();
     let (status, reason, message) = condition(&object, "ReleaseFailed").unwrap();
     assert_eq!((status.as_str(), reason.as_str()), ("True", "InstallError"));
     assert!(message.starts_with("failed to install release: ") && message.contains("Nonsense"), "{message}");
 
-    let again = world.pass("site").await;
+    let again = world.reconcile("site").await;
     assert_eq!(again.failure.as_ref().unwrap().attempt, 2);
     assert!(causes(&again).iter().any(|cause| cause.starts_with("Retry")), "{:?}", causes(&again));
     assert_eq!(again.requeue.as_ref().unwrap().after, Duration::from_millis(10));
@@ -124,8 +124,8 @@ async fn a_failed_upgrade_rolls_back_and_heals_without_a_revision() {
     world.outcome("site", Outcome::Installed).await;
     let spec = json!({"spec": {"bad": true, "second": true, "greeting": "two"}});
     world.patch(&world.webs(), "site", spec).await;
-    let pass = world.outcome("site", Outcome::Failed).await;
-    let failure = pass.failure.clone().unwrap();
+    let reconcile = world.outcome("site", Outcome::Failed).await;
+    let failure = reconcile.failure.clone().unwrap();
     assert_eq!(failure.chain[0], "failed to upgrade release");
     assert_eq!(failure.chain[1], "upgrade failed; rolled back to the last good manifest");
     assert!(failure.chain.last().unwrap().contains("Nonsense"), "{:?}", failure.chain);
@@ -147,7 +147,7 @@ async fn a_failed_upgrade_rolls_back_and_heals_without_a_revision() {
     world.patch(&world.webs(), "site", back).await;
     world
         .until("a good pass", |event| match event {
-            opdev_event::Event::Reconciled(pass) if pass.failure.is_none() => Some(()),
+            opdev_event::Event::Reconciled(reconcile) if reconcile.failure.is_none() => Some(()),
             _ => None,
         })
         .await;
@@ -170,8 +170,8 @@ async fn a_broken_edit_rolls_back_and_says_where() {
         world.sources.send(sources(number, vec![watch])).unwrap();
     };
     serve(&world, 2, "kind: ConfigMap\ndata:\n  a: {{ fail \"no way\" }}\n");
-    let pass = world.outcome("site", Outcome::Failed).await;
-    let diagnostic = pass.failure.as_ref().unwrap().diagnostic.clone().unwrap();
+    let reconcile = world.outcome("site", Outcome::Failed).await;
+    let diagnostic = reconcile.failure.as_ref().unwrap().diagnostic.clone().unwrap();
     assert!(diagnostic.message.contains("no way"), "{}", diagnostic.message);
     let place = diagnostic.place.unwrap();
     assert_eq!((place.file.as_str(), place.line), ("charts/web/templates/all.yaml", 3));
@@ -184,14 +184,16 @@ async fn a_broken_edit_rolls_back_and_says_where() {
     assert!(message.starts_with("failed to get candidate release: "), "{message}");
 
     serve(&world, 3, &GOOD_AND_BAD.replace(".Values.bad", "true"));
-    let pass = world
+    let reconcile = world
         .until("a refused write", |event| match event {
-            opdev_event::Event::Reconciled(pass) if pass.sources == 3 => Some(Arc::clone(pass)),
+            opdev_event::Event::Reconciled(reconcile) if reconcile.sources == 3 => {
+                Some(Arc::clone(reconcile))
+            }
             _ => None,
         })
         .await;
     assert_eq!(
-        pass.failure.as_ref().unwrap().chain[0],
+        reconcile.failure.as_ref().unwrap().chain[0],
         "upgrade failed; rolled back to the last good manifest"
     );
     // It is tried again and again, and rolled back each time.
@@ -213,8 +215,8 @@ async fn objects_of_others_are_refused_in_helms_words() {
     let foreign = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site-config"}, "data": {"mine": "yes"}});
     world.create(&children, foreign).await;
     world.create_web("site", json!({})).await;
-    let pass = world.outcome("site", Outcome::Failed).await;
-    let text = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("site", Outcome::Failed).await;
+    let text = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(
         text.starts_with(
             "failed to install release: Unable to continue with install: ConfigMap \"site-config\" in namespace \
@@ -236,28 +238,34 @@ async fn names_specs_and_periods_that_cannot_be_are_said_plainly() {
     let mut world = World::start(vec![web(risky())]).await;
     let long = "a".repeat(54);
     world.create_web(&long, json!({})).await;
-    let pass = world.pass(&long).await;
-    assert!(pass.failure.as_ref().unwrap().chain[1].contains("this one has 54"), "{:?}", pass.failure);
-    assert!(pass.requeue.is_none(), "a name does not get shorter by waiting");
+    let reconcile = world.reconcile(&long).await;
+    assert!(
+        reconcile.failure.as_ref().unwrap().chain[1].contains("this one has 54"),
+        "{:?}",
+        reconcile.failure
+    );
+    assert!(reconcile.requeue.is_none(), "a name does not get shorter by waiting");
 
     let empty = json!({"apiVersion": "test.my.domain/v1", "kind": "Web", "metadata": {"name": "bare"}});
     world.create(&world.webs(), empty).await;
-    let pass = world.pass("bare").await;
-    assert!(pass.failure.as_ref().unwrap().chain[0].starts_with("failed to get spec: expected map"));
-    assert!(pass.status.is_empty());
+    let reconcile = world.reconcile("bare").await;
+    assert!(reconcile.failure.as_ref().unwrap().chain[0].starts_with("failed to get spec: expected map"));
+    assert!(reconcile.status.is_empty());
 
     let object = json!({"apiVersion": "test.my.domain/v1", "kind": "Web", "spec": {}, "metadata": {"name": "slow",
         "annotations": {"helm.sdk.operatorframework.io/reconcile-period": "soon"}}});
     world.create(&world.webs(), object).await;
-    let pass = world.until("slow", |event| match event {
-        opdev_event::Event::Reconciled(pass) if pass.object.name == "slow" => Some(Arc::clone(pass)),
+    let reconcile = world.until("slow", |event| match event {
+        opdev_event::Event::Reconciled(reconcile) if reconcile.object.name == "slow" => {
+            Some(Arc::clone(reconcile))
+        }
         _ => None,
     });
-    let pass = pass.await;
+    let reconcile = reconcile.await;
     assert!(
-        pass.failure.as_ref().unwrap().chain[0].contains("invalid duration \"soon\""),
+        reconcile.failure.as_ref().unwrap().chain[0].contains("invalid duration \"soon\""),
         "{:?}",
-        pass.failure
+        reconcile.failure
     );
     world
         .patch(
@@ -271,9 +279,9 @@ async fn names_specs_and_periods_that_cannot_be_are_said_plainly() {
     // Echoes of the install may lead to reconciles before the period does.
     world
         .until("a pass for the period", |event| match event {
-            opdev_event::Event::Reconciled(pass) => (pass.object.name == "slow"
-                && pass.outcome == Outcome::Unchanged
-                && causes(pass).iter().any(|cause| cause == "Period"))
+            opdev_event::Event::Reconciled(reconcile) => (reconcile.object.name == "slow"
+                && reconcile.outcome == Outcome::Unchanged
+                && causes(reconcile).iter().any(|cause| cause == "Period"))
             .then_some(()),
             _ => None,
         })
@@ -290,8 +298,8 @@ async fn a_release_of_another_chart_or_kind_is_not_touched() {
     let other =
         json!({"apiVersion": "test.my.domain/v1", "kind": "Shop", "metadata": {"name": "site"}, "spec": {}});
     world.create(&world.api("test.my.domain", "Shop"), other).await;
-    let pass = world.outcome("site", Outcome::Failed).await;
-    let text = &pass.failure.as_ref().unwrap().chain[0];
+    let reconcile = world.outcome("site", Outcome::Failed).await;
+    let text = &reconcile.failure.as_ref().unwrap().chain[0];
     assert!(text.starts_with(
         "duplicate release name: found existing release with name \"site\" of a custom resource"
     ));
@@ -300,14 +308,16 @@ async fn a_release_of_another_chart_or_kind_is_not_touched() {
     let mut watch = web(renamed);
     watch.changed_in = 2;
     world.sources.send(sources(2, vec![watch])).unwrap();
-    let pass = world
+    let reconcile = world
         .until("the renamed chart", |event| match event {
-            opdev_event::Event::Reconciled(pass) if pass.sources == 2 => Some(Arc::clone(pass)),
+            opdev_event::Event::Reconciled(reconcile) if reconcile.sources == 2 => {
+                Some(Arc::clone(reconcile))
+            }
             _ => None,
         })
         .await;
     assert_eq!(
-        pass.failure.as_ref().unwrap().chain[0],
+        reconcile.failure.as_ref().unwrap().chain[0],
         "duplicate release name: found existing release with name \"site\" for chart \"web\""
     );
     assert_eq!(world.revisions("site").await, ["1 deployed"]);
@@ -352,11 +362,11 @@ async fn kept_objects_stay_and_cluster_scoped_ones_find_their_way_back() {
     assert_eq!(role["metadata"]["annotations"]["operator-sdk/primary-resource"], "default/site");
     assert_eq!(role["metadata"]["annotations"]["operator-sdk/primary-resource-type"], "Web.test.my.domain");
     world.delete(&roles, "site-role").await;
-    let pass = world.outcome("site", Outcome::Repaired).await;
+    let reconcile = world.outcome("site", Outcome::Repaired).await;
     assert!(
-        causes(&pass).iter().any(|cause| cause.starts_with("Deleted ClusterRole")),
+        causes(&reconcile).iter().any(|cause| cause.starts_with("Deleted ClusterRole")),
         "{:?}",
-        causes(&pass)
+        causes(&reconcile)
     );
     world.delete(&world.webs(), "site").await;
     world.outcome("site", Outcome::Uninstalled).await;
@@ -379,8 +389,8 @@ async fn uninstall_waits_when_asked_to() {
     let children = world.api("", "ConfigMap");
     world.patch(&children, "site-config", json!({"metadata": {"finalizers": ["test.my.domain/hold"]}})).await;
     world.delete(&world.webs(), "site").await;
-    let pass = world.outcome("site", Outcome::Waiting).await;
-    assert_eq!(pass.requeue.as_ref().unwrap().why, "Waiting until all resources are deleted.");
+    let reconcile = world.outcome("site", Outcome::Waiting).await;
+    assert_eq!(reconcile.requeue.as_ref().unwrap().why, "Waiting until all resources are deleted.");
     let object = world.get(&world.webs(), "site").await.unwrap();
     assert_eq!(
         condition(&object, "Deployed").unwrap(),
@@ -409,7 +419,7 @@ async fn a_left_over_pending_revision_heals_whoever_began_it() {
     let owners = first.metadata.owner_references;
     secrets.create(&PostParams::default(), &pending).await.unwrap();
     world.reconcile_now("site").await;
-    assert_eq!(world.pass("site").await.outcome, Outcome::Unchanged);
+    assert_eq!(world.reconcile("site").await.outcome, Outcome::Unchanged);
     let words = "revision 2 of release site is pending-upgrade, and opdev did not begin it";
     assert!(world.notices.iter().any(|text| text.contains(words)), "{:?}", world.notices);
     assert_eq!(world.revisions("site").await, ["1 deployed", "2 failed"]);
@@ -420,7 +430,7 @@ async fn a_left_over_pending_revision_heals_whoever_began_it() {
     world.reconcile_now("site").await;
     world
         .until("a healed pass", |event| match event {
-            opdev_event::Event::Reconciled(pass) if pass.failure.is_none() => Some(()),
+            opdev_event::Event::Reconciled(reconcile) if reconcile.failure.is_none() => Some(()),
             _ => None,
         })
         .await;
@@ -442,10 +452,10 @@ async fn a_chart_that_never_renders_the_same_is_stopped_and_named() {
     world.reconcile_now("site").await;
     // The Operator SDK's operator is woken by its own status, so that one reconcile is enough for all that follow.
     for _ in 0..3 {
-        let pass = world.pass("site").await;
-        assert_eq!((pass.outcome, pass.releases[0].surplus), (Outcome::Upgraded, true));
+        let reconcile = world.reconcile("site").await;
+        assert_eq!((reconcile.outcome, reconcile.releases[0].surplus), (Outcome::Upgraded, true));
     }
-    assert_eq!(world.pass("site").await.outcome, Outcome::Unchanged);
+    assert_eq!(world.reconcile("site").await.outcome, Outcome::Unchanged);
     assert!(
         world.notices.iter().any(|text| {
             text.contains("renders differently each time") && text.contains("templates/all.yaml:6: `at: ")
@@ -454,7 +464,7 @@ async fn a_chart_that_never_renders_the_same_is_stopped_and_named() {
         world.notices
     );
     world.reconcile_now("site").await;
-    assert_eq!(world.pass("site").await.outcome, Outcome::Unchanged);
+    assert_eq!(world.reconcile("site").await.outcome, Outcome::Unchanged);
     assert_eq!(
         world.revisions("site").await,
         ["1 superseded", "2 superseded", "3 superseded", "4 deployed"],
@@ -477,11 +487,11 @@ async fn a_kind_leaves_with_its_line_in_watches() {
     world.outcome("corner", Outcome::Installed).await;
     world.patch(&world.webs(), "site", json!({"spec": {"greeting": "nobody listens"}})).await;
     world.patch(&world.api("test.my.domain", "Shop"), "corner", json!({"spec": {"greeting": "x"}})).await;
-    let pass = world.until("any pass", |event| match event {
-        opdev_event::Event::Reconciled(pass) => Some(Arc::clone(pass)),
+    let reconcile = world.until("any pass", |event| match event {
+        opdev_event::Event::Reconciled(reconcile) => Some(Arc::clone(reconcile)),
         _ => None,
     });
-    assert_eq!(pass.await.object.name, "corner");
+    assert_eq!(reconcile.await.object.name, "corner");
     let child = world.get(&world.api("", "ConfigMap"), "site-config").await.unwrap();
     assert_eq!(child["data"]["greeting"], "hello", "what it installed stays");
     world.stop().await;

@@ -44,8 +44,8 @@ fn hooked() -> Arc<Chart> {
 }
 
 /// The objects that a reconcile created, in order.
-fn created(pass: &Reconcile) -> Vec<&str> {
-    let made = pass.objects.iter().filter(|change| change.action == Action::Created);
+fn created(reconcile: &Reconcile) -> Vec<&str> {
+    let made = reconcile.objects.iter().filter(|change| change.action == Action::Created);
     made.map(|change| change.object.name.as_str()).collect()
 }
 
@@ -66,12 +66,12 @@ async fn a_failed_upgrade_runs_rollback_hooks_and_stores_its_revision() {
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
     world.patch(&world.webs(), "site", json!({"spec": {"bad": true, "greeting": "two"}})).await;
-    let pass = world.outcome("site", Outcome::Failed).await;
-    let [change] = pass.releases.as_slice() else { panic!("{:?}", pass.releases) };
+    let reconcile = world.outcome("site", Outcome::Failed).await;
+    let [change] = reconcile.releases.as_slice() else { panic!("{:?}", reconcile.releases) };
     assert_eq!((change.step, change.revision), (ReleaseStep::RolledBack, 3));
     assert_eq!(change.why, "the upgrade to revision 2 failed");
-    assert_eq!(created(&pass), ["site-pre-rollback", "site-post-rollback"]);
-    let chain = &pass.failure.as_ref().unwrap().chain;
+    assert_eq!(created(&reconcile), ["site-pre-rollback", "site-post-rollback"]);
+    let chain = &reconcile.failure.as_ref().unwrap().chain;
     assert_eq!(chain[1], "upgrade failed; rolled back to the last good manifest");
 
     // Attempts replace each other: what was good before them stays in the history.
@@ -79,7 +79,7 @@ async fn a_failed_upgrade_runs_rollback_hooks_and_stores_its_revision() {
     world.patch(&world.webs(), "site", json!({"spec": {"bad": null, "greeting": null}})).await;
     world
         .until("a good pass", |event| match event {
-            Event::Reconciled(pass) if pass.failure.is_none() => Some(()),
+            Event::Reconciled(reconcile) if reconcile.failure.is_none() => Some(()),
             _ => None,
         })
         .await;
@@ -101,9 +101,9 @@ async fn a_failed_upgrade_runs_rollback_hooks_and_stores_its_revision() {
 async fn the_uninstall_of_a_failed_install_runs_its_delete_hooks() {
     let mut world = World::start(vec![web(hooked())]).await;
     world.create_web("site", json!({"bad": true})).await;
-    let pass = world.outcome("site", Outcome::Failed).await;
-    assert_eq!(created(&pass), ["site-config", "site-pre-delete", "site-post-delete"]);
-    assert!(pass.releases.is_empty());
+    let reconcile = world.outcome("site", Outcome::Failed).await;
+    assert_eq!(created(&reconcile), ["site-config", "site-pre-delete", "site-post-delete"]);
+    assert!(reconcile.releases.is_empty());
     world.patch(&world.webs(), "site", json!({"spec": {"bad": null}})).await;
     world.outcome("site", Outcome::Installed).await;
     assert_eq!(world.revisions("site").await, ["1 deployed"]);
@@ -124,8 +124,8 @@ async fn a_revision_that_helm_rollback_made_is_upgraded_and_not_rewritten() {
     third.info.description = "Rollback to 1".to_owned();
     store(&world, &third).await;
     world.reconcile_now("site").await;
-    let pass = world.outcome("site", Outcome::Upgraded).await;
-    let [change] = pass.releases.as_slice() else { panic!("{:?}", pass.releases) };
+    let reconcile = world.outcome("site", Outcome::Upgraded).await;
+    let [change] = reconcile.releases.as_slice() else { panic!("{:?}", reconcile.releases) };
     assert_eq!((change.step, change.revision, change.surplus), (ReleaseStep::Upgraded, 4, false));
     assert_eq!(change.why, "revision 3 was made beside opdev (Rollback to 1)");
     assert_eq!(record(&world, 3).await.info.description, "Rollback to 1");
@@ -145,8 +145,8 @@ async fn a_release_that_helm_uninstall_took_away_comes_back_and_what_is_left_is_
     // `helm uninstall site`, seen before it has come to the Service.
     world.delete(&world.api("", "Secret"), "sh.helm.release.v1.site.v1").await;
     world.delete(&world.api("", "ConfigMap"), "site-config").await;
-    let pass = world.outcome("site", Outcome::Installed).await;
-    assert_eq!(created(&pass), ["site-config"]);
+    let reconcile = world.outcome("site", Outcome::Installed).await;
+    assert_eq!(created(&reconcile), ["site-config"]);
     assert_eq!(world.revisions("site").await, ["1 deployed"]);
     let after = world.get(&services, "site").await.unwrap();
     assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"], "it was taken over, not made anew");
@@ -159,11 +159,11 @@ async fn two_templates_that_give_one_object_are_refused_with_both_files() {
     let files = [("templates/all.yaml", RISKY), ("templates/twin.yaml", twin.as_str())];
     let mut world = World::start(vec![web(chart("web", &files))]).await;
     world.create_web("site", json!({})).await;
-    let pass = world.outcome("site", Outcome::Failed).await;
+    let reconcile = world.outcome("site", Outcome::Failed).await;
     let words = "ConfigMap \"site-config\" is in templates/all.yaml and in templates/twin.yaml";
-    let chain = pass.failure.as_ref().unwrap().chain.join(": ");
+    let chain = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(chain.contains(words), "{chain}");
-    assert!(created(&pass).is_empty(), "nothing was begun");
+    assert!(created(&reconcile).is_empty(), "nothing was begun");
 
     let serve = |world: &World, number: u64, files: &[(&str, &str)]| {
         let mut watch = web(chart("web", files));
@@ -173,8 +173,8 @@ async fn two_templates_that_give_one_object_are_refused_with_both_files() {
     serve(&world, 2, &files[..1]);
     world.outcome("site", Outcome::Installed).await;
     serve(&world, 3, &files);
-    let pass = world.outcome("site", Outcome::Failed).await;
-    let diagnostic = pass.failure.as_ref().unwrap().diagnostic.clone().unwrap();
+    let reconcile = world.outcome("site", Outcome::Failed).await;
+    let diagnostic = reconcile.failure.as_ref().unwrap().diagnostic.clone().unwrap();
     assert_eq!(diagnostic.place.unwrap().file, "charts/web/templates/twin.yaml");
     let child = world.get(&world.api("", "ConfigMap"), "site-config").await.unwrap();
     assert_eq!(child["data"]["greeting"], "hello");
@@ -199,25 +199,28 @@ async fn what_left_the_selector_is_cleaned_up_and_what_is_anothers_is_left_alone
     world.create(&world.webs(), web("other", "b", json!([finalizer]))).await;
     world.delete(&world.webs(), "other").await;
     world.create(&world.webs(), web("site", "a", json!([]))).await;
-    let pass = world.outcome("site", Outcome::Installed).await;
-    assert_eq!(pass.object.name, "site");
+    let reconcile = world.outcome("site", Outcome::Installed).await;
+    assert_eq!(reconcile.object.name, "site");
 
     label(&world, "site", json!("b")).await;
     world.patch(&world.webs(), "site", json!({"spec": {"greeting": "nobody listens"}})).await;
     world.delete(&world.webs(), "site").await;
-    let passes = std::cell::RefCell::new(Vec::new());
+    let reconciles = std::cell::RefCell::new(Vec::new());
     world
         .until("the uninstall", |event| match event {
-            Event::Reconciled(pass) => {
-                passes.borrow_mut().push(format!("{} {:?}", pass.object.name, pass.outcome));
-                (pass.outcome == Outcome::Uninstalled).then_some(())
+            Event::Reconciled(reconcile) => {
+                reconciles.borrow_mut().push(format!("{} {:?}", reconcile.object.name, reconcile.outcome));
+                (reconcile.outcome == Outcome::Uninstalled).then_some(())
             }
             _ => None,
         })
         .await;
     assert!(
-        !passes.borrow().iter().any(|pass| pass.contains("Upgraded") || pass.contains("other")),
-        "{passes:?}"
+        !reconciles
+            .borrow()
+            .iter()
+            .any(|reconcile| reconcile.contains("Upgraded") || reconcile.contains("other")),
+        "{reconciles:?}"
     );
     assert!(world.get(&world.webs(), "site").await.is_none());
     assert!(world.get(&world.api("", "Service"), "site").await.is_none());
@@ -240,8 +243,8 @@ async fn annotations_of_the_hybrid_library_are_said_to_do_nothing() {
     let words = "the annotation helm.sdk.operatorframework.io/uninstall-disable-hooks has no effect";
     assert!(world.notices.iter().any(|text| text.contains(words)), "{:?}", world.notices);
     world.delete(&world.webs(), "site").await;
-    let pass = world.outcome("site", Outcome::Uninstalled).await;
-    assert_eq!(created(&pass), ["site-pre-delete", "site-post-delete"]);
+    let reconcile = world.outcome("site", Outcome::Uninstalled).await;
+    assert_eq!(created(&reconcile), ["site-pre-delete", "site-post-delete"]);
     world.stop().await;
 }
 
@@ -262,13 +265,13 @@ async fn of_all_namespaces_only_the_named_ones_are_reconciled() {
         world.create(&webs, object).await;
     }
     // The one of the third namespace is older, so that its reconcile would come first.
-    let pass = world
+    let reconcile = world
         .until("a pass", |event| match event {
-            Event::Reconciled(pass) => Some(Arc::clone(pass)),
+            Event::Reconciled(reconcile) => Some(Arc::clone(reconcile)),
             _ => None,
         })
         .await;
-    assert_eq!((pass.object.name.as_str(), pass.outcome), ("second", Outcome::Installed));
+    assert_eq!((reconcile.object.name.as_str(), reconcile.outcome), ("second", Outcome::Installed));
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
     world.stop().await;

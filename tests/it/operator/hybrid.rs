@@ -172,8 +172,8 @@ async fn failure_rollbacks_off_leaves_what_failed_and_upgrades_it() {
     world.outcome("a", Outcome::Failed).await;
     assert_eq!(revisions(&world, "Secret", "a").await[0], "1 failed");
     world.patch(&world.webs(), "a", json!({"spec": {"bad": false}})).await;
-    let pass = world.outcome("a", Outcome::Upgraded).await;
-    assert!(pass.releases[0].why.contains("failed"), "{:?}", pass.releases);
+    let reconcile = world.outcome("a", Outcome::Upgraded).await;
+    assert!(reconcile.releases[0].why.contains("failed"), "{:?}", reconcile.releases);
     let found = revisions(&world, "Secret", "a").await;
     assert!(found.last().unwrap().ends_with("deployed") && found.len() >= 2, "{found:?}");
     world.stop().await;
@@ -229,8 +229,8 @@ async fn pause_annotation_and_paused_leave_an_object_alone() {
     let script = "export function paused(self) { return self.spec.wait === true; }\n";
     let mut world = World::start(vec![beside(web(&plain(), options), script)]).await;
     world.create_web("a", json!({"wait": true})).await;
-    let pass = world.outcome("a", Outcome::Waiting).await;
-    assert_eq!(pass.waiting.as_deref(), Some("paused: config/reconcilers/web.ts says so"));
+    let reconcile = world.outcome("a", Outcome::Waiting).await;
+    assert_eq!(reconcile.waiting.as_deref(), Some("paused: config/reconcilers/web.ts says so"));
     let found = conditions(&world.get(&world.webs(), "a").await.unwrap());
     assert_eq!(found["Paused"], "True PauseReconcileAnnotationTrue");
     assert_eq!((found["Deployed"].as_str(), found["Initialized"].as_str()), ("Unknown", "Unknown"));
@@ -244,8 +244,8 @@ async fn pause_annotation_and_paused_leave_an_object_alone() {
             json!({"metadata": {"annotations": {"my.domain/pause": "true"}}, "spec": {"greeting": "x"}}),
         )
         .await;
-    let pass = world.outcome("a", Outcome::Waiting).await;
-    assert!(pass.waiting.as_deref().unwrap().contains("my.domain/pause"), "{pass:?}");
+    let reconcile = world.outcome("a", Outcome::Waiting).await;
+    assert!(reconcile.waiting.as_deref().unwrap().contains("my.domain/pause"), "{reconcile:?}");
     world.patch(&world.webs(), "a", json!({"metadata": {"annotations": {"my.domain/pause": "yes"}}})).await;
     world.outcome("a", Outcome::Upgraded).await;
     assert_eq!(conditions(&world.get(&world.webs(), "a").await.unwrap())["Paused"], "False");
@@ -269,8 +269,8 @@ export function values(self, { values, release }) {
     world.create(&configs, mood).await;
     world.greeting("a-config", "2 good old").await;
     world.patch(&world.webs(), "a", json!({"spec": {"size": -1}})).await;
-    let pass = world.outcome("a", Outcome::Failed).await;
-    let failure = pass.failure.as_ref().unwrap();
+    let reconcile = world.outcome("a", Outcome::Failed).await;
+    let failure = reconcile.failure.as_ref().unwrap();
     assert!(failure.chain[0].contains("size must not be negative"), "{:?}", failure.chain);
     let place = failure.diagnostic.as_ref().unwrap().place.as_ref().unwrap();
     assert_eq!((place.file.as_str(), place.line), ("config/reconcilers/web.ts", 3));
@@ -304,9 +304,9 @@ export function onEvent(event) {
     fed_by(&mut watch).overrides = BTreeMap::from([("x".to_owned(), "y".to_owned())]);
     let mut world = World::start(vec![watch]).await;
     world.create_web("a", json!({"greeting": "one"})).await;
-    let pass = world.outcome("a", Outcome::Waiting).await;
-    assert_eq!(pass.waiting.as_deref(), Some("waits for the gate"));
-    assert_eq!(pass.requeue.as_ref().unwrap().after, Duration::from_secs(3600));
+    let reconcile = world.outcome("a", Outcome::Waiting).await;
+    assert_eq!(reconcile.waiting.as_deref(), Some("waits for the gate"));
+    assert_eq!(reconcile.requeue.as_ref().unwrap().after, Duration::from_secs(3600));
     assert!(revisions(&world, "Secret", "a").await.is_empty(), "nothing is installed meanwhile");
     let configs = world.api("", "ConfigMap");
     world
@@ -350,8 +350,8 @@ async fn on_hook_error_log_goes_on_and_fail_stops() {
             json!({"apiVersion": "test.my.domain/v1", "kind": "Shop", "metadata": {"name": "b"}, "spec": {}}),
         )
         .await;
-    let pass = world.outcome("b", Outcome::Failed).await;
-    assert!(pass.failure.as_ref().unwrap().chain.iter().any(|one| one.contains("no luck today")));
+    let reconcile = world.outcome("b", Outcome::Failed).await;
+    assert!(reconcile.failure.as_ref().unwrap().chain.iter().any(|one| one.contains("no luck today")));
     assert!(revisions(&world, "Secret", "b").await.is_empty());
     world.stop().await;
 }
@@ -373,8 +373,8 @@ async fn render_changes_what_the_chart_made_before_it_is_stored() {
     );
     let object = world.get(&world.webs(), "a").await.unwrap();
     assert!(object["status"]["deployedRelease"]["manifest"].as_str().unwrap().contains("by: a"));
-    let pass = world.pass_by_key("a").await;
-    assert_eq!(pass.outcome, Outcome::Unchanged, "the same input renders the same");
+    let reconcile = world.reconcile_by_key("a").await;
+    assert_eq!(reconcile.outcome, Outcome::Unchanged, "the same input renders the same");
     world.delete(&world.webs(), "a").await;
     world.outcome("a", Outcome::Uninstalled).await;
     assert!(world.get(&configs, "extra").await.is_none());
@@ -395,8 +395,8 @@ async fn watches_map_other_objects_to_custom_resources() {
     world.create(&world.api("", "Secret"), secret("mine", "a")).await;
     let mine = world
         .until("a pass for the secret", |event| match event {
-            Event::Reconciled(pass) => {
-                super::world::causes(pass).into_iter().find(|cause| cause.starts_with("Added Secret"))
+            Event::Reconciled(reconcile) => {
+                super::world::causes(reconcile).into_iter().find(|cause| cause.starts_with("Added Secret"))
             }
             _ => None,
         })
@@ -419,8 +419,8 @@ async fn helm_wait_waits_for_the_objects_and_its_timeout_fails() {
     let mut world = World::start(vec![web(&[("templates/d.yaml", deployment)], options)]).await;
     // No node has such a label: the pod stays pending.
     world.create_web("a", json!({})).await;
-    let pass = world.outcome("a", Outcome::Failed).await;
-    let chain = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("a", Outcome::Failed).await;
+    let chain = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(chain.contains("is not ready: timed out"), "{chain}");
     world.stop().await;
 }
@@ -457,8 +457,8 @@ async fn wait_for_deletion_timeout_waits_for_other_finalizers() {
     world.create(&world.webs(), object).await;
     world.outcome("a", Outcome::Installed).await;
     world.delete(&world.webs(), "a").await;
-    let pass = world.outcome("a", Outcome::Failed).await;
-    let chain = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("a", Outcome::Failed).await;
+    let chain = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(chain.contains("the custom resource is still there: timed out"), "{chain}");
     let object = world.get(&world.webs(), "a").await.unwrap();
     assert_eq!(object["metadata"]["finalizers"], json!(["other.test/mine"]));
@@ -492,15 +492,15 @@ export function before(self, { action }) {
     world.create_web("blog-3", json!({"after": "blog-2"})).await;
     world.outcome("blog-3", Outcome::Waiting).await;
     world.create_web("blog-2", json!({"after": "blog-1"})).await;
-    let pass = world.outcome("blog-2", Outcome::Waiting).await;
-    assert_eq!(pass.waiting.as_deref(), Some("waits for blog-1"));
+    let reconcile = world.outcome("blog-2", Outcome::Waiting).await;
+    assert_eq!(reconcile.waiting.as_deref(), Some("waits for blog-1"));
     world.create_web("blog-1", json!({})).await;
     let mut order = Vec::new();
     while order.len() < 3 {
         let name = world
             .until("an install", |event| match event {
-                Event::Reconciled(pass) if pass.outcome == Outcome::Installed => {
-                    Some(pass.object.name.clone())
+                Event::Reconciled(reconcile) if reconcile.outcome == Outcome::Installed => {
+                    Some(reconcile.object.name.clone())
                 }
                 _ => None,
             })
@@ -560,8 +560,8 @@ async fn service_account_name_is_whom_objects_are_written_as() {
     let options = ChartOptions { service_account: Some("nobody".to_owned()), ..hybrid() };
     let mut world = World::over(client, plane, vec![web(&plain(), options)], settings());
     world.create_web("a", json!({})).await;
-    let pass = world.outcome("a", Outcome::Failed).await;
-    let chain = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("a", Outcome::Failed).await;
+    let chain = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(
         chain.contains("system:serviceaccount:default:nobody") && chain.contains("configmaps"),
         "{chain}"

@@ -39,8 +39,8 @@ fn web_chart() -> Arc<opdev_helm::chart::Chart> {
 async fn a_custom_resource_becomes_a_release() {
     let mut world = World::start(vec![web(web_chart())]).await;
     let created = world.create_web("site", json!({"greeting": "hi"})).await;
-    let pass = world.pass("site").await;
-    assert_eq!(pass.outcome, Outcome::Installed, "{:?}", pass.failure);
+    let reconcile = world.reconcile("site").await;
+    assert_eq!(reconcile.outcome, Outcome::Installed, "{:?}", reconcile.failure);
     assert_eq!(world.revisions("site").await, ["1 deployed"]);
 
     let object = world.get(&world.webs(), "site").await.unwrap();
@@ -64,34 +64,43 @@ async fn a_custom_resource_becomes_a_release() {
     assert_eq!(secret["metadata"]["ownerReferences"][0]["kind"], "Web");
     assert_eq!(secret["type"], "helm.sh/release.v1");
 
-    let verbs: Vec<String> = pass.calls.iter().map(|call| format!("{} {}", call.verb, call.target)).collect();
+    let verbs: Vec<String> =
+        reconcile.calls.iter().map(|call| format!("{} {}", call.verb, call.target)).collect();
     let at = |call: &str| {
         verbs.iter().position(|seen| seen == call).unwrap_or_else(|| panic!("{call}: {verbs:#?}"))
     };
     assert!(at("patch webs/site") < at("create secrets"), "the finalizer comes before anything is installed");
     assert!(at("create secrets") < at("patch configmaps/site-config"));
     assert!(at("update secrets/sh.helm.release.v1.site.v1") < at("update webs/site/status"));
-    assert!(pass.status.iter().any(|change| change.path.to_string() == ".status"));
-    assert_eq!(pass.objects[0].action, Action::Created);
-    let steps: Vec<&str> = pass.steps.iter().map(|step| step.name.as_str()).collect();
+    assert!(reconcile.status.iter().any(|change| change.path.to_string() == ".status"));
+    assert_eq!(reconcile.objects[0].action, Action::Created);
+    let steps: Vec<&str> = reconcile.steps.iter().map(|step| step.name.as_str()).collect();
     assert_eq!(steps, ["read", "render", "plan", "release", "apply", "release", "status"]);
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn own_writes_lead_to_no_pass_but_show_on_the_next_one() {
+async fn own_writes_lead_to_no_reconcile_but_show_on_the_next_one() {
     let mut world = World::start(vec![web(web_chart())]).await;
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
-    let passes = world.passes_until_quiet("site", "-config").await;
-    assert!(passes.is_empty(), "{:?}", passes.iter().map(|pass| causes(pass)).collect::<Vec<_>>());
+    let reconciles = world.reconciles_until_quiet("site", "-config").await;
+    assert!(
+        reconciles.is_empty(),
+        "{:?}",
+        reconciles.iter().map(|reconcile| causes(reconcile)).collect::<Vec<_>>()
+    );
     world.reconcile_now("site").await;
-    let pass = world.pass("site").await;
-    assert_eq!(pass.outcome, Outcome::Unchanged);
-    let all = causes(&pass);
-    assert!(pass.causes.iter().any(|cause| cause.kind == CauseKind::User));
+    let reconcile = world.reconcile("site").await;
+    assert_eq!(reconcile.outcome, Outcome::Unchanged);
+    let all = causes(&reconcile);
+    assert!(reconcile.causes.iter().any(|cause| cause.kind == CauseKind::User));
     assert!(all.iter().any(|cause| cause.starts_with("own Modified Web .metadata.finalizers")), "{all:?}");
-    assert!(pass.calls.iter().all(|call| ["get", "list"].contains(&call.verb.as_str())), "{:?}", pass.calls);
+    assert!(
+        reconcile.calls.iter().all(|call| ["get", "list"].contains(&call.verb.as_str())),
+        "{:?}",
+        reconcile.calls
+    );
     world.stop().await;
 }
 
@@ -102,13 +111,13 @@ async fn drift_is_put_back_and_named() {
     world.outcome("site", Outcome::Installed).await;
     let children = world.api("", "ConfigMap");
     world.patch(&children, "site-config", json!({"data": {"greeting": "drift", "more": "kept"}})).await;
-    let pass = world.outcome("site", Outcome::Repaired).await;
-    let all = causes(&pass);
+    let reconcile = world.outcome("site", Outcome::Repaired).await;
+    let all = causes(&reconcile);
     assert!(
         all.iter().any(|cause| cause == "Modified ConfigMap .data.greeting .data.more by somebody"),
         "{all:?}"
     );
-    let change = &pass.objects[0];
+    let change = &reconcile.objects[0];
     assert_eq!((change.object.name.as_str(), change.action), ("site-config", Action::Updated));
     assert_eq!(change.changes.len(), 1);
     assert_eq!(change.changes[0].path.to_string(), ".data.greeting");
@@ -117,8 +126,12 @@ async fn drift_is_put_back_and_named() {
     assert_eq!(child["data"], json!({"greeting": "hello", "more": "kept"}));
 
     world.delete(&children, "site-config").await;
-    let pass = world.outcome("site", Outcome::Repaired).await;
-    assert!(causes(&pass).iter().any(|cause| cause.starts_with("Deleted ConfigMap")), "{:?}", causes(&pass));
+    let reconcile = world.outcome("site", Outcome::Repaired).await;
+    assert!(
+        causes(&reconcile).iter().any(|cause| cause.starts_with("Deleted ConfigMap")),
+        "{:?}",
+        causes(&reconcile)
+    );
     assert!(world.get(&children, "site-config").await.is_some());
     assert_eq!(world.revisions("site").await, ["1 deployed"]);
     world.stop().await;
@@ -132,8 +145,8 @@ async fn a_changed_spec_is_a_new_revision() {
     let children = world.api("", "ConfigMap");
     assert!(world.get(&children, "site-extra").await.is_some());
     world.patch(&world.webs(), "site", json!({"spec": {"extra": false, "greeting": "two"}})).await;
-    let pass = world.outcome("site", Outcome::Upgraded).await;
-    let all = causes(&pass);
+    let reconcile = world.outcome("site", Outcome::Upgraded).await;
+    let all = causes(&reconcile);
     assert!(
         all.iter().any(|cause| cause == "Modified Web .spec.extra .spec.greeting by somebody"),
         "{all:?}"
@@ -174,11 +187,11 @@ async fn a_saved_file_rewrites_the_revision_and_settles() {
     let mut watch = web(edited);
     watch.changed_in = 2;
     world.sources.send(sources(2, vec![watch, watch_of("Shop", shop)])).unwrap();
-    let pass = world.pass("site").await;
-    assert_eq!(pass.outcome, Outcome::Upgraded);
-    assert!(matches!(&pass.causes.last().unwrap().kind, CauseKind::Reload { sources: 2, files }
+    let reconcile = world.reconcile("site").await;
+    assert_eq!(reconcile.outcome, Outcome::Upgraded);
+    assert!(matches!(&reconcile.causes.last().unwrap().kind, CauseKind::Reload { sources: 2, files }
         if files == &["charts/web/templates/all.yaml"]));
-    assert_eq!(pass.sources, 2);
+    assert_eq!(reconcile.sources, 2);
     let settled = world.settled().await;
     assert_eq!((settled.sources, settled.objects, settled.failed), (2, 1, 0));
     assert_eq!(world.revisions("site").await, ["1 deployed"], "an edit does not bury the history");
@@ -199,8 +212,8 @@ async fn a_saved_file_rewrites_the_revision_and_settles() {
     let mut watch = web(notes);
     watch.changed_in = 3;
     world.sources.send(sources(3, vec![watch])).unwrap();
-    let pass = world.pass("site").await;
-    assert!(pass.objects.is_empty(), "only the notes changed: {:?}", pass.objects);
+    let reconcile = world.reconcile("site").await;
+    assert!(reconcile.objects.is_empty(), "only the notes changed: {:?}", reconcile.objects);
     let object = world.get(&world.webs(), "site").await.unwrap();
     assert_eq!(condition(&object, "Deployed").unwrap().2, "other notes");
     world.stop().await;
@@ -216,12 +229,12 @@ async fn a_deleted_custom_resource_leaves_nothing() {
     fed_by(&mut broken).chart = None;
     broken.changed_in = 2;
     world.sources.send(sources(2, vec![broken])).unwrap();
-    let pass = world.pass("site").await;
-    assert_eq!(pass.outcome, Outcome::Failed);
-    assert!(pass.requeue.is_none(), "trying again cannot help");
+    let reconcile = world.reconcile("site").await;
+    assert_eq!(reconcile.outcome, Outcome::Failed);
+    assert!(reconcile.requeue.is_none(), "trying again cannot help");
     world.delete(&world.webs(), "site").await;
-    let pass = world.outcome("site", Outcome::Uninstalled).await;
-    assert_eq!(pass.objects.iter().filter(|change| change.action == Action::Deleted).count(), 2);
+    let reconcile = world.outcome("site", Outcome::Uninstalled).await;
+    assert_eq!(reconcile.objects.iter().filter(|change| change.action == Action::Deleted).count(), 2);
     assert!(world.get(&world.webs(), "site").await.is_none());
     assert!(world.get(&world.api("", "ConfigMap"), "site-config").await.is_none());
     assert!(world.get(&world.api("", "ConfigMap"), "site-extra").await.is_none());
@@ -235,10 +248,14 @@ async fn nothing_is_written_when_read_only() {
     settings.read_only = ReadOnly::new(true);
     let mut world = World::start_with(vec![web(web_chart())], settings).await;
     world.create_web("site", json!({})).await;
-    let pass = world.pass("site").await;
-    assert_eq!(pass.outcome, Outcome::Waiting);
-    assert!(pass.calls.iter().all(|call| call.verb == "get" || call.verb == "list"), "{:?}", pass.calls);
-    let words = pass.waiting.as_deref().unwrap();
+    let reconcile = world.reconcile("site").await;
+    assert_eq!(reconcile.outcome, Outcome::Waiting);
+    assert!(
+        reconcile.calls.iter().all(|call| call.verb == "get" || call.verb == "list"),
+        "{:?}",
+        reconcile.calls
+    );
+    let words = reconcile.waiting.as_deref().unwrap();
     assert!(words.contains("it would create ConfigMap") && words.contains("site-config"), "{words}");
     assert!(world.revisions("site").await.is_empty());
     world.stop().await;

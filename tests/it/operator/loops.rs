@@ -173,7 +173,7 @@ async fn a_reconciler_that_keeps_itself_busy_is_paused_and_a_saved_one_goes_on()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_check_names_what_a_second_pass_writes() {
+async fn a_check_names_what_a_second_reconcile_writes() {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let restless = typed("Web", &["v1/ConfigMap"], |_, _| {
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -184,7 +184,7 @@ async fn a_check_names_what_a_second_pass_writes() {
     });
     let mut world = World::start(vec![restless]).await;
     world.create_web("site", json!({})).await;
-    world.pass("site").await;
+    world.reconcile("site").await;
     let why = check(&world).await.unwrap_err();
     // Its own circle may be stopped before the check ends.
     assert!(why.contains("ConfigMap count .data.n") || why.contains("round in a circle"), "{why}");

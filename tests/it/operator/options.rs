@@ -111,27 +111,27 @@ async fn rollback_force_replaces_what_a_patch_cannot_put_back() {
     world.outcome("b", Outcome::Installed).await;
 
     // What a reconcile wrote is looked at, for the next attempt comes soon.
-    let wrote = |pass: &Reconcile| -> Vec<String> {
+    let wrote = |reconcile: &Reconcile| -> Vec<String> {
         let strategy = |change: &ObjectChange| {
             let kind =
                 change.changes.iter().find(|field| field.path.to_string() == ".spec.updateStrategy.type");
             let new = kind.and_then(|field| field.new.as_ref()).and_then(Value::as_str);
             format!("{} {}", change.object.gvk.kind, new.unwrap_or_default())
         };
-        pass.objects.iter().map(strategy).collect()
+        reconcile.objects.iter().map(strategy).collect()
     };
     let shops = world.api("test.my.domain", "Shop");
     world.patch(&world.webs(), "a", json!({"spec": {"bad": true}})).await;
-    let pass = world.outcome("a", Outcome::Failed).await;
-    let chain = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("a", Outcome::Failed).await;
+    let chain = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(chain.contains("upgrade failed; rolled back to the last good manifest: "), "{chain}");
-    assert_eq!(wrote(&pass), ["StatefulSet RollingUpdate", "StatefulSet OnDelete"]);
+    assert_eq!(wrote(&reconcile), ["StatefulSet RollingUpdate", "StatefulSet OnDelete"]);
     world.patch(&shops, "b", json!({"spec": {"bad": true}})).await;
-    let pass = world.outcome("b", Outcome::Failed).await;
-    let chain = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("b", Outcome::Failed).await;
+    let chain = reconcile.failure.as_ref().unwrap().chain.join(": ");
     let why = "upgrade failed, and so did the rollback (cannot patch \"b\" with kind StatefulSet: ";
     assert!(chain.contains(why) && chain.contains("only allowed for updateStrategy"), "{chain}");
-    assert_eq!(wrote(&pass), ["StatefulSet RollingUpdate"]);
+    assert_eq!(wrote(&reconcile), ["StatefulSet RollingUpdate"]);
     world.stop().await;
 }
 
@@ -165,8 +165,8 @@ async fn a_replacement_comes_after_what_was_written_meanwhile() {
     world.create_web("a", json!({})).await;
     world.outcome("a", Outcome::Installed).await;
     world.patch(&world.webs(), "a", json!({"spec": {"bad": true}})).await;
-    let pass = world.outcome("a", Outcome::Failed).await;
-    let chain = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("a", Outcome::Failed).await;
+    let chain = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(chain.contains("upgrade failed; rolled back to the last good manifest: "), "{chain}");
     world.stop().await;
 }
@@ -189,8 +189,8 @@ async fn helm_wait_for_jobs_waits_until_they_are_done() {
     world.create_web("a", json!({})).await;
     world.outcome("a", Outcome::Installed).await;
     create_shop(&world).await;
-    let pass = world.outcome("b", Outcome::Failed).await;
-    let chain = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("b", Outcome::Failed).await;
+    let chain = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(chain.contains("is not ready: timed out"), "{chain}");
     world.stop().await;
 }

@@ -59,13 +59,17 @@ async fn a_program_that_begins_to_read_what_belongs_to_nobody_sees_all_of_it_and
     let reference = json!([{"apiVersion": owner["apiVersion"], "kind": "Web", "name": "site",
         "uid": owner["metadata"]["uid"], "controller": true}]);
     world.patch(&maps, "four", json!({"metadata": {"ownerReferences": reference}})).await;
-    let put_away = |pass: &Reconcile| writes(pass).iter().any(|write| write.contains("four"));
-    let pass = world
+    let put_away = |reconcile: &Reconcile| writes(reconcile).iter().any(|write| write.contains("four"));
+    let reconcile = world
         .until("a pass for the adopted child", |event| match event {
-            Event::Reconciled(pass) if put_away(pass) => Some(pass.clone()),
+            Event::Reconciled(reconcile) if put_away(reconcile) => Some(reconcile.clone()),
             _ => None,
         })
         .await;
-    assert!(causes(&pass).iter().any(|cause| cause.starts_with("Modified ConfigMap")), "{:?}", causes(&pass));
+    assert!(
+        causes(&reconcile).iter().any(|cause| cause.starts_with("Modified ConfigMap")),
+        "{:?}",
+        causes(&reconcile)
+    );
     world.stop().await;
 }

@@ -56,7 +56,7 @@ async fn paused(world: &mut World, what: &str, is: impl Fn(&[Paused]) -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_paused_object_collects_causes_and_a_step_is_one_pass() {
+async fn a_paused_object_collects_causes_and_a_step_is_one_reconcile() {
     let mut world = World::start(vec![web(simple(CONFIG))]).await;
     for name in ["site", "other"] {
         world.create_web(name, json!({})).await;
@@ -83,8 +83,8 @@ async fn a_paused_object_collects_causes_and_a_step_is_one_pass() {
     assert_eq!(drifted["data"]["greeting"], "drift");
 
     ask(&world, |reply| ManagerRequest::Step { object: site(), reply }).await.unwrap();
-    let pass = world.pass("site").await;
-    let all = causes(&pass);
+    let reconcile = world.reconcile("site").await;
+    let all = causes(&reconcile);
     assert!(all.iter().any(|cause| cause == "User"), "{all:?}");
     assert!(all.iter().any(|cause| cause.contains("ConfigMap .data.greeting by somebody")), "{all:?}");
     assert_eq!(world.get(&configs, "site-config").await.unwrap()["data"]["greeting"], "hi");
@@ -121,9 +121,9 @@ async fn a_paused_kind_holds_new_objects_and_saved_files() {
     let (mut site, mut late) = (false, false);
     world
         .until("both objects done", |event| {
-            if let Event::Reconciled(pass) = event {
-                site |= pass.object.name == "site" && pass.outcome == Outcome::Upgraded;
-                late |= pass.object.name == "late" && pass.outcome == Outcome::Installed;
+            if let Event::Reconciled(reconcile) = event {
+                site |= reconcile.object.name == "site" && reconcile.outcome == Outcome::Upgraded;
+                late |= reconcile.object.name == "late" && reconcile.outcome == Outcome::Installed;
             }
             (site && late).then_some(())
         })
@@ -145,7 +145,7 @@ async fn a_paused_object_that_goes_takes_its_pause_along() {
     world.patch(&world.webs(), "site", json!({"metadata": {"finalizers": null}})).await;
     paused(&mut world, "nothing paused", <[Paused]>::is_empty).await;
     world.create_web("site", json!({})).await;
-    world.pass("site").await;
+    world.reconcile("site").await;
     let nobody = ObjectRef { name: "nobody".to_owned(), gvk: Gvk::new("", "v1", "Pod"), ..site() };
     let refused = pause(&world, PauseScope::Object { object: nobody }).await.unwrap_err();
     assert!(refused.contains("no custom resource"), "{refused}");

@@ -178,9 +178,9 @@ fn drawn(value: Option<&Value>) -> Option<Value> {
 }
 
 /// The reconcile that begins when the kind is let go.
-async fn pass_after(world: &mut World) -> Arc<Reconcile> {
+async fn reconcile_after(world: &mut World) -> Arc<Reconcile> {
     pause(world, false).await;
-    world.pass("site").await
+    world.reconcile("site").await
 }
 
 /// Ends a pause with a reconcile of its own, so that nothing is under way.
@@ -197,8 +197,11 @@ async fn at_rest(world: &mut World) {
     answer.await.unwrap().unwrap();
     world
         .until("the step", |event| match event {
-            Event::Reconciled(pass)
-                if pass.causes.iter().any(|cause| matches!(cause.kind, opdev_event::CauseKind::User)) =>
+            Event::Reconciled(reconcile)
+                if reconcile
+                    .causes
+                    .iter()
+                    .any(|cause| matches!(cause.kind, opdev_event::CauseKind::User)) =>
             {
                 Some(())
             }
@@ -218,18 +221,23 @@ async fn compare(case: &Case) -> Result<(), String> {
     world.create_web("site", json!({})).await;
     let found = foresee(&world.client, &settings(), &watch, |_| true, false).await.unwrap();
     let planned = found.objects.into_iter().next().unwrap();
-    let pass = pass_after(&mut world).await;
-    if pass.outcome != Outcome::Installed {
+    let reconcile = reconcile_after(&mut world).await;
+    if reconcile.outcome != Outcome::Installed {
         world.stop().await;
-        let why = pass.failure.as_ref().map(|failure| failure.chain.join(": ")).unwrap_or_default();
+        let why = reconcile.failure.as_ref().map(|failure| failure.chain.join(": ")).unwrap_or_default();
         assert!(planned.problem.is_some(), "{}: no failure of the install was foreseen: {why}", case.name);
         return Err(format!("the install fails as foreseen: {why}"));
     }
     assert_eq!(planned.problem, None, "{}", case.name);
     let release = planned.release.as_ref().unwrap();
     assert_eq!((release.step, release.to), (StepAhead::Install, Some(1)));
-    assert_eq!(said(&planned.children, &planned), said(&pass.objects, &planned), "{}: install", case.name);
-    let hooks: Vec<_> = pass.objects.iter().filter(|change| change.action == Action::Created).collect();
+    assert_eq!(
+        said(&planned.children, &planned),
+        said(&reconcile.objects, &planned),
+        "{}: install",
+        case.name
+    );
+    let hooks: Vec<_> = reconcile.objects.iter().filter(|change| change.action == Action::Created).collect();
     for hook in &planned.hooks {
         assert!(hooks.iter().any(|made| made.object.key() == hook.object.key()), "{}: {hook:?}", case.name);
     }
@@ -238,10 +246,10 @@ async fn compare(case: &Case) -> Result<(), String> {
     world.patch(&world.webs(), "site", json!({"spec": case.flip})).await;
     let found = plan_that_writes_nothing(&world, &watch).await;
     let planned = found.objects.into_iter().next();
-    let pass = pass_after(&mut world).await;
+    let reconcile = reconcile_after(&mut world).await;
     let planned = planned.unwrap_or_default();
-    let failed = pass.outcome == Outcome::Failed;
-    let why = pass.failure.as_ref().map(|failure| failure.chain.join(": ")).unwrap_or_default();
+    let failed = reconcile.outcome == Outcome::Failed;
+    let why = reconcile.failure.as_ref().map(|failure| failure.chain.join(": ")).unwrap_or_default();
     // Hooks are listed, not tried.
     let by_hook = failed && why.contains("hooks failed") && !planned.hooks.is_empty();
     assert!(
@@ -251,8 +259,13 @@ async fn compare(case: &Case) -> Result<(), String> {
         planned.problem
     );
     if !failed {
-        assert_eq!(said(&planned.children, &planned), said(&pass.objects, &planned), "{}: flip", case.name);
-        let revisions: Vec<i64> = pass.releases.iter().map(|release| release.revision).collect();
+        assert_eq!(
+            said(&planned.children, &planned),
+            said(&reconcile.objects, &planned),
+            "{}: flip",
+            case.name
+        );
+        let revisions: Vec<i64> = reconcile.releases.iter().map(|release| release.revision).collect();
         let foreseen: Vec<i64> = planned.release.iter().filter_map(|release| release.to).collect();
         assert_eq!(foreseen, revisions, "{}", case.name);
     }
@@ -261,7 +274,7 @@ async fn compare(case: &Case) -> Result<(), String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_writes_of_a_pass_equal_its_plan() {
+async fn the_writes_of_a_reconcile_equal_its_plan() {
     let (own, corpus) = (own_cases(), corpus_cases());
     let beside = corpus.len();
     let (mut compared, mut differing) = (0, Vec::new());
@@ -309,8 +322,8 @@ async fn a_saved_chart_is_planned_with_hooks_deletions_and_the_template_to_blame
     assert_eq!((planned.hooks[0].event.as_str(), planned.hooks.len()), ("post-upgrade", 1));
     // And so it comes.
     world.sources.send_replace(sources(2, vec![saved]));
-    let pass = pass_after(&mut world).await;
-    assert_eq!(said(&planned.children, planned), said(&pass.objects, planned));
+    let reconcile = reconcile_after(&mut world).await;
+    assert_eq!(said(&planned.children, planned), said(&reconcile.objects, planned));
     world.stop().await;
 }
 
@@ -332,8 +345,8 @@ async fn an_object_that_becomes_a_hook_is_taken_out_of_the_release() {
     let planned = &found.objects[0];
     assert_eq!((planned.children.len(), planned.children[0].action), (1, Action::Deleted));
     world.sources.send_replace(sources(2, vec![saved]));
-    let pass = pass_after(&mut world).await;
-    assert_eq!(pass.outcome, Outcome::Upgraded, "{:?}", pass.failure);
+    let reconcile = reconcile_after(&mut world).await;
+    assert_eq!(reconcile.outcome, Outcome::Upgraded, "{:?}", reconcile.failure);
     let map = world.api("", "ConfigMap").get_opt("site-map").await.unwrap();
     assert!(map.is_none(), "{map:?}");
     world.stop().await;

@@ -43,8 +43,8 @@ fn serve(world: &World, number: u64, chart: Arc<Chart>) {
 }
 
 /// What a reconcile did to its only release: the step, the revision and why.
-fn told(pass: &Reconcile) -> (ReleaseStep, i64, &str) {
-    let [release] = pass.releases.as_slice() else { panic!("{:?}", pass.releases) };
+fn told(reconcile: &Reconcile) -> (ReleaseStep, i64, &str) {
+    let [release] = reconcile.releases.as_slice() else { panic!("{:?}", reconcile.releases) };
     assert_eq!(release.name, "site");
     (release.step, release.revision, &release.why)
 }
@@ -58,14 +58,14 @@ async fn min_available(world: &World) -> serde_json::Value {
 async fn a_saved_chart_whose_hook_differs_is_an_upgrade() {
     let mut world = World::start(vec![web(memcached(3, CONFIG))]).await;
     world.create_web("site", json!({})).await;
-    let pass = world.outcome("site", Outcome::Installed).await;
-    assert_eq!(told(&pass), (ReleaseStep::Installed, 1, "no revision was deployed"));
+    let reconcile = world.outcome("site", Outcome::Installed).await;
+    assert_eq!(told(&reconcile), (ReleaseStep::Installed, 1, "no revision was deployed"));
     assert_eq!(min_available(&world).await, 3);
 
     serve(&world, 2, memcached(4, CONFIG));
-    let pass = world.outcome("site", Outcome::Upgraded).await;
+    let reconcile = world.outcome("site", Outcome::Upgraded).await;
     assert_eq!(
-        told(&pass),
+        told(&reconcile),
         (
             ReleaseStep::Upgraded,
             2,
@@ -80,15 +80,15 @@ async fn a_saved_chart_whose_hook_differs_is_an_upgrade() {
 
     let edited = CONFIG.replace("hello", "edited");
     serve(&world, 3, memcached(4, &edited));
-    let pass = world.outcome("site", Outcome::Upgraded).await;
-    assert_eq!(told(&pass), (ReleaseStep::Rewritten, 2, "no hook changed"));
+    let reconcile = world.outcome("site", Outcome::Upgraded).await;
+    assert_eq!(told(&reconcile), (ReleaseStep::Rewritten, 2, "no hook changed"));
     assert_eq!(world.revisions("site").await, ["1 superseded", "2 deployed"]);
 
     // A hook that goes together with an object is what production would do.
     serve(&world, 4, chart("web", &[("templates/all.yaml", CONFIG)]));
-    let pass = world.outcome("site", Outcome::Upgraded).await;
+    let reconcile = world.outcome("site", Outcome::Upgraded).await;
     let gone = "hook PodDisruptionBudget site-pdb (templates/pdb.yaml) is gone";
-    assert_eq!(told(&pass), (ReleaseStep::Upgraded, 3, gone));
+    assert_eq!(told(&reconcile), (ReleaseStep::Upgraded, 3, gone));
     world.stop().await;
 }
 
@@ -130,8 +130,8 @@ async fn the_user_may_say_what_a_save_does() {
         world.create_web("site", json!({})).await;
         world.outcome("site", Outcome::Installed).await;
         serve(&world, 2, memcached(4, &CONFIG.replace("hello", "edited")));
-        let pass = world.outcome("site", Outcome::Upgraded).await;
-        assert_eq!(told(&pass), (step, revision, why));
+        let reconcile = world.outcome("site", Outcome::Upgraded).await;
+        assert_eq!(told(&reconcile), (step, revision, why));
         let hook_ran = on_save == OnSave::Upgrade;
         assert_eq!(min_available(&world).await, if hook_ran { 4 } else { 3 });
         world.stop().await;
@@ -144,8 +144,8 @@ async fn a_value_that_reaches_only_a_hook_is_told_to_reach_nothing() {
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
     world.patch(&world.webs(), "site", json!({"spec": {"pdbMinAvailable": 4}})).await;
-    let pass = world.outcome("site", Outcome::Unchanged).await;
-    assert!(pass.releases.is_empty());
+    let reconcile = world.outcome("site", Outcome::Unchanged).await;
+    assert!(reconcile.releases.is_empty());
     assert_eq!(min_available(&world).await, 3, "as in production");
     let words = "hook PodDisruptionBudget site-pdb (templates/pdb.yaml) changed, and nothing else: the Operator SDK's \
                  operator compares manifests and no hooks";
@@ -154,22 +154,22 @@ async fn a_value_that_reaches_only_a_hook_is_told_to_reach_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_only_an_install_makes_is_deleted_by_the_next_pass_and_the_line_is_named() {
+async fn what_only_an_install_makes_is_deleted_by_the_next_reconcile_and_the_line_is_named() {
     let once =
         format!("{{{{ if .Release.IsInstall }}}}\n{}\n{{{{ end }}}}", CONFIG.replace("-config", "-once"));
     let files = [("templates/all.yaml", CONFIG), ("templates/once.yaml", once.as_str())];
     let mut world = World::start(vec![web(chart("web", &files))]).await;
     world.create_web("site", json!({})).await;
-    let pass = world.outcome("site", Outcome::Installed).await;
-    let again = pass.requeue.as_ref().unwrap();
+    let reconcile = world.outcome("site", Outcome::Installed).await;
+    let again = reconcile.requeue.as_ref().unwrap();
     assert_eq!(
         again.why,
         ".Release.IsInstall in templates/once.yaml:1 may not be the same in the next revision"
     );
-    let pass = world.outcome("site", Outcome::Upgraded).await;
+    let reconcile = world.outcome("site", Outcome::Upgraded).await;
     let why = ".Release.IsInstall in templates/once.yaml:1 is not the same in the next revision";
-    assert_eq!(told(&pass), (ReleaseStep::Upgraded, 2, why));
-    let deleted = pass.objects.iter().find(|change| change.action == Action::Deleted).unwrap();
+    assert_eq!(told(&reconcile), (ReleaseStep::Upgraded, 2, why));
+    let deleted = reconcile.objects.iter().find(|change| change.action == Action::Deleted).unwrap();
     assert_eq!(deleted.object.name, "site-once");
     let told = world.notices.iter().find(|text| text.contains("templates/once.yaml:1")).unwrap();
     assert!(told.contains("it deleted") && told.contains("site-once"), "{told}");
@@ -184,14 +184,14 @@ async fn what_only_an_install_makes_is_deleted_by_the_next_pass_and_the_line_is_
     // Revision 2 is an upgrade, and so is the next one: what only upgrades make may be written into it.
     let back = once.replace("IsInstall", "IsUpgrade");
     serve(&world, 2, chart("web", &[("templates/all.yaml", CONFIG), ("templates/once.yaml", &back)]));
-    let pass = world.outcome("site", Outcome::Upgraded).await;
-    assert_eq!(pass.releases[0].step, ReleaseStep::Rewritten, "{:?}", pass.releases);
+    let reconcile = world.outcome("site", Outcome::Upgraded).await;
+    assert_eq!(reconcile.releases[0].step, ReleaseStep::Rewritten, "{:?}", reconcile.releases);
     assert!(world.get(&world.api("", "ConfigMap"), "site-once").await.is_some());
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chart_that_reads_its_revision_upgrades_in_every_pass_until_the_guard_stops_it() {
+async fn a_chart_that_reads_its_revision_upgrades_in_every_reconcile_until_the_guard_stops_it() {
     let config = CONFIG.replace("`hello`", "(include `rev` .)");
     let names = "{{ define `rev` }}\n{{- `revision` }} {{ .Release.Revision }}\n{{- end }}";
     let files = [("templates/all.yaml", config.as_str()), ("templates/_names.tpl", names)];
@@ -199,9 +199,9 @@ async fn a_chart_that_reads_its_revision_upgrades_in_every_pass_until_the_guard_
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
     for revision in 2..=4 {
-        let pass = world.outcome("site", Outcome::Upgraded).await;
+        let reconcile = world.outcome("site", Outcome::Upgraded).await;
         let why = ".Release.Revision in templates/_names.tpl:2 is not the same in the next revision";
-        assert_eq!(told(&pass), (ReleaseStep::Upgraded, revision, why));
+        assert_eq!(told(&reconcile), (ReleaseStep::Upgraded, revision, why));
     }
     let found: Arc<LoopFound> = world
         .until("the loop", |event| match event {
@@ -209,7 +209,7 @@ async fn a_chart_that_reads_its_revision_upgrades_in_every_pass_until_the_guard_
             _ => None,
         })
         .await;
-    assert_eq!((found.kind, found.passes, found.paused), (LoopKind::Upgrade, 3, false));
+    assert_eq!((found.kind, found.reconciles, found.paused), (LoopKind::Upgrade, 3, false));
     assert!(
         found.blame.as_ref().unwrap().starts_with(".Release.Revision in templates/_names.tpl:2"),
         "{found}"
@@ -231,7 +231,7 @@ async fn a_chart_that_reads_its_revision_upgrades_in_every_pass_until_the_guard_
     // A save goes through, and begins to count anew.
     let mended = chart("web", &[("templates/all.yaml", CONFIG)]);
     serve(&world, 2, mended);
-    let pass = world.outcome("site", Outcome::Upgraded).await;
-    assert_eq!(told(&pass), (ReleaseStep::Rewritten, 4, "no hook changed"));
+    let reconcile = world.outcome("site", Outcome::Upgraded).await;
+    assert_eq!(told(&reconcile), (ReleaseStep::Rewritten, 4, "no hook changed"));
     world.stop().await;
 }

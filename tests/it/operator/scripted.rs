@@ -67,8 +67,8 @@ async fn a_set_of_pods_scales_and_replaces() {
     let mut broken = script("Web", &PODS.replace("owned(\"v1/Pod\").filter", "owned(\"v1/Secret\").filter"));
     broken.changed_in = 2;
     world.sources.send(sources(2, vec![broken])).unwrap();
-    let pass = world.outcome("set", Outcome::Failed).await;
-    let failure = pass.failure.as_ref().unwrap();
+    let reconcile = world.outcome("set", Outcome::Failed).await;
+    let failure = reconcile.failure.as_ref().unwrap();
     let diagnostic = failure.diagnostic.as_ref().unwrap();
     assert_eq!(diagnostic.place.as_ref().unwrap().line, 6, "{diagnostic:?}");
     assert!(diagnostic.excerpt.as_ref().unwrap().contains("v1/Secret"), "{diagnostic:?}");
@@ -114,16 +114,16 @@ async fn a_group_enables_charts_in_sequence_and_owns_them() {
     let group = json!({"apiVersion": "test.my.domain/v1", "kind": "Shop", "metadata": {"name": "group"},
         "spec": {"charts": ["a", "b"]}});
     world.create(&shops, group).await;
-    let pass = world.outcome("group", Outcome::Waiting).await;
-    assert_eq!(pass.waiting.as_deref(), Some("Web a is missing"));
+    let reconcile = world.outcome("group", Outcome::Waiting).await;
+    assert_eq!(reconcile.waiting.as_deref(), Some("Web a is missing"));
     world.create_web("b", json!({"greeting": "two"})).await;
     world.create_web("a", json!({"greeting": "one"})).await;
     let order = world
         .until("both installed", {
             let mut order = Vec::new();
             move |event| {
-                let Event::Reconciled(pass) = event else { return None };
-                let made = pass.objects.iter().filter(|change| change.object.gvk.kind == "ConfigMap");
+                let Event::Reconciled(reconcile) = event else { return None };
+                let made = reconcile.objects.iter().filter(|change| change.object.gvk.kind == "ConfigMap");
                 order.extend(made.map(|change| change.object.name.clone()));
                 (order.len() == 2).then(|| order.clone())
             }
@@ -141,8 +141,8 @@ async fn a_group_enables_charts_in_sequence_and_owns_them() {
     let theirs = |cause: &String| cause.starts_with("Modified Web .spec.target by somebody");
     world
         .until("the group's repair", |event| match event {
-            Event::Reconciled(pass) => {
-                (pass.object.name == "group" && causes(pass).iter().any(theirs)).then_some(())
+            Event::Reconciled(reconcile) => {
+                (reconcile.object.name == "group" && causes(reconcile).iter().any(theirs)).then_some(())
             }
             _ => None,
         })

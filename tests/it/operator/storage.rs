@@ -61,8 +61,8 @@ async fn storage_is_a_config_map_or_this_process() {
         .await;
     world.outcome("b", Outcome::Installed).await;
     world.patch(&shops, "b", json!({"spec": {"greeting": "two"}})).await;
-    let pass = world.outcome("b", Outcome::Upgraded).await;
-    assert_eq!(pass.releases[0].revision, 2);
+    let reconcile = world.outcome("b", Outcome::Upgraded).await;
+    assert_eq!(reconcile.releases[0].revision, 2);
     assert!(
         revisions(&world, "Secret", "b").await.is_empty()
             && revisions(&world, "ConfigMap", "b").await.is_empty()
@@ -150,7 +150,9 @@ async fn a_record_whose_chunks_are_not_all_there_is_dropped() {
             said.push_str(&notice.message);
             None
         }
-        Event::Reconciled(pass) if pass.outcome == Outcome::Upgraded => Some(pass.releases[0].revision),
+        Event::Reconciled(reconcile) if reconcile.outcome == Outcome::Upgraded => {
+            Some(reconcile.releases[0].revision)
+        }
         _ => None,
     };
     assert_eq!(world.until("the upgrade", seen).await, 2);
@@ -173,8 +175,8 @@ async fn a_record_of_too_many_chunks_is_refused_before_anything_is_written() {
     options.chunked.as_mut().unwrap().most_written = 1;
     let mut world = World::start(vec![web(&files, options)]).await;
     world.create_web("a", json!({})).await;
-    let pass = world.outcome("a", Outcome::Failed).await;
-    let chain = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("a", Outcome::Failed).await;
+    let chain = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(chain.contains("which exceeds the maximum of 1"), "{chain}");
     assert!(secrets(&world, "owner=mine").await.is_empty());
     assert!(world.get(&world.api("", "ConfigMap"), "a-config").await.is_none());

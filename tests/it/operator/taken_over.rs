@@ -94,7 +94,7 @@ async fn fields_that_a_chart_drops_leave_objects_that_other_programs_made() {
     ] {
         let mut world = taken_over(Settings { helm_compat: compat, ..settings() }, manager).await;
         world.patch(&world.webs(), "site", json!({"spec": {"more": false}})).await;
-        let pass = world.outcome("site", Outcome::Upgraded).await;
+        let reconcile = world.outcome("site", Outcome::Upgraded).await;
         let (app, map) = app_and_map(&world).await;
         assert_eq!(map["data"], json!({"a": "b"}), "{manager}");
         assert_eq!(map["metadata"]["labels"]["old"], Value::Null, "{manager}");
@@ -104,7 +104,7 @@ async fn fields_that_a_chart_drops_leave_objects_that_other_programs_made() {
         assert_eq!(container["env"], json!([{"name": "B", "value": "2"}]), "{manager}");
         assert_eq!(container["ports"], json!([{"containerPort": 80, "protocol": "TCP"}]), "{manager}");
         // The reconcile tells what went.
-        let told: Vec<String> = pass
+        let told: Vec<String> = reconcile
             .objects
             .iter()
             .flat_map(|change| &change.changes)
@@ -177,8 +177,8 @@ async fn what_helm_3_installs_although_apply_refuses_it_is_installed_and_told_wi
     let shop = world.get(&world.api("test.my.domain", "Shop"), "site-shop").await.unwrap();
     assert_eq!((&shop["spec"]["a"], &shop["undeclared"]), (&json!(1), &Value::Null));
     // The next reconcile writes nothing, and an upgrade is a patch of three states.
-    let pass = world.pass_by_key("site").await;
-    assert!(pass.objects.is_empty(), "{:?}", pass.objects);
+    let reconcile = world.reconcile_by_key("site").await;
+    assert!(reconcile.objects.is_empty(), "{:?}", reconcile.objects);
     world.patch(&world.webs(), "site", json!({"spec": {"more": false}})).await;
     world.outcome("site", Outcome::Upgraded).await;
     // A strategic patch takes a key that is there twice for one item, as everywhere; the next reconcile puts back what it took.
@@ -231,8 +231,8 @@ async fn text_of_a_secret_is_sent_as_text_and_is_no_drift() {
     world.outcome("site", Outcome::Installed).await;
     let stored = world.get(&world.api("", "Secret"), "site-secret").await.unwrap();
     assert_eq!(stored["data"], json!({"a": "aGVsbG8="}));
-    let pass = world.pass_by_key("site").await;
-    assert_eq!((pass.outcome, pass.objects.len()), (Outcome::Unchanged, 0));
+    let reconcile = world.reconcile_by_key("site").await;
+    assert_eq!((reconcile.outcome, reconcile.objects.len()), (Outcome::Unchanged, 0));
     world.stop().await;
 }
 
@@ -294,7 +294,7 @@ async fn a_password_that_is_looked_up_is_not_accused_of_changing() {
     let mut world = World::start(vec![watch]).await;
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
-    world.pass_by_key("site").await;
+    world.reconcile_by_key("site").await;
     assert!(!world.notices.iter().any(|notice| notice.contains("never done")), "{:?}", world.notices);
     assert_eq!(world.revisions("site").await, ["1 deployed"]);
     world.stop().await;

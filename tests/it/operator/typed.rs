@@ -84,9 +84,10 @@ pub(super) async fn status(world: &World, name: &str, done: impl Fn(&Value) -> b
     }
 }
 
-pub(super) fn writes(pass: &Reconcile) -> Vec<String> {
+pub(super) fn writes(reconcile: &Reconcile) -> Vec<String> {
     let reading = ["get", "list"];
-    pass.calls
+    reconcile
+        .calls
         .iter()
         .filter(|call| !reading.contains(&call.verb.as_str()))
         .map(|call| format!("{} {}", call.verb, call.target))
@@ -97,8 +98,8 @@ pub(super) fn writes(pass: &Reconcile) -> Vec<String> {
 async fn children_come_are_kept_and_go_with_the_answer() {
     let mut world = World::start(vec![maps()]).await;
     world.create_web("site", json!({"names": ["a", "b"]})).await;
-    let pass = world.outcome("site", Outcome::Applied).await;
-    let steps: Vec<&str> = pass.steps.iter().map(|step| step.name.as_str()).collect();
+    let reconcile = world.outcome("site", Outcome::Applied).await;
+    let steps: Vec<&str> = reconcile.steps.iter().map(|step| step.name.as_str()).collect();
     assert_eq!(steps, ["read", "observe", "reconcile", "plan", "apply", "status"]);
     status(&world, "site", |status| status["maps"] == json!(["a", "b"])).await;
     let maps = world.api("", "ConfigMap");
@@ -109,25 +110,25 @@ async fn children_come_are_kept_and_go_with_the_answer() {
 
     // Somebody changes a child, another one is deleted: both are put back.
     world.patch(&maps, "a", json!({"data": {"greeting": "drift", "extra": "kept"}})).await;
-    let pass = world.outcome("site", Outcome::Repaired).await;
+    let reconcile = world.outcome("site", Outcome::Repaired).await;
     // Its cause is the change, or the echo of the first reconcile where that one found the change by itself.
-    assert_eq!(pass.objects[0].taken_from, ["somebody"]);
+    assert_eq!(reconcile.objects[0].taken_from, ["somebody"]);
     let child = world.get(&maps, "a").await.unwrap();
     assert_eq!((&child["data"]["greeting"], &child["data"]["extra"]), (&json!("hello"), &json!("kept")));
     world.delete(&maps, "b").await;
-    let pass = world.outcome("site", Outcome::Repaired).await;
-    assert_eq!(pass.objects[0].action, Action::Created);
+    let reconcile = world.outcome("site", Outcome::Repaired).await;
+    assert_eq!(reconcile.objects[0].action, Action::Created);
 
     world.patch(&world.webs(), "site", json!({"spec": {"names": ["b"]}})).await;
-    let pass = world
+    let reconcile = world
         .until("the prune", |event| match event {
-            Event::Reconciled(pass) if pass.steps.iter().any(|step| step.name == "prune") => {
-                Some(Arc::clone(pass))
+            Event::Reconciled(reconcile) if reconcile.steps.iter().any(|step| step.name == "prune") => {
+                Some(Arc::clone(reconcile))
             }
             _ => None,
         })
         .await;
-    let gone: Vec<&str> = pass
+    let gone: Vec<&str> = reconcile
         .objects
         .iter()
         .filter(|change| change.action == Action::Deleted)
@@ -145,11 +146,11 @@ async fn what_is_as_wanted_is_not_written_and_its_echo_ends() {
     world.create_web("site", json!({"names": ["a"]})).await;
     status(&world, "site", |status| status["maps"] == json!(["a"])).await;
     for round in 0.. {
-        let pass = world.pass_by_key("site").await;
-        assert_eq!(pass.outcome, Outcome::Unchanged);
-        assert_eq!(writes(&pass), Vec::<String>::new());
+        let reconcile = world.reconcile_by_key("site").await;
+        assert_eq!(reconcile.outcome, Outcome::Unchanged);
+        assert_eq!(writes(&reconcile), Vec::<String>::new());
         // Kinds and children come from a cache, once they are listed: what is asked for is the object itself.
-        let asked = pass.calls.iter().filter(|call| !call.path.starts_with("cache:"));
+        let asked = reconcile.calls.iter().filter(|call| !call.path.starts_with("cache:"));
         let asked: Vec<&str> = asked.map(|call| call.target.as_str()).collect();
         if asked == ["webs/site"] {
             break;
@@ -160,13 +161,13 @@ async fn what_is_as_wanted_is_not_written_and_its_echo_ends() {
     world.patch(&world.webs(), "site", json!({"spec": {"names": ["a"]}})).await;
     world.patch(&world.api("", "ConfigMap"), "a", json!({"data": {"greeting": "hello"}})).await;
     world.create_web("mark", json!({"names": []})).await;
-    let pass = world
+    let reconcile = world
         .until("the mark, and no other pass before", |event| match event {
-            Event::Reconciled(pass) => Some(Arc::clone(pass)),
+            Event::Reconciled(reconcile) => Some(Arc::clone(reconcile)),
             _ => None,
         })
         .await;
-    assert_eq!(pass.object.name, "mark", "{:?}", causes(&pass));
+    assert_eq!(reconcile.object.name, "mark", "{:?}", causes(&reconcile));
     world.stop().await;
 }
 
@@ -240,17 +241,17 @@ async fn rapid_edits_never_make_too_many_pods() {
     let mut last = None;
     for tries in 0.. {
         assert!(tries < 500, "never settles: {last:#?}");
-        let pass = world.pass_by_key("set").await;
-        assert!(pass.failure.is_none(), "{:?}", pass.failure);
+        let reconcile = world.reconcile_by_key("set").await;
+        assert!(reconcile.failure.is_none(), "{:?}", reconcile.failure);
         let object = world.get(&world.webs(), "set").await.unwrap();
         let there = alive(&api).await;
-        if pass.outcome == Outcome::Unchanged
+        if reconcile.outcome == Outcome::Unchanged
             && there.len() == 3
             && object["status"]["podNames"] == json!(there)
         {
             break;
         }
-        last = Some((pass, object, there));
+        last = Some((reconcile, object, there));
     }
     stop.send(()).unwrap();
     let most = watching.await.unwrap();
@@ -287,36 +288,40 @@ async fn a_wait_keeps_what_is_there_and_tells_its_words() {
     });
     let mut world = World::start(vec![watch]).await;
     world.create_web("site", json!({"greeting": "g"})).await;
-    let pass = world.outcome("site", Outcome::Waiting).await;
-    assert_eq!(pass.waiting.as_deref(), Some("Secret key is missing"));
-    assert_eq!(pass.objects[0].action, Action::Created);
+    let reconcile = world.outcome("site", Outcome::Waiting).await;
+    assert_eq!(reconcile.waiting.as_deref(), Some("Secret key is missing"));
+    assert_eq!(reconcile.objects[0].action, Action::Created);
     // The child that it made leads to another reconcile, which still waits.
-    let pass = world.outcome("site", Outcome::Waiting).await;
-    assert!(pass.objects.is_empty());
+    let reconcile = world.outcome("site", Outcome::Waiting).await;
+    assert!(reconcile.objects.is_empty());
     // What was read is watched: its creation leads back here.
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "stringData": {"a": "hunter2"}});
     world.create(&world.api("", "Secret"), secret).await;
-    let pass = world.outcome("site", Outcome::Applied).await;
-    assert!(causes(&pass).iter().any(|cause| cause.starts_with("Added Secret")), "{:?}", causes(&pass));
+    let reconcile = world.outcome("site", Outcome::Applied).await;
+    assert!(
+        causes(&reconcile).iter().any(|cause| cause.starts_with("Added Secret")),
+        "{:?}",
+        causes(&reconcile)
+    );
     let done: Vec<(Action, &str)> =
-        pass.objects.iter().map(|change| (change.action, change.object.name.as_str())).collect();
+        reconcile.objects.iter().map(|change| (change.action, change.object.name.as_str())).collect();
     assert_eq!(done, [(Action::Created, "second"), (Action::Deleted, "first")]);
     let object = world.get(&world.webs(), "site").await.unwrap();
     assert_eq!(condition(&object, "Ready").unwrap().0, "True");
     assert_eq!(object["status"]["conditions"][0]["observedGeneration"], 1);
     // A change of it, too, and its values never show.
     world.patch(&world.api("", "Secret"), "key", json!({"stringData": {"a": "swordfish"}})).await;
-    let pass = world
+    let reconcile = world
         .until("a pass for the Secret", |event| match event {
-            Event::Reconciled(pass)
-                if causes(pass).iter().any(|cause| cause.starts_with("Modified Secret")) =>
+            Event::Reconciled(reconcile)
+                if causes(reconcile).iter().any(|cause| cause.starts_with("Modified Secret")) =>
             {
-                Some(Arc::clone(pass))
+                Some(Arc::clone(reconcile))
             }
             _ => None,
         })
         .await;
-    let told = serde_json::to_string(&*pass).unwrap();
+    let told = serde_json::to_string(&*reconcile).unwrap();
     assert!(!told.contains("c3dvcmRmaXNo") && !told.contains("swordfish"), "{told}");
     world.stop().await;
 }
@@ -339,21 +344,21 @@ async fn a_finalizer_is_there_first_and_teardown_goes_in_order() {
     });
     let mut world = World::start(vec![watch]).await;
     world.create_web("site", json!({})).await;
-    let pass = world.outcome("site", Outcome::Applied).await;
+    let reconcile = world.outcome("site", Outcome::Applied).await;
     assert_eq!(
-        writes(&pass)[0],
+        writes(&reconcile)[0],
         "patch webs/site",
         "the finalizer comes before the children: {:?}",
-        writes(&pass)
+        writes(&reconcile)
     );
     let object = world.get(&world.webs(), "site").await.unwrap();
     assert_eq!(meta::finalizers(&object), ["opdev.dev/finalize"]);
     world.delete(&world.webs(), "site").await;
     let mut gone = Vec::new();
     loop {
-        let pass = world.pass("site").await;
-        gone.extend(pass.objects.iter().map(|change| (change.action, change.object.name.clone())));
-        if pass.outcome == Outcome::Uninstalled {
+        let reconcile = world.reconcile("site").await;
+        gone.extend(reconcile.objects.iter().map(|change| (change.action, change.object.name.clone())));
+        if reconcile.outcome == Outcome::Uninstalled {
             break;
         }
     }
@@ -369,7 +374,7 @@ async fn a_finalizer_that_nobody_needs_any_more_goes() {
     let finalizing = typed("Web", &["!"], |_, _| Ok(Desired::default()));
     let mut world = World::start(vec![finalizing]).await;
     world.create_web("site", json!({})).await;
-    world.pass("site").await;
+    world.reconcile("site").await;
     let mut plain = typed("Web", &[], |_, _| Ok(Desired::default()));
     plain.changed_in = 2;
     world.sources.send(sources(2, vec![plain])).unwrap();
@@ -430,10 +435,10 @@ async fn events_are_counted_not_repeated() {
     let mut world = World::start(vec![watch]).await;
     world.create_web("site", json!({})).await;
     for _ in 0..3 {
-        world.pass("site").await;
+        world.reconcile("site").await;
         world.reconcile_now("site").await;
     }
-    world.pass("site").await;
+    world.reconcile("site").await;
     let events = world.api("", "Event").list(&ListParams::default()).await.unwrap().items;
     let found: Vec<_> = events.iter().filter(|event| event.data["reason"] == "Synced").collect();
     assert_eq!(found.len(), 1);
@@ -459,24 +464,26 @@ async fn a_program_that_throws_or_panics_backs_off_while_others_run() {
     });
     let mut world = World::start(vec![watch]).await;
     world.create_web("throws", json!({})).await;
-    let pass = world.outcome("throws", Outcome::Failed).await;
-    let failure = pass.failure.as_ref().unwrap();
+    let reconcile = world.outcome("throws", Outcome::Failed).await;
+    let failure = reconcile.failure.as_ref().unwrap();
     assert_eq!(failure.chain, ["TypeError: x is undefined", "at reconcile (config/reconcilers/web.ts:4:2)"]);
     assert_eq!(failure.diagnostic.as_ref().unwrap().place.as_ref().unwrap().line, 4);
     world.create_web("panics", json!({})).await;
-    let pass = world.outcome("panics", Outcome::Failed).await;
-    assert_eq!(pass.failure.as_ref().unwrap().chain.last().unwrap(), "no luck");
+    let reconcile = world.outcome("panics", Outcome::Failed).await;
+    assert_eq!(reconcile.failure.as_ref().unwrap().chain.last().unwrap(), "no luck");
     world.create_web("fine", json!({})).await;
     status(&world, "fine", |status| status["fine"] == true).await;
-    let pass = world
+    let reconcile = world
         .until("the third attempt", |event| match event {
-            Event::Reconciled(pass) if pass.failure.as_ref().is_some_and(|failure| failure.attempt == 3) => {
-                Some(Arc::clone(pass))
+            Event::Reconciled(reconcile)
+                if reconcile.failure.as_ref().is_some_and(|failure| failure.attempt == 3) =>
+            {
+                Some(Arc::clone(reconcile))
             }
             _ => None,
         })
         .await;
-    assert_eq!(pass.requeue.as_ref().unwrap().after, Duration::from_millis(20));
+    assert_eq!(reconcile.requeue.as_ref().unwrap().after, Duration::from_millis(20));
     assert!(runs.load(Ordering::SeqCst) >= 2);
     let events = world.api("", "Event").list(&ListParams::default()).await.unwrap().items;
     let told = events.iter().find(|event| event.data["involvedObject"]["name"] == "throws").unwrap();
@@ -493,17 +500,17 @@ async fn a_circle_of_own_writes_is_paused_until_the_user_asks() {
     });
     let mut world = World::start(vec![watch]).await;
     world.create_web("site", json!({})).await;
-    let pass = world.outcome("site", Outcome::Failed).await;
-    let text = &pass.failure.as_ref().unwrap().chain[0];
+    let reconcile = world.outcome("site", Outcome::Failed).await;
+    let text = &reconcile.failure.as_ref().unwrap().chain[0];
     assert!(text.contains("goes round in a circle"), "{text}");
     assert!(
         text.contains("flips… .data.greeting is") || text.contains("default/flips .data.greeting is"),
         "{text}"
     );
-    assert!(pass.requeue.is_none());
+    assert!(reconcile.requeue.is_none());
     world.reconcile_now("site").await;
-    let pass = world.pass("site").await;
-    assert_ne!(pass.outcome, Outcome::Failed, "{:?}", pass.failure);
+    let reconcile = world.reconcile("site").await;
+    assert_ne!(reconcile.outcome, Outcome::Failed, "{:?}", reconcile.failure);
     world.stop().await;
 }
 
@@ -525,8 +532,8 @@ async fn a_saved_program_runs_at_once_and_nothing_is_written_when_read_only() {
     settings.read_only = ReadOnly::new(true);
     let mut world = World::start_with(vec![maps()], settings).await;
     world.create_web("site", json!({"names": ["a"]})).await;
-    let pass = world.pass("site").await;
-    assert_eq!((pass.outcome, writes(&pass)), (Outcome::Waiting, Vec::new()));
+    let reconcile = world.reconcile("site").await;
+    assert_eq!((reconcile.outcome, writes(&reconcile)), (Outcome::Waiting, Vec::new()));
     assert!(world.get(&world.api("", "ConfigMap"), "a").await.is_none());
     world.stop().await;
 }

@@ -41,10 +41,10 @@ async fn the_status_of_a_dependent_and_its_creation_lead_nowhere() {
     )
     .await;
     world.patch(&budgets, "site", json!({"spec": {"minAvailable": 2}})).await;
-    let pass = world.pass("site").await;
-    assert_eq!(pass.outcome, Outcome::Repaired);
+    let reconcile = world.reconcile("site").await;
+    assert_eq!(reconcile.outcome, Outcome::Repaired);
     let dependents: Vec<String> =
-        causes(&pass).into_iter().filter(|cause| !cause.starts_with("own")).collect();
+        causes(&reconcile).into_iter().filter(|cause| !cause.starts_with("own")).collect();
     assert_eq!(dependents, ["Modified PodDisruptionBudget .spec.minAvailable by somebody"]);
     world.stop().await;
 }
@@ -83,7 +83,7 @@ async fn a_selector_picks_objects() {
         "metadata": {"name": "site", "labels": {"tier": "front"}}});
     world.create(&world.webs(), object).await;
     let first = world.until("a pass", |event| match event {
-        Event::Reconciled(pass) => Some(Arc::clone(pass)),
+        Event::Reconciled(reconcile) => Some(Arc::clone(reconcile)),
         _ => None,
     });
     assert_eq!(first.await.object.name, "site");
@@ -100,9 +100,13 @@ async fn what_was_there_at_the_start_is_reconciled_without_a_write() {
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
     let mut world = world.restart(vec![web(simple())]).await;
-    let pass = world.pass("site").await;
-    assert_eq!((pass.outcome, &pass.causes[0].kind), (Outcome::Unchanged, &CauseKind::Start));
-    assert!(pass.calls.iter().all(|call| ["get", "list"].contains(&call.verb.as_str())), "{:?}", pass.calls);
+    let reconcile = world.reconcile("site").await;
+    assert_eq!((reconcile.outcome, &reconcile.causes[0].kind), (Outcome::Unchanged, &CauseKind::Start));
+    assert!(
+        reconcile.calls.iter().all(|call| ["get", "list"].contains(&call.verb.as_str())),
+        "{:?}",
+        reconcile.calls
+    );
     // Nothing was written, so nothing is known of the child but what the reconcile has read: a change is still seen.
     world.patch(&world.api("", "ConfigMap"), "site-config", json!({"data": {"greeting": "drift"}})).await;
     world.outcome("site", Outcome::Repaired).await;
@@ -168,9 +172,9 @@ async fn hooks_are_waited_for_and_their_failure_is_told() {
     let jobs = world.api("batch", "Job");
     world.patch(&world.webs(), "site", json!({"spec": {"greeting": "two"}})).await;
     let first = end_job(&jobs, "site-migrate", None, "Complete").await;
-    let pass = world.outcome("site", Outcome::Upgraded).await;
+    let reconcile = world.outcome("site", Outcome::Upgraded).await;
     let actions: Vec<(Action, &str)> =
-        pass.objects.iter().map(|change| (change.action, change.object.gvk.kind.as_str())).collect();
+        reconcile.objects.iter().map(|change| (change.action, change.object.gvk.kind.as_str())).collect();
     assert_eq!(
         actions,
         [(Action::Created, "Job"), (Action::Deleted, "Job"), (Action::Updated, "ConfigMap")],
@@ -178,8 +182,8 @@ async fn hooks_are_waited_for_and_their_failure_is_told() {
     );
     world.patch(&world.webs(), "site", json!({"spec": {"greeting": "three"}})).await;
     end_job(&jobs, "site-migrate", Some(&first), "Failed").await;
-    let pass = world.outcome("site", Outcome::Failed).await;
-    let text = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("site", Outcome::Failed).await;
+    let text = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(text.contains("pre-upgrade hooks failed"), "{text}");
     assert!(
         text.contains(
@@ -192,8 +196,8 @@ async fn hooks_are_waited_for_and_their_failure_is_told() {
     let child = world.get(&world.api("", "ConfigMap"), "site-config").await.unwrap();
     assert_eq!(child["data"]["greeting"], "two");
     world.delete(&world.webs(), "site").await;
-    let pass = world.outcome("site", Outcome::Uninstalled).await;
-    let created: Vec<&str> = pass
+    let reconcile = world.outcome("site", Outcome::Uninstalled).await;
+    let created: Vec<&str> = reconcile
         .objects
         .iter()
         .filter(|change| change.action == Action::Created)
@@ -211,8 +215,8 @@ async fn a_hook_that_never_ends_is_given_up() {
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
     world.patch(&world.webs(), "site", json!({"spec": {"greeting": "two"}})).await;
-    let pass = world.outcome("site", Outcome::Failed).await;
-    let text = pass.failure.as_ref().unwrap().chain.join(": ");
+    let reconcile = world.outcome("site", Outcome::Failed).await;
+    let text = reconcile.failure.as_ref().unwrap().chain.join(": ");
     assert!(text.contains("pre-upgrade hook Job default/site-migrate: timed out"), "{text}");
     world.stop().await;
 }
@@ -227,11 +231,11 @@ async fn a_deletion_does_not_wait_for_a_hook() {
     let job = kube::runtime::wait::await_condition(world.api("batch", "Job"), "site-migrate", there);
     tokio::time::timeout(Duration::from_secs(30), job).await.unwrap().unwrap();
     world.delete(&world.webs(), "site").await;
-    let pass = world.outcome("site", Outcome::Failed).await;
+    let reconcile = world.outcome("site", Outcome::Failed).await;
     assert!(
-        pass.failure.as_ref().unwrap().chain.join(": ").contains("something newer came"),
+        reconcile.failure.as_ref().unwrap().chain.join(": ").contains("something newer came"),
         "{:?}",
-        pass.failure
+        reconcile.failure
     );
     world.outcome("site", Outcome::Uninstalled).await;
     world.stop().await;
@@ -246,9 +250,9 @@ async fn a_saved_file_runs_no_hooks() {
     let mut watch = web(chart("web", &[("templates/all.yaml", &edited), ("templates/hooks.yaml", HOOKS)]));
     watch.changed_in = 2;
     world.sources.send(sources(2, vec![watch])).unwrap();
-    let pass = world.pass("site").await;
-    assert_eq!(pass.outcome, Outcome::Upgraded);
-    assert!(!pass.calls.iter().any(|call| call.target.starts_with("jobs")), "{:?}", pass.calls);
+    let reconcile = world.reconcile("site").await;
+    assert_eq!(reconcile.outcome, Outcome::Upgraded);
+    assert!(!reconcile.calls.iter().any(|call| call.target.starts_with("jobs")), "{:?}", reconcile.calls);
     world.stop().await;
 }
 
@@ -265,9 +269,9 @@ async fn many_objects_run_at_once_up_to_the_limit() {
         .until("six installs", |event| {
             match event {
                 Event::ReconcileStarted(_) => running += 1,
-                Event::Reconciled(pass) => {
+                Event::Reconciled(reconcile) => {
                     running -= 1;
-                    done += i32::from(pass.outcome == Outcome::Installed);
+                    done += i32::from(reconcile.outcome == Outcome::Installed);
                 }
                 _ => {}
             }

@@ -4,7 +4,7 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParam
 use kube::core::GroupVersionKind;
 use opdev_controlplane::ControlPlane;
 use opdev_event::sink::EventSink;
-use opdev_event::sink::PassNumbers;
+use opdev_event::sink::ReconcileNumbers;
 use opdev_event::{CauseKind, Event, Outcome, Reconcile, ReloadSettled};
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -214,7 +214,7 @@ impl World {
             client: client.clone(),
             sources: changed,
             events: sink,
-            numbers: PassNumbers::default(),
+            numbers: ReconcileNumbers::default(),
             requests: asked,
             settings,
             shutdown: shutdown.clone(),
@@ -249,13 +249,13 @@ impl World {
             if let Event::Noticed(notice) = &event {
                 self.notices.push(notice.message.clone());
             }
-            if let Event::Reconciled(pass) = &event {
+            if let Event::Reconciled(reconcile) = &event {
                 seen.push(format!(
                     "{} {:?} {:?} {:?}",
-                    pass.object,
-                    pass.outcome,
-                    pass.failure,
-                    causes(pass)
+                    reconcile.object,
+                    reconcile.outcome,
+                    reconcile.failure,
+                    causes(reconcile)
                 ));
             }
             if let Some(found) = pick(&event) {
@@ -265,11 +265,11 @@ impl World {
     }
 
     /// Asks for a reconcile of an object as the key does, and waits for it.
-    pub(crate) async fn pass_by_key(&mut self, name: &str) -> Arc<Reconcile> {
+    pub(crate) async fn reconcile_by_key(&mut self, name: &str) -> Arc<Reconcile> {
         self.reconcile_now(name).await;
         self.until("a pass by key", |event| match event {
-            Event::Reconciled(pass) if causes(pass).iter().any(|cause| cause == "User") => {
-                Some(Arc::clone(pass))
+            Event::Reconciled(reconcile) if causes(reconcile).iter().any(|cause| cause == "User") => {
+                Some(Arc::clone(reconcile))
             }
             _ => None,
         })
@@ -286,9 +286,9 @@ impl World {
     }
 
     /// The next reconcile of an object.
-    pub(crate) async fn pass(&mut self, name: &str) -> Arc<Reconcile> {
+    pub(crate) async fn reconcile(&mut self, name: &str) -> Arc<Reconcile> {
         self.until(&format!("a pass of {name}"), |event| match event {
-            Event::Reconciled(pass) if pass.object.name == name => Some(Arc::clone(pass)),
+            Event::Reconciled(reconcile) if reconcile.object.name == name => Some(Arc::clone(reconcile)),
             _ => None,
         })
         .await
@@ -297,8 +297,8 @@ impl World {
     /// The next reconcile of an object with this outcome.
     pub(crate) async fn outcome(&mut self, name: &str, outcome: Outcome) -> Arc<Reconcile> {
         self.until(&format!("{name} {outcome:?}"), |event| match event {
-            Event::Reconciled(pass) if pass.object.name == name && pass.outcome == outcome => {
-                Some(Arc::clone(pass))
+            Event::Reconciled(reconcile) if reconcile.object.name == name && reconcile.outcome == outcome => {
+                Some(Arc::clone(reconcile))
             }
             _ => None,
         })
@@ -384,34 +384,40 @@ impl World {
 
     /// Ends when everything that has been written so far has been seen by the manager: another object's child of
     /// the same kind is changed after it, and its repair comes last. Returns the reconciles of `name` seen meanwhile.
-    pub(crate) async fn passes_until_quiet(&mut self, name: &str, child_suffix: &str) -> Vec<Arc<Reconcile>> {
-        let mut passes = Vec::new();
+    pub(crate) async fn reconciles_until_quiet(
+        &mut self,
+        name: &str,
+        child_suffix: &str,
+    ) -> Vec<Arc<Reconcile>> {
+        let mut reconciles = Vec::new();
         let children = self.api("", "ConfigMap");
         let mark = format!("quiet{child_suffix}");
         self.create_web("quiet", json!({})).await;
-        self.collect(name, "quiet", &mut passes, |pass| pass.outcome == Outcome::Installed).await;
+        self.collect(name, "quiet", &mut reconciles, |reconcile| reconcile.outcome == Outcome::Installed)
+            .await;
         self.patch(&children, &mark, json!({"data": {"greeting": "drift"}})).await;
-        self.collect(name, "quiet", &mut passes, |pass| pass.outcome == Outcome::Repaired).await;
-        passes
+        self.collect(name, "quiet", &mut reconciles, |reconcile| reconcile.outcome == Outcome::Repaired)
+            .await;
+        reconciles
     }
 
     async fn collect(
         &mut self,
         name: &str,
         other: &str,
-        passes: &mut Vec<Arc<Reconcile>>,
+        reconciles: &mut Vec<Arc<Reconcile>>,
         done: impl Fn(&Reconcile) -> bool,
     ) {
         let mut found = Vec::new();
         self.until(other, |event| {
-            let Event::Reconciled(pass) = event else { return None };
-            if pass.object.name == name {
-                found.push(Arc::clone(pass));
+            let Event::Reconciled(reconcile) = event else { return None };
+            if reconcile.object.name == name {
+                found.push(Arc::clone(reconcile));
             }
-            (pass.object.name == other && done(pass)).then_some(())
+            (reconcile.object.name == other && done(reconcile)).then_some(())
         })
         .await;
-        passes.extend(found);
+        reconciles.extend(found);
     }
 }
 
@@ -424,8 +430,9 @@ pub(crate) fn condition(object: &Value, kind: &str) -> Option<(String, String, S
 }
 
 /// The causes of a reconcile in short: `Modified ConfigMap .data.greeting by somebody`.
-pub(crate) fn causes(pass: &Reconcile) -> Vec<String> {
-    pass.causes
+pub(crate) fn causes(reconcile: &Reconcile) -> Vec<String> {
+    reconcile
+        .causes
         .iter()
         .map(|cause| match &cause.kind {
             CauseKind::Watch { object, event, fields, by, own_write, .. } => {

@@ -77,8 +77,8 @@ async fn passes(chart: &Path) -> (Outcome, Outcome) {
     let mark = running.mark();
     running.ask(ObjectTask::Apply { path }).await;
     let first = |event: &Event| match event {
-        Event::Reconciled(pass) if pass.outcome != Outcome::Unchanged => {
-            Some((pass.outcome, pass.object.clone()))
+        Event::Reconciled(reconcile) if reconcile.outcome != Outcome::Unchanged => {
+            Some((reconcile.outcome, reconcile.object.clone()))
         }
         _ => None,
     };

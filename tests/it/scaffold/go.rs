@@ -57,22 +57,28 @@ async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
     let mark = running.mark();
     running.ask(ObjectTask::Apply { path: "config/samples/app_v1alpha1_greeting.yaml".to_owned() }).await;
     let made = |event: &Event| match event {
-        Event::Reconciled(pass) if pass.objects.iter().any(|one| one.action == Action::Created) => {
-            Some(std::sync::Arc::clone(pass))
+        Event::Reconciled(reconcile) if reconcile.objects.iter().any(|one| one.action == Action::Created) => {
+            Some(std::sync::Arc::clone(reconcile))
         }
         _ => None,
     };
-    let pass = running.wait_within(BUILD, "the sample's pass", mark, made).await;
-    assert_eq!((pass.object.gvk.kind.as_str(), &pass.failure), ("Greeting", &None));
+    let reconcile = running.wait_within(BUILD, "the sample's pass", mark, made).await;
+    assert_eq!((reconcile.object.gvk.kind.as_str(), &reconcile.failure), ("Greeting", &None));
     assert!(
-        pass.objects.iter().any(|one| one.object.name == "greeting-sample-message"),
+        reconcile.objects.iter().any(|one| one.object.name == "greeting-sample-message"),
         "{:?}",
-        pass.objects
+        reconcile.objects
     );
-    assert!(pass.status.iter().any(|one| one.path.to_string().starts_with(".status")), "{:?}", pass.status);
+    assert!(
+        reconcile.status.iter().any(|one| one.path.to_string().starts_with(".status")),
+        "{:?}",
+        reconcile.status
+    );
     let mark = running.mark();
     running.ask(ObjectTask::Apply { path: "config/samples/app_v1alpha1_memcached.yaml".to_owned() }).await;
-    running.reconcile("the chart's first pass", mark, |pass| pass.outcome == Outcome::Installed).await;
+    running
+        .reconcile("the chart's first pass", mark, |reconcile| reconcile.outcome == Outcome::Installed)
+        .await;
     running.stop().await;
 }
 

@@ -2,7 +2,7 @@
 //! before an error stays told. Never writes what the plan does not name.
 
 use super::plan::{Plan, Write};
-use super::state::Pass;
+use super::state::ScriptReconcile;
 use anyhow::Context;
 use futures::stream::{self, StreamExt};
 use opdev_client::{Api, Deletion};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// How many writes that changed nothing are remembered of one object.
 const MOST_SETTLED: usize = 10_000;
 
-impl Pass {
+impl ScriptReconcile {
     /// Children, patches, then what has to go.
     pub(super) async fn carry_out(&mut self, desired: &Desired, plan: Plan) -> Result<(), Fault> {
         let Plan { write, remove, .. } = plan;

@@ -3,7 +3,7 @@
 
 use super::observe::Source;
 use super::plan::Plan;
-use super::state::Pass;
+use super::state::ScriptReconcile;
 use anyhow::anyhow;
 use opdev_object::meta;
 use opdev_release::script::blame::blamed;
@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often a reconcile starts over because the cache was behind.
 const ROUNDS: usize = 3;
 
-impl Pass {
+impl ScriptReconcile {
     /// Observes, asks and plans, until the plan rests on what is really there.
     pub(super) async fn ask_and_plan(
         &mut self,

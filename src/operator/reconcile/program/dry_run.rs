@@ -4,7 +4,7 @@
 use super::memory::Memory;
 use super::observe::Source;
 use super::plan::Plan;
-use super::state::{Done, Pass};
+use super::state::{Done, ScriptReconcile};
 use super::status::{merged, same};
 use crate::custom_resource::Parent;
 use crate::dry_run::Tried;
@@ -80,7 +80,7 @@ pub(crate) async fn one(
         uid: meta::uid(&object).unwrap_or_default().to_owned(),
         marks: true,
     };
-    let mut pass = Pass {
+    let mut reconcile = ScriptReconcile {
         manager: manager_of(&reference.gvk.kind),
         watch,
         typed,
@@ -99,11 +99,11 @@ pub(crate) async fn one(
         done: Done::default(),
         parent: Parent { reference, resource, object },
     };
-    let found = pass.trial(&program, ask).await?;
+    let found = reconcile.trial(&program, ask).await?;
     Ok(Tried::Ran(Box::new(found)))
 }
 
-impl Pass {
+impl ScriptReconcile {
     /// The words for what the reconcile would do where nothing may be written.
     pub(super) async fn foresee(&mut self, program: &Arc<dyn Program>) -> String {
         let why = match self.trial(program, Ask::Nobody).await {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_writes_nothing_or_a_new_spec_starts_anew() {
+    fn a_reconcile_that_writes_nothing_or_a_new_spec_starts_anew() {
         let mut guard = Guard::default();
         for i in 0..3 * STREAK {
             guard.begin(true, &json!({"spec": {"a": i}}));

@@ -1,14 +1,14 @@
 //! The end of a custom resource: what the API server does not collect by itself is taken away, then the finalizer.
 
 use super::observe::Source;
-use super::state::{FINALIZER, Pass};
+use super::state::{FINALIZER, ScriptReconcile};
 use opdev_event::Outcome;
 use opdev_object::meta;
 use opdev_release::objects::Wanted;
 use opdev_release::verdict::Fault;
 use opdev_release::verdict::Verdict;
 
-impl Pass {
+impl ScriptReconcile {
     /// The custom resource goes and there is no finalize function: releases and strays are taken away.
     pub(super) async fn dismantle(&mut self) -> Result<Verdict, Fault> {
         let mut releases = self.histories().await.map_err(Fault::plain)?;

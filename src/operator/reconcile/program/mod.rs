@@ -31,7 +31,7 @@ use opdev_release::verdict::{Fault, Report, Verdict};
 use opdev_sources::TypeReconciler;
 use opdev_types::contract::{Desired, Program};
 use serde_json::Value;
-use state::{Done, FINALIZER, Pass};
+use state::{Done, FINALIZER, ScriptReconcile};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -65,7 +65,7 @@ pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {
         marks: true,
     };
     let own = memory::Memory::take(&mut memory);
-    let mut pass = Pass {
+    let mut reconcile = ScriptReconcile {
         manager: manager_of(&reference.gvk.kind),
         watch,
         typed,
@@ -84,18 +84,18 @@ pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {
         clock: Clock::new(began),
         done: Done::default(),
     };
-    pass.clock.note("read");
-    let verdict = match pass.reconcile().await {
+    reconcile.clock.note("read");
+    let verdict = match reconcile.reconcile().await {
         Ok(verdict) => Ok(verdict),
         Err(fault) => {
-            pass.tell_fault(&fault).await;
+            reconcile.tell_fault(&fault).await;
             Err(fault)
         }
     };
-    pass.report(verdict)
+    reconcile.report(verdict)
 }
 
-impl Pass {
+impl ScriptReconcile {
     async fn reconcile(&mut self) -> Result<Verdict, Fault> {
         if self.settings.read_only.holds() {
             let Some(program) = self.typed.program.clone() else { return Err(self.no_program()) };

@@ -1,7 +1,7 @@
 //! What a program is shown of its children: from the caches of the streams where they know, else from the API server.
 //! Writes nothing.
 
-use super::state::{FINALIZER, Pass};
+use super::state::{FINALIZER, ScriptReconcile};
 use anyhow::Context;
 use opdev_cache::mapping::OWNER_LABEL;
 use opdev_client::{ApiError, Resource};
@@ -21,7 +21,7 @@ pub(super) enum Source {
     Live,
 }
 
-impl Pass {
+impl ScriptReconcile {
     /// The children of the kinds that are watched for it, by kind, namespace and name.
     pub(super) async fn children(&mut self, source: Source) -> anyhow::Result<Vec<Arc<Value>>> {
         let mut children = Vec::new();

@@ -2,7 +2,7 @@
 //! resource alone, never pruned. What is not asked for any more is given back.
 
 use super::guard::hash;
-use super::state::Pass;
+use super::state::ScriptReconcile;
 use anyhow::{Context, anyhow};
 use opdev_client::Resource;
 use opdev_object::meta::{self, Gvk, ObjectKey};
@@ -25,7 +25,7 @@ struct Ready {
     gvk: Gvk,
 }
 
-impl Pass {
+impl ScriptReconcile {
     /// Carries the patches out.
     pub(super) async fn put_patches(&mut self, desired: &Desired) -> Result<(), Fault> {
         let mut patched: BTreeMap<ObjectKey, Gvk> = BTreeMap::new();

@@ -2,7 +2,7 @@
 //! that an object that already is as wanted is not written. Reads where the children do not tell; writes nothing.
 
 use super::guard::{Fingerprint, hash};
-use super::state::Pass;
+use super::state::ScriptReconcile;
 use anyhow::{Context, anyhow};
 use opdev_cache::mapping::OWNER_LABEL;
 use opdev_client::{ApiError, Resource};
@@ -66,7 +66,7 @@ impl Plan {
     }
 }
 
-impl Pass {
+impl ScriptReconcile {
     /// Compares the answer with the children.
     pub(super) async fn plan(&mut self, observed: &Observed, desired: &Desired) -> Result<Plan, Fault> {
         let shown: HashMap<ObjectKey, &Arc<Value>> = observed

@@ -1,7 +1,7 @@
 //! The charts that a program asks for, installed by the chart engine: as they are (`observe_releases`), and as they
 //! should be (`put_releases`). A release that is not listed any more is uninstalled.
 
-use super::state::{FINALIZER, Pass};
+use super::state::{FINALIZER, ScriptReconcile};
 use crate::LONGEST_NAME;
 use anyhow::{Context, anyhow};
 use opdev_cache::mapping::OWNER_LABEL;
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-impl Pass {
+impl ScriptReconcile {
     /// The releases that belong to this custom resource, by namespace and name.
     pub(super) async fn histories(&mut self) -> anyhow::Result<Vec<History>> {
         if self.own.has_releases == Some(false) {

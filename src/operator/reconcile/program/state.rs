@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const FINALIZER: &str = "opdev.dev/finalize";
 
 /// A reconcile under way.
-pub(super) struct Pass {
+pub(super) struct ScriptReconcile {
     pub(crate) parent: Parent,
     pub(crate) watch: Arc<Watch>,
     pub(super) typed: Arc<TypeReconciler>,

@@ -1,14 +1,14 @@
 //! The status that a program wants: compared with what is there by meaning, conditions merged by type, written only
 //! where it differs, by one server-side apply. `merged` is pure.
 
-use super::state::Pass;
+use super::state::ScriptReconcile;
 use crate::custom_resource::CONFLICT_TRIES;
 use anyhow::{Context, anyhow};
 use opdev_object::meta;
 use opdev_types::contract::Desired;
 use serde_json::{Map, Value, json};
 
-impl Pass {
+impl ScriptReconcile {
     /// Writes the status if it differs.
     pub(super) async fn put_status(&mut self, desired: &Desired) -> anyhow::Result<()> {
         let before = self.parent.object.get("status").cloned().unwrap_or(Value::Null);

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_the_group_does_not_hold_the_pass_up() {
+    fn who_leaves_the_group_does_not_hold_the_reconcile_up() {
         let done = run(&shell("setsid sh -c 'echo $$; exec sleep 30' & sleep 0.2"), Duration::from_secs(20));
         assert!(done.unwrap_err().to_string().contains("left behind"));
     }

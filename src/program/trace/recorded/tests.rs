@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Attribution;
-use opdev_event::sink::PassNumbers;
+use opdev_event::sink::ReconcileNumbers;
 use opdev_event::{Event, Outcome, Reconcile};
 use opdev_findings::facts::observed::Seen;
 use opdev_findings::facts::record::{Begin, ControllerAdded, End, LogRecord, Record, TraceObject, Traced};
@@ -19,7 +19,7 @@ struct World {
 
 impl World {
     fn new() -> World {
-        let attribution = Attribution::new(PassNumbers::default());
+        let attribution = Attribution::new(ReconcileNumbers::default());
         let mut world = World { attribution, clock: 0, events: Vec::new() };
         world.tell(Record::Controller(ControllerAdded {
             name: "thing".to_owned(),
@@ -88,17 +88,17 @@ impl World {
     }
 
     /// The newest telling of an object's reconcile.
-    fn pass(&self, name: &str) -> Arc<Reconcile> {
-        let passes = self.events.iter().rev().filter_map(|event| match event {
-            Event::Reconciled(pass) => Some(pass),
+    fn reconcile(&self, name: &str) -> Arc<Reconcile> {
+        let reconciles = self.events.iter().rev().filter_map(|event| match event {
+            Event::Reconciled(reconcile) => Some(reconcile),
             _ => None,
         });
-        Arc::clone(passes.into_iter().find(|pass| pass.object.name == name).unwrap())
+        Arc::clone(reconciles.into_iter().find(|reconcile| reconcile.object.name == name).unwrap())
     }
 }
 
 #[test]
-fn an_event_belongs_to_the_pass_that_recorded_it_and_changes_no_outcome() {
+fn an_event_belongs_to_the_reconcile_that_recorded_it_and_changes_no_outcome() {
     let mut world = World::new();
     for name in ["a", "b", "c"] {
         world.begin(name);
@@ -109,19 +109,22 @@ fn an_event_belongs_to_the_pass_that_recorded_it_and_changes_no_outcome() {
         world.send(name, "a");
     }
     for name in ["a", "b", "c"] {
-        let pass = world.pass(name);
-        assert_eq!(pass.calls.len(), 1, "{name}: {:?}", pass.calls);
-        assert_eq!((pass.outcome, pass.objects.len()), (Outcome::Unchanged, 0), "{name}");
-        assert!(pass.process.as_ref().unwrap().guessed_calls.is_empty());
+        let reconcile = world.reconcile(name);
+        assert_eq!(reconcile.calls.len(), 1, "{name}: {:?}", reconcile.calls);
+        assert_eq!((reconcile.outcome, reconcile.objects.len()), (Outcome::Unchanged, 0), "{name}");
+        assert!(reconcile.process.as_ref().unwrap().guessed_calls.is_empty());
     }
     // One that comes before its reconcile ends makes no difference.
     world.begin("d");
     world.record("d");
     world.send("d", "a");
     world.end("d");
-    let pass = world.pass("d");
-    assert_eq!((pass.calls.len(), pass.outcome, pass.objects.len()), (1, Outcome::Unchanged, 0));
-    assert_eq!(pass.process.as_ref().unwrap().late_calls, 0);
+    let reconcile = world.reconcile("d");
+    assert_eq!(
+        (reconcile.calls.len(), reconcile.outcome, reconcile.objects.len()),
+        (1, Outcome::Unchanged, 0)
+    );
+    assert_eq!(reconcile.process.as_ref().unwrap().late_calls, 0);
 }
 
 #[test]
@@ -133,15 +136,15 @@ fn an_event_whose_recorder_is_not_known_is_guessed_by_its_object() {
     world.send("b", "a");
     world.end("b");
     world.send("b", "a");
-    assert!(world.pass("a").calls.is_empty());
-    let pass = world.pass("b");
-    let process = pass.process.as_ref().unwrap();
-    assert_eq!((pass.calls.len(), process.guessed_calls.as_slice()), (2, &[0, 1][..]));
-    assert_eq!(pass.outcome, Outcome::Unchanged);
+    assert!(world.reconcile("a").calls.is_empty());
+    let reconcile = world.reconcile("b");
+    let process = reconcile.process.as_ref().unwrap();
+    assert_eq!((reconcile.calls.len(), process.guessed_calls.as_slice()), (2, &[0, 1][..]));
+    assert_eq!(reconcile.outcome, Outcome::Unchanged);
     // Long after its reconcile it may be of anything.
     world.clock += 5_000_000_000;
     world.send("b", "a");
-    assert_eq!(world.pass("b").calls.len(), 2);
+    assert_eq!(world.reconcile("b").calls.len(), 2);
 }
 
 #[test]
@@ -156,7 +159,7 @@ fn a_call_that_is_seen_before_its_record_takes_no_later_one() {
     world.record("b");
     world.send("b", "x");
     world.end("b");
-    assert_eq!((world.pass("a").calls.len(), world.pass("b").calls.len()), (1, 1));
+    assert_eq!((world.reconcile("a").calls.len(), world.reconcile("b").calls.len()), (1, 1));
     assert!(world.attribution.recorders.recorded.is_empty() && world.attribution.recorders.early.is_empty());
 }
 
@@ -168,15 +171,15 @@ fn a_guess_that_the_program_confirms_is_none_any_more() {
         world.send("a", "x");
         if ended_before {
             world.end("a");
-            assert_eq!(world.pass("a").process.as_ref().unwrap().guessed_calls, [0]);
+            assert_eq!(world.reconcile("a").process.as_ref().unwrap().guessed_calls, [0]);
         }
         world.clock -= 3_000_000;
         world.record("a");
         if !ended_before {
             world.end("a");
         }
-        let pass = world.pass("a");
-        assert_eq!((pass.calls.len(), pass.process.as_ref().unwrap().guessed_calls.len()), (1, 0));
+        let reconcile = world.reconcile("a");
+        assert_eq!((reconcile.calls.len(), reconcile.process.as_ref().unwrap().guessed_calls.len()), (1, 0));
     }
 }
 
@@ -192,7 +195,7 @@ fn a_panic_has_the_words_of_the_log_and_a_place_without_addresses() {
         world.tell(Record::Log(LogRecord { id: id.clone(), error, values, ..LogRecord::default() }));
         let t = world.clock;
         world.tell(Record::End(End { t, id, panic: stack.to_owned(), ..End::default() }));
-        world.pass("a").failure.clone().unwrap().chain
+        world.reconcile("a").failure.clone().unwrap().chain
     };
     let place = "/work/shop/internal/cart.go:87 in internal.(*CartReconciler).Reconcile";
     let words = "panic: assignment to entry in nil map";

@@ -46,8 +46,8 @@ fn a_line_that_is_printed_and_told_is_shown_once_whichever_comes_first() {
     world.log("7.2", "told first");
     world.print("7.2", "told first", "");
     world.log("", "told only");
-    let pass = world.end("a", "").id;
-    let shown = ["printed first", "told first", "told only"].map(|text| (text.to_owned(), Some(pass)));
+    let reconcile = world.end("a", "").id;
+    let shown = ["printed first", "told first", "told only"].map(|text| (text.to_owned(), Some(reconcile)));
     assert_eq!(lines(&world), shown);
 }
 
@@ -60,9 +60,9 @@ fn the_stack_that_is_printed_below_a_line_is_shown_too() {
     world.log("7.1", "one");
     world.log("7.2", "two");
     world.print("7.2", "two", "main.main\n    main.go:2");
-    let pass = world.end("a", "").id;
+    let reconcile = world.end("a", "").id;
     let shown = ["one\nmain.main\n    main.go:1", "two", "main.main\n    main.go:2"];
-    assert_eq!(lines(&world), shown.map(|text| (text.to_owned(), Some(pass))));
+    assert_eq!(lines(&world), shown.map(|text| (text.to_owned(), Some(reconcile))));
 }
 
 #[test]

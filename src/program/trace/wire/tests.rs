@@ -1,7 +1,7 @@
 //! What was seen of an operator written with kopf, in short, and which reconciles it is taken for.
 
 use super::*;
-use opdev_event::sink::PassNumbers;
+use opdev_event::sink::ReconcileNumbers;
 use opdev_event::{Level, LogLine, Outcome, Reconcile, Relation, WatchEvent};
 use opdev_findings::facts::observed::Seen;
 use opdev_findings::facts::record::{ControllerAdded, Record, Traced};
@@ -37,7 +37,7 @@ const GREETINGS: &str = "/apis/demo.dev/v1/namespaces/default/greetings";
 
 impl World {
     fn new() -> World {
-        let mut attribution = Attribution::new(PassNumbers::default());
+        let mut attribution = Attribution::new(ReconcileNumbers::default());
         attribution.starting(vec!["operator.py".to_owned()], 3, at(0));
         World { attribution, events: Vec::new(), rv: 10 }
     }
@@ -69,23 +69,23 @@ impl World {
         self.events.extend(self.attribution.see(Seen::Call(call)));
     }
 
-    fn passes(&mut self) -> Vec<Arc<Reconcile>> {
+    fn reconciles(&mut self) -> Vec<Arc<Reconcile>> {
         self.events.extend(self.attribution.elapsed(at(1_000_000)));
         assert_eq!(self.attribution.due(), None);
-        let passes = self.events.iter().filter_map(|event| match event {
-            Event::Reconciled(pass) => Some(Arc::clone(pass)),
+        let reconciles = self.events.iter().filter_map(|event| match event {
+            Event::Reconciled(reconcile) => Some(Arc::clone(reconcile)),
             _ => None,
         });
-        passes.collect()
+        reconciles.collect()
     }
 }
 
-fn calls(pass: &Reconcile) -> Vec<String> {
-    pass.calls.iter().map(|call| format!("{} {}", call.verb, call.target)).collect()
+fn calls(reconcile: &Reconcile) -> Vec<String> {
+    reconcile.calls.iter().map(|call| format!("{} {}", call.verb, call.target)).collect()
 }
 
 #[test]
-fn calls_about_one_custom_resource_that_follow_each_other_are_a_pass() {
+fn calls_about_one_custom_resource_that_follow_each_other_are_a_reconcile() {
     let mut world = World::new();
     let rv = world.rv();
     world.event(50_000, "ADDED", greeting("a", rv));
@@ -100,27 +100,27 @@ fn calls_about_one_custom_resource_that_follow_each_other_are_a_pass() {
     world.call(50_130, "PATCH", &format!("{GREETINGS}/a/status"), 200, done);
     // What belongs to nobody is nobody's.
     world.call(50_135, "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/x", 200, json!({}));
-    let passes = world.passes();
-    let [pass] = passes.as_slice() else { panic!("{passes:?}") };
+    let reconciles = world.reconciles();
+    let [reconcile] = reconciles.as_slice() else { panic!("{reconciles:?}") };
     assert_eq!(
-        calls(pass),
+        calls(reconcile),
         ["create configmaps", "create configmaps", "list configmaps", "patch greetings/a/status"]
     );
-    assert_eq!((pass.object.name.as_str(), pass.object.gvk.kind.as_str()), ("a", "Greeting"));
-    assert_eq!((pass.outcome, pass.took.as_millis()), (Outcome::Applied, 32));
-    let process = pass.process.as_ref().unwrap();
+    assert_eq!((reconcile.object.name.as_str(), reconcile.object.gvk.kind.as_str()), ("a", "Greeting"));
+    assert_eq!((reconcile.outcome, reconcile.took.as_millis()), (Outcome::Applied, 32));
+    let process = reconcile.process.as_ref().unwrap();
     assert_eq!((process.traced, process.guessed_calls.as_slice()), (TraceLevel::Wire, [2_u32].as_slice()));
-    let [cause] = pass.causes.as_slice() else { panic!("{:?}", pass.causes) };
+    let [cause] = reconcile.causes.as_slice() else { panic!("{:?}", reconcile.causes) };
     assert!(
         matches!(&cause.kind, CauseKind::Watch { object, event: WatchEvent::Added, relation: Relation::Primary, .. }
             if object.name == "a"),
         "{cause:?}"
     );
-    assert_eq!(pass.status.len(), 1);
+    assert_eq!(reconcile.status.len(), 1);
 }
 
 #[test]
-fn a_pause_another_object_and_the_same_write_again_begin_another_pass() {
+fn a_pause_another_object_and_the_same_write_again_begin_another_reconcile() {
     let mut world = World::new();
     for name in ["a", "b"] {
         let rv = world.rv();
@@ -137,11 +137,11 @@ fn a_pause_another_object_and_the_same_write_again_begin_another_pass() {
     // The same again at once, and after a while.
     write(51_020, "a");
     write(52_000, "a");
-    let passes = world.passes();
-    let names: Vec<&str> = passes.iter().map(|pass| pass.object.name.as_str()).collect();
+    let reconciles = world.reconciles();
+    let names: Vec<&str> = reconciles.iter().map(|reconcile| reconcile.object.name.as_str()).collect();
     assert_eq!(names.len(), 4, "{names:?}");
-    assert!(passes.iter().all(|pass| pass.calls.len() == 2), "{passes:?}");
-    let last = passes.last().unwrap();
+    assert!(reconciles.iter().all(|reconcile| reconcile.calls.len() == 2), "{reconciles:?}");
+    let last = reconciles.last().unwrap();
     assert!(
         matches!(&last.causes[0].kind, CauseKind::Wait { why } if why.contains("nothing was seen")),
         "{:?}",
@@ -164,11 +164,15 @@ fn what_was_there_before_the_start_is_reconciled_for_the_start() {
         500,
         json!({"kind": "Status", "message": "no disk"}),
     );
-    let passes = world.passes();
-    for pass in &passes {
-        assert!(matches!(&pass.causes[0].kind, CauseKind::Reload { sources: 3, .. }), "{:?}", pass.causes);
+    let reconciles = world.reconciles();
+    for reconcile in &reconciles {
+        assert!(
+            matches!(&reconcile.causes[0].kind, CauseKind::Reload { sources: 3, .. }),
+            "{:?}",
+            reconcile.causes
+        );
     }
-    let failed = passes.iter().find(|pass| pass.object.name == "a").unwrap();
+    let failed = reconciles.iter().find(|reconcile| reconcile.object.name == "a").unwrap();
     assert_eq!(failed.outcome, Outcome::Failed);
     let failure = failed.failure.as_ref().unwrap();
     assert_eq!(failure.chain, ["PATCH greetings/a/status was answered with 500: no disk"]);
@@ -176,7 +180,7 @@ fn what_was_there_before_the_start_is_reconciled_for_the_start() {
 }
 
 #[test]
-fn what_is_made_for_another_custom_resource_is_of_its_pass() {
+fn what_is_made_for_another_custom_resource_is_of_its_reconcile() {
     let mut world = World::new();
     let rv = world.rv();
     world.event(50_000, "ADDED", greeting("a", rv));
@@ -189,9 +193,9 @@ fn what_is_made_for_another_custom_resource_is_of_its_pass() {
     // Later it has reconciles of its own.
     world.event(50_120, "ADDED", inner.clone());
     world.call(51_000, "PATCH", &format!("{GREETINGS}/inner/status"), 200, inner);
-    let passes = world.passes();
+    let reconciles = world.reconciles();
     let names: Vec<(&str, usize)> =
-        passes.iter().map(|pass| (pass.object.name.as_str(), pass.calls.len())).collect();
+        reconciles.iter().map(|reconcile| (reconcile.object.name.as_str(), reconcile.calls.len())).collect();
     assert_eq!(names, [("a", 2), ("inner", 1)]);
 }
 
@@ -210,19 +214,19 @@ fn an_event_with_metadata_alone_is_a_cause_and_no_version() {
     map["metadata"]["resourceVersion"] = "14".into();
     map["data"] = json!({"text": "two"});
     world.call(51_100, "PATCH", &format!("{MAPS}/a-0"), 200, map);
-    let passes = world.passes();
-    let cause = &passes[1].causes[0].kind;
+    let reconciles = world.reconciles();
+    let cause = &reconciles[1].causes[0].kind;
     assert!(
         matches!(cause, CauseKind::Watch { object, .. } if object.gvk.kind == "ConfigMap" && object.name == "a-0"),
         "{cause:?}"
     );
     let changes: Vec<String> =
-        passes[1].objects[0].changes.iter().map(|change| change.path.to_string()).collect();
+        reconciles[1].objects[0].changes.iter().map(|change| change.path.to_string()).collect();
     assert_eq!(changes, [".data.text"]);
 }
 
 #[test]
-fn lines_that_name_an_object_are_of_its_pass() {
+fn lines_that_name_an_object_are_of_its_reconcile() {
     let mut world = World::new();
     world.event(50_000, "ADDED", greeting("a", 11));
     let line = |world: &mut World, ms: i64, object: &str| {
@@ -247,10 +251,10 @@ fn lines_that_name_an_object_are_of_its_pass() {
     for object in ["default/b", "other/a", "Set.v1.demo.dev/a.default", "a"] {
         assert_eq!(line(&mut world, 50_110, object), None, "{object}");
     }
-    let passes = world.passes();
-    let [pass] = passes.as_slice() else { panic!("{passes:?}") };
-    assert_eq!(pass.process.as_ref().unwrap().traced, TraceLevel::Log);
-    assert!(pass.is_guessed());
+    let reconciles = world.reconciles();
+    let [reconcile] = reconciles.as_slice() else { panic!("{reconciles:?}") };
+    assert_eq!(reconcile.process.as_ref().unwrap().traced, TraceLevel::Log);
+    assert!(reconcile.is_guessed());
     assert_eq!(
         (line(&mut world, 50_150, "default/a"), line(&mut world, 51_000, "default/a")),
         (Some(1), None)
@@ -259,7 +263,7 @@ fn lines_that_name_an_object_are_of_its_pass() {
 
 /// kube-rs says why it reconciles an object before it calls anything.
 #[test]
-fn a_line_says_why_a_pass_began_where_nothing_else_does() {
+fn a_line_says_why_a_reconcile_began_where_nothing_else_does() {
     let mut world = World::new();
     world.event(50_000, "ADDED", greeting("a", 11));
     world.call(50_100, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 12));
@@ -281,17 +285,17 @@ fn a_line_says_why_a_pass_began_where_nothing_else_does() {
     // One that is too old is about another reconcile.
     say(&mut world, 52_000, "error policy requested retry");
     world.call(58_000, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 14));
-    let passes = world.passes();
-    let why = |pass: &Reconcile| match &pass.causes[0].kind {
+    let reconciles = world.reconciles();
+    let why = |reconcile: &Reconcile| match &reconcile.causes[0].kind {
         CauseKind::Wait { why } => why.clone(),
         other => panic!("{other:?}"),
     };
-    let level = |pass: &Reconcile| pass.process.as_ref().unwrap().traced;
+    let level = |reconcile: &Reconcile| reconcile.process.as_ref().unwrap().traced;
     assert_eq!(
-        (why(&passes[1]).as_str(), level(&passes[1])),
+        (why(&reconciles[1]).as_str(), level(&reconciles[1])),
         ("its log says: reconciler requested retry", TraceLevel::Log)
     );
-    assert_eq!((why(&passes[2]).as_str(), level(&passes[2])), (UNSEEN, TraceLevel::Wire));
+    assert_eq!((why(&reconciles[2]).as_str(), level(&reconciles[2])), (UNSEEN, TraceLevel::Wire));
 }
 
 #[test]
@@ -301,5 +305,5 @@ fn a_program_that_tells_is_not_guessed_at() {
     world.events.extend(world.attribution.see(Seen::Traced(Traced { process: 1, at: at(1), record })));
     world.event(50_000, "ADDED", greeting("a", 11));
     world.call(50_100, "PATCH", &format!("{GREETINGS}/a/status"), 200, greeting("a", 12));
-    assert!(world.passes().is_empty());
+    assert!(world.reconciles().is_empty());
 }

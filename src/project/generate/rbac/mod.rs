@@ -30,7 +30,7 @@ pub fn compared(root: &Path, made: &Made) -> Result<(String, bool)> {
     let rights = used(&root.join(".opdev"))?;
     let roles = roles(made)?;
     let (missing, unused) = (rights.missing(&roles), rights.unused(&roles));
-    let mut text = format!("In {} passes of the newest run:\n", rights.passes);
+    let mut text = format!("In {} passes of the newest run:\n", rights.reconciles);
     if missing.is_empty() {
         text.push_str("\nEvery right that was used is allowed by the markers.\n");
     } else {
@@ -73,7 +73,7 @@ pub fn addition(root: &Path) -> Result<Addition> {
     let rights = used(&root.join(".opdev"))?;
     let missing = rights.missing(&roles(&manifests::roles_of_markers(root, &asked)?)?);
     if missing.is_empty() {
-        bail!("every right that was used in {} passes is allowed by the markers", rights.passes);
+        bail!("every right that was used in {} passes is allowed by the markers", rights.reconciles);
     }
     let files = go_files(root);
     let mut left_out = Vec::new();
@@ -163,28 +163,28 @@ fn used(folder: &Path) -> Result<Rights> {
     let is_wanted = |line: &&str| {
         ["reconciled", "processChanged"].iter().any(|event| line.contains(&format!("\"event\":\"{event}\"")))
     };
-    let (mut passes, mut programs) = (BTreeMap::new(), BTreeSet::new());
+    let (mut reconciles, mut programs) = (BTreeMap::new(), BTreeSet::new());
     for line in text.lines().filter(is_wanted) {
         // A line that is cut by a crash says nothing.
         match serde_json::from_str(line) {
             // One that is told again counts once.
-            Ok(Event::Reconciled(pass)) => {
-                passes.insert(pass.id, pass);
+            Ok(Event::Reconciled(reconcile)) => {
+                reconciles.insert(reconcile.id, reconcile);
             }
             Ok(Event::ProcessChanged(run)) => {
                 programs.insert(run.program.clone());
                 let is_new = matches!(&run.state, ProcessState::Running { files, .. } if !files.is_empty());
                 // With several programs nobody knows whose reconcile was whose.
                 if is_new && programs.len() == 1 {
-                    passes.clear();
+                    reconciles.clear();
                 }
             }
             _ => {}
         }
     }
     let mut rights = Rights::default();
-    passes.values().for_each(|pass| rights.add(pass));
-    if rights.passes == 0 {
+    reconciles.values().for_each(|reconcile| rights.add(reconcile));
+    if rights.reconciles == 0 {
         bail!(
             "{} has no pass of a Go operator; --observed is about operators that are programs of their own: run one with \
              `opdev run` first",
@@ -210,8 +210,8 @@ mod tests {
                       func (r *PodSetReconciler) SetUp() {\n\tb.For(&v1.PodSet{})\n}\n";
         std::fs::write(root.join("go.mod"), "module example.com/demo\n\ngo 1.24\n").unwrap();
         std::fs::write(root.join("controllers/podset.go"), source).unwrap();
-        let pass = crate::rbac::observed::tests::pass();
-        let line = serde_json::to_string(&Event::Reconciled(pass.into())).unwrap();
+        let reconcile = crate::rbac::observed::tests::reconcile();
+        let line = serde_json::to_string(&Event::Reconciled(reconcile.into())).unwrap();
         std::fs::write(root.join(".opdev").join(journal::FILE), format!("{line}\n")).unwrap();
         let made = addition(root).unwrap();
         assert_eq!(made.file, "controllers/podset.go");
@@ -239,8 +239,8 @@ mod tests {
     #[test]
     fn the_rights_of_a_build_that_was_replaced_do_not_count() {
         let folder = tempfile::tempdir().unwrap();
-        let mut pass = crate::rbac::observed::tests::pass();
-        let mut late = pass.clone();
+        let mut reconcile = crate::rbac::observed::tests::reconcile();
+        let mut late = reconcile.clone();
         late.process.as_mut().unwrap().late_calls = 1;
         let run = |files: &[&str]| {
             let files = files.iter().map(|file| (*file).to_owned()).collect();
@@ -258,7 +258,7 @@ mod tests {
             )
         };
         let mut events =
-            vec![run(&[]), Event::Reconciled(pass.clone().into()), Event::Reconciled(late.into())];
+            vec![run(&[]), Event::Reconciled(reconcile.clone().into()), Event::Reconciled(late.into())];
         let write = |events: &[Event]| {
             let lines = events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n");
             std::fs::write(folder.path().join(journal::FILE), lines.collect::<String>()).unwrap();
@@ -266,15 +266,15 @@ mod tests {
         };
         let creates = |rights: &Rights| rights.used.values().any(|used| used.verbs.contains("create"));
         let rights = write(&events).unwrap();
-        assert_eq!((rights.passes, creates(&rights)), (1, true), "one that is told again counts once");
+        assert_eq!((rights.reconciles, creates(&rights)), (1, true), "one that is told again counts once");
         // A crash starts the build of before again.
         events.push(run(&[]));
         assert!(creates(&write(&events).unwrap()));
-        pass.id = 2;
-        pass.calls.clear();
-        events.extend([run(&["internal/controller/a.go"]), Event::Reconciled(pass.into())]);
+        reconcile.id = 2;
+        reconcile.calls.clear();
+        events.extend([run(&["internal/controller/a.go"]), Event::Reconciled(reconcile.into())]);
         let rights = write(&events).unwrap();
-        assert_eq!((rights.passes, creates(&rights)), (1, false));
+        assert_eq!((rights.reconciles, creates(&rights)), (1, false));
     }
 
     #[test]

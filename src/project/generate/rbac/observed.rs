@@ -32,7 +32,7 @@ pub struct Rights {
     /// By resource.
     pub used: BTreeMap<Resource, Used>,
     /// How many reconciles were seen.
-    pub passes: u64,
+    pub reconciles: u64,
 }
 
 /// A resource with verbs.
@@ -57,10 +57,10 @@ impl Difference {
 
 impl Rights {
     /// Adds what a reconcile of a process used. Reconciles of charts and programs count for nothing: opdev makes them.
-    pub fn add(&mut self, pass: &Reconcile) {
-        let Some(process) = &pass.process else { return };
-        self.passes += 1;
-        for call in pass.calls.iter().filter(|call| call.status != 0) {
+    pub fn add(&mut self, reconcile: &Reconcile) {
+        let Some(process) = &reconcile.process else { return };
+        self.reconciles += 1;
+        for call in reconcile.calls.iter().filter(|call| call.status != 0) {
             let Some(resource) = resource_of(&call.path) else { continue };
             let mut verbs = vec![call.verb.as_str()];
             // An apply that creates needs both.
@@ -78,10 +78,10 @@ impl Rights {
         }
         // Owner references that block a deletion need the right to set the owner's finalizers; the API server of a real
         // cluster may check that.
-        let creates = pass.objects.iter().any(|object| object.action == opdev_event::Action::Created);
-        if creates && !pass.object.gvk.kind.is_empty() {
-            let name = format!("{}/finalizers", opdev_object::api_path::plural(&pass.object.gvk.kind));
-            let resource = Resource { group: pass.object.gvk.group.clone(), name };
+        let creates = reconcile.objects.iter().any(|object| object.action == opdev_event::Action::Created);
+        if creates && !reconcile.object.gvk.kind.is_empty() {
+            let name = format!("{}/finalizers", opdev_object::api_path::plural(&reconcile.object.gvk.kind));
+            let resource = Resource { group: reconcile.object.gvk.group.clone(), name };
             self.note(resource, &["update"], &process.controller);
         }
     }
@@ -184,7 +184,7 @@ fn resource_of(path: &str) -> Option<Resource> {
 pub(crate) mod tests {
     use super::*;
     use jiff::Timestamp;
-    use opdev_event::{CachedRead, Call, Outcome, ProcessPass, TraceLevel};
+    use opdev_event::{CachedRead, Call, Outcome, ProgramTrace, TraceLevel};
     use opdev_object::meta::{Gvk, ObjectRef};
     use serde_json::json;
     use std::time::Duration;
@@ -203,7 +203,7 @@ pub(crate) mod tests {
     }
 
     /// A reconcile of a controller of PodSets that uses some rights.
-    pub(crate) fn pass() -> Reconcile {
+    pub(crate) fn reconcile() -> Reconcile {
         let object = ObjectRef {
             gvk: Gvk::new("app.example.com", "v1", "PodSet"),
             name: "demo".into(),
@@ -241,7 +241,7 @@ pub(crate) mod tests {
             waiting: None,
             failure: None,
             releases: Vec::new(),
-            process: Some(Box::new(ProcessPass {
+            process: Some(Box::new(ProgramTrace {
                 controller: "podset".into(),
                 reconcile_id: "a".into(),
                 traced: TraceLevel::Full,
@@ -259,7 +259,7 @@ pub(crate) mod tests {
     #[test]
     fn what_was_used_is_compared_with_what_is_allowed() {
         let mut rights = Rights::default();
-        rights.add(&pass());
+        rights.add(&reconcile());
         let roles = [json!({"kind": "ClusterRole", "rules": [
             {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "delete"]},
             {"apiGroups": ["apps"], "resources": ["*"], "verbs": ["*"]},
@@ -281,6 +281,6 @@ pub(crate) mod tests {
             ]
         );
         assert_eq!(rights.missing(&roles)[0].controllers, ["podset"]);
-        assert_eq!(rights.passes, 1);
+        assert_eq!(rights.reconciles, 1);
     }
 }

@@ -34,7 +34,7 @@ impl DetailTab for Calls {
     }
 
     fn about(&self, page: &Page<'_>) -> Option<String> {
-        page.pass_name()
+        page.reconcile_name()
     }
 
     fn stamp(&self, _page: &Page<'_>) -> Stamp {
@@ -42,12 +42,12 @@ impl DetailTab for Calls {
     }
 
     fn rows(&self, page: &Page<'_>) -> Vec<Row> {
-        let Some(pass) = page.pass else { return nothing(NO_PASS, page.cells) };
-        if pass.calls.is_empty() {
-            return vec![headline(pass), Row::new(Role::Dim, "   This reconcile made no API calls.")];
+        let Some(reconcile) = page.reconcile else { return nothing(NO_PASS, page.cells) };
+        if reconcile.calls.is_empty() {
+            return vec![headline(reconcile), Row::new(Role::Dim, "   This reconcile made no API calls.")];
         }
-        let mut rows = vec![headline(pass)];
-        rows.extend(timeline(pass, page));
+        let mut rows = vec![headline(reconcile)];
+        rows.extend(timeline(reconcile, page));
         rows
     }
 }

@@ -161,9 +161,13 @@ fn headline(
         };
         text.push_str(&format!(", written by {}{through} ({})", writer.name, writer.operation));
     }
-    if let Some(pass) = writer.as_ref().and_then(|writer| pass_of(state, key, version.at, writer)) {
-        let causes = words::causes_of(&pass.object, &pass.causes);
-        text.push_str(&format!(", by reconcile #{} ({}): {causes}", pass.id, words::outcome(pass.outcome)));
+    if let Some(reconcile) = writer.as_ref().and_then(|writer| reconcile_of(state, key, version.at, writer)) {
+        let causes = words::causes_of(&reconcile.object, &reconcile.causes);
+        text.push_str(&format!(
+            ", by reconcile #{} ({}): {causes}",
+            reconcile.id,
+            words::outcome(reconcile.outcome)
+        ));
     }
     if version.number == versions.newest() && state.gone_at(key).is_none() {
         text.push_str(", the newest");
@@ -175,18 +179,23 @@ fn headline(
 }
 
 /// The reconcile that wrote a version: one that wrote this object, at that time, under a name of ours.
-fn pass_of<'a>(
+fn reconcile_of<'a>(
     state: &'a State,
     key: &ObjectKey,
     at: Timestamp,
     writer: &Manager,
 ) -> Option<&'a Arc<Reconcile>> {
     let ours = writer.name == "helm" || writer.name == "opdev" || writer.name.starts_with("opdev/");
-    let fits = |pass: &&Arc<Reconcile>| {
-        let end = pass.at.checked_add(pass.took).and_then(|end| end.checked_add(LAG)).unwrap_or(pass.at);
-        let itself = pass.object.key() == *key && (!pass.status.is_empty() || !pass.calls.is_empty());
-        let wrote = itself || pass.objects.iter().any(|change| change.object.key() == *key);
-        pass.at <= at && at <= end && wrote
+    let fits = |reconcile: &&Arc<Reconcile>| {
+        let end = reconcile
+            .at
+            .checked_add(reconcile.took)
+            .and_then(|end| end.checked_add(LAG))
+            .unwrap_or(reconcile.at);
+        let itself =
+            reconcile.object.key() == *key && (!reconcile.status.is_empty() || !reconcile.calls.is_empty());
+        let wrote = itself || reconcile.objects.iter().any(|change| change.object.key() == *key);
+        reconcile.at <= at && at <= end && wrote
     };
     // The newest that had begun by then.
     state.history.all().iter().rev().filter(|_| ours).find(fits)

@@ -44,7 +44,7 @@ impl DetailTab for Log {
     }
 
     fn about(&self, page: &Page<'_>) -> Option<String> {
-        if page.all { Some("all".to_owned()) } else { page.pass_name() }
+        if page.all { Some("all".to_owned()) } else { page.reconcile_name() }
     }
 
     fn stamp(&self, page: &Page<'_>) -> Stamp {
@@ -65,7 +65,8 @@ impl DetailTab for Log {
         }
         let (rows, anchor) = log_groups::rows(page, made_of);
         let before = before.made_of.as_ref().filter(|before| before.tab == Tab::LOG);
-        let moved = before.is_none_or(|before| before.pass != made_of.pass) && page.pass_chosen;
+        let moved =
+            before.is_none_or(|before| before.reconcile != made_of.reconcile) && page.reconcile_chosen;
         Made { rows, first: anchor.filter(|_| moved) }
     }
 
@@ -128,7 +129,11 @@ fn flat(page: &Page<'_>, made_of: &MadeOf, old: Lines) -> Vec<Row> {
     }
     let filter = Filter::new(&made_of.filter);
     for line in lines.iter().skip(skip).filter(|line| line.level <= page.log_level) {
-        if !page.all && made_of.pass.is_some() && line.reconcile.is_some() && line.reconcile != made_of.pass {
+        if !page.all
+            && made_of.reconcile.is_some()
+            && line.reconcile.is_some()
+            && line.reconcile != made_of.reconcile
+        {
             continue;
         }
         let row = row(line, page.zone, true);
@@ -151,10 +156,10 @@ pub(super) fn row(line: &LogLine, zone: &TimeZone, numbered: bool) -> Row {
         Level::Info => Role::Good,
         Level::Debug | Level::Trace => Role::Dim,
     };
-    let pass = line.reconcile.filter(|_| numbered).map_or_else(String::new, |id| format!("#{id} "));
+    let reconcile = line.reconcile.filter(|_| numbered).map_or_else(String::new, |id| format!("#{id} "));
     Row::new(Role::Dim, format!("{} ", clock_millis(line.at, zone)))
         .and(role, format!("{:5} ", words::level(line.level)))
-        .and(Role::Dim, pass)
+        .and(Role::Dim, reconcile)
         .and(Role::Text, words::one_line(&line.message))
         .and(Role::Dim, format!("  {}", line.target))
 }

@@ -20,12 +20,13 @@ use std::sync::Arc;
 pub(super) fn rows(page: &Page<'_>, made_of: &MadeOf) -> (Vec<Row>, Option<usize>) {
     let state = page.state;
     let known: HashMap<u64, &Arc<Reconcile>> =
-        state.history.all().iter().map(|pass| (pass.id, pass)).collect();
-    let running: HashSet<u64> = state.running.values().map(|pass| pass.id).collect();
+        state.history.all().iter().map(|reconcile| (reconcile.id, reconcile)).collect();
+    let running: HashSet<u64> = state.running.values().map(|reconcile| reconcile.id).collect();
     let mine: Option<HashSet<u64>> = (!page.all).then(|| {
         let root = page.root.map(|seen| seen.key.as_ref());
-        let ended = root.and_then(|root| state.history.of(root)).into_iter().flatten().map(|pass| pass.id);
-        let begun = root.and_then(|root| state.running.get(root)).map(|pass| pass.id);
+        let ended =
+            root.and_then(|root| state.history.of(root)).into_iter().flatten().map(|reconcile| reconcile.id);
+        let begun = root.and_then(|root| state.running.get(root)).map(|reconcile| reconcile.id);
         ended.chain(begun).collect()
     });
     let filter = Filter::new(&made_of.filter);
@@ -38,7 +39,7 @@ pub(super) fn rows(page: &Page<'_>, made_of: &MadeOf) -> (Vec<Row>, Option<usize
         rows.push(Row::new(Role::Bad, format!("⚠ {dropped} lines came too fast and are not here")));
     }
     for Group { id, lines, .. } in groups {
-        let selected = id.is_some() && id == made_of.pass;
+        let selected = id.is_some() && id == made_of.reconcile;
         let open = !folded || id.is_none() || selected;
         let shown: Vec<Row> = lines
             .iter()
@@ -53,8 +54,8 @@ pub(super) fn rows(page: &Page<'_>, made_of: &MadeOf) -> (Vec<Row>, Option<usize
             if selected {
                 anchor = Some(rows.len());
             }
-            let pass = known.get(&id).map(AsRef::as_ref);
-            rows.push(heading(page, id, pass, running.contains(&id), (open, selected), lines.len()));
+            let reconcile = known.get(&id).map(AsRef::as_ref);
+            rows.push(heading(page, id, reconcile, running.contains(&id), (open, selected), lines.len()));
         }
         if open {
             let indented = shown.into_iter().map(|mut row| {
@@ -84,15 +85,16 @@ struct Group<'a> {
     lines: Vec<&'a LogLine>,
 }
 
-/// Passes and lines in the order of time. Reconciles of one object are there even where they logged nothing, so that each
+/// Reconciles and lines in the order of time. Reconciles of one object are there even where they logged nothing, so that each
 /// has its place.
 fn groups<'a>(state: &'a State, mine: Option<&HashSet<u64>>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     let mut place: HashMap<u64, usize> = HashMap::new();
-    let known = state.history.all().iter().filter(|pass| mine.is_some_and(|mine| mine.contains(&pass.id)));
-    for pass in known {
-        place.insert(pass.id, groups.len());
-        groups.push(Group { at: pass.at, id: Some(pass.id), lines: Vec::new() });
+    let known =
+        state.history.all().iter().filter(|reconcile| mine.is_some_and(|mine| mine.contains(&reconcile.id)));
+    for reconcile in known {
+        place.insert(reconcile.id, groups.len());
+        groups.push(Group { at: reconcile.at, id: Some(reconcile.id), lines: Vec::new() });
     }
     for line in state.log.lines() {
         let Some(id) = line.reconcile else {
@@ -115,7 +117,7 @@ fn groups<'a>(state: &'a State, mine: Option<&HashSet<u64>>) -> Vec<Group<'a>> {
 fn heading(
     page: &Page<'_>,
     id: u64,
-    pass: Option<&Reconcile>,
+    reconcile: Option<&Reconcile>,
     running: bool,
     (open, selected): (bool, bool),
     lines: usize,
@@ -127,14 +129,15 @@ fn heading(
         1 => "1 line".to_owned(),
         n => format!("{n} lines"),
     };
-    match pass {
-        Some(pass) => {
-            let what = if page.all { format!("{} ", words::short_ref(&pass.object)) } else { String::new() };
-            row.and(Role::Dim, format!("{} ", clock(pass.at, page.zone)))
+    match reconcile {
+        Some(reconcile) => {
+            let what =
+                if page.all { format!("{} ", words::short_ref(&reconcile.object)) } else { String::new() };
+            row.and(Role::Dim, format!("{} ", clock(reconcile.at, page.zone)))
                 .and(Role::Text, what)
-                .and(outcome_role(pass.outcome), words::outcome(pass.outcome))
-                .and(Role::Dim, format!(" {} · {many} · ", words::took(pass.took)))
-                .and(Role::Text, words::causes_of(&pass.object, &pass.causes))
+                .and(outcome_role(reconcile.outcome), words::outcome(reconcile.outcome))
+                .and(Role::Dim, format!(" {} · {many} · ", words::took(reconcile.took)))
+                .and(Role::Text, words::causes_of(&reconcile.object, &reconcile.causes))
         }
         None if running => row.and(Role::Busy, "⟳ running").and(Role::Dim, format!(" · {many}")),
         None => row.and(Role::Dim, format!("{many}, its reconcile is no longer kept")),

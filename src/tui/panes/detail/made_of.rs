@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct MadeOf {
     pub tab: Tab,
-    pub pass: Option<u64>,
+    pub reconcile: Option<u64>,
     pub object: Option<Object>,
     /// Counts what else goes in.
     pub stamp: u64,

@@ -40,7 +40,7 @@ impl DetailTab for Objects {
     }
 
     fn about(&self, page: &Page<'_>) -> Option<String> {
-        page.pass_name()
+        page.reconcile_name()
     }
 
     fn stamp(&self, page: &Page<'_>) -> Stamp {
@@ -49,12 +49,15 @@ impl DetailTab for Objects {
 
     fn rows(&self, page: &Page<'_>) -> Vec<Row> {
         let state = page.state;
-        let Some(pass) = page.pass else { return nothing(NO_PASS, page.cells) };
-        if pass.objects.is_empty() {
-            return vec![headline(pass), Row::new(Role::Dim, "   This reconcile wrote no other objects.")];
+        let Some(reconcile) = page.reconcile else { return nothing(NO_PASS, page.cells) };
+        if reconcile.objects.is_empty() {
+            return vec![
+                headline(reconcile),
+                Row::new(Role::Dim, "   This reconcile wrote no other objects."),
+            ];
         }
-        let mut rows = vec![headline(pass)];
-        for change in &pass.objects {
+        let mut rows = vec![headline(reconcile)];
+        for change in &reconcile.objects {
             let (sign, role) = match change.action {
                 Wrote::Created => ("+", Role::Added),
                 Wrote::Updated => ("~", Role::Changed),
@@ -69,7 +72,7 @@ impl DetailTab for Objects {
                     .and(Role::Dim, format!("  {}{taken}", words::action(change.action))),
             );
             rows.extend(changes::rows(&change.changes, 2));
-            rows.extend(whole(page, state, pass, change));
+            rows.extend(whole(page, state, reconcile, change));
         }
         rows
     }
@@ -79,18 +82,19 @@ impl DetailTab for Objects {
 const WHOLE: usize = 60;
 
 /// An object that was created as it was at first, and one that was deleted as it was at last, where that is known.
-fn whole(page: &Page<'_>, state: &State, pass: &Reconcile, change: &ObjectChange) -> Vec<Row> {
+fn whole(page: &Page<'_>, state: &State, reconcile: &Reconcile, change: &ObjectChange) -> Vec<Row> {
     let key = change.object.key();
     let (sign, role, object) = match change.action {
         Wrote::Updated => return Vec::new(),
         Wrote::Created => {
             let versions = state.versions(&key);
-            let first = versions
-                .and_then(|versions| versions.backwards().take_while(|version| version.at >= pass.at).last());
+            let first = versions.and_then(|versions| {
+                versions.backwards().take_while(|version| version.at >= reconcile.at).last()
+            });
             ("+", Role::Added, first.filter(|first| first.number == 1).map(|first| first.object))
         }
         Wrote::Deleted => {
-            let gone = state.archive.gone_of(&key).filter(|gone| gone.at >= pass.at);
+            let gone = state.archive.gone_of(&key).filter(|gone| gone.at >= reconcile.at);
             ("-", Role::Removed, gone.map(|gone| Arc::new(gone.seen.object.value().clone())))
         }
     };

@@ -23,8 +23,8 @@ pub struct Page<'a> {
     /// The selected object: that one, or one that it owns.
     pub subject: Option<&'a Arc<Seen>>,
     /// The selected reconcile, the newest where none is; and whether one is.
-    pub pass: Option<&'a Arc<Reconcile>>,
-    pub pass_chosen: bool,
+    pub reconcile: Option<&'a Arc<Reconcile>>,
+    pub reconcile_chosen: bool,
     /// Whether reconciles and log are those of all objects.
     pub all: bool,
     pub how: &'a How,
@@ -46,8 +46,8 @@ impl Page<'_> {
     }
 
     /// The selected reconcile by its number.
-    pub(super) fn pass_name(&self) -> Option<String> {
-        self.pass.map(|pass| format!("#{}", pass.id))
+    pub(super) fn reconcile_name(&self) -> Option<String> {
+        self.reconcile.map(|reconcile| format!("#{}", reconcile.id))
     }
 }
 

@@ -9,29 +9,29 @@ use opdev_event::{Diagnostic, Reconcile, words};
 pub(super) const NO_PASS: &str = "No reconcile yet. Apply a custom resource (a), or ask for one (r).";
 
 /// Steps and calls as bars on the scale of the reconcile.
-pub(super) fn timeline(pass: &Reconcile, page: &Page<'_>) -> Vec<Row> {
-    let lines = waterfall::lines(pass, waterfall::MANY).into_iter();
+pub(super) fn timeline(reconcile: &Reconcile, page: &Page<'_>) -> Vec<Row> {
+    let lines = waterfall::lines(reconcile, waterfall::MANY).into_iter();
     lines
         .filter(|line| matches!(line, Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_)))
-        .map(|line| waterfall::row(line, pass, page.zone, page.cells))
+        .map(|line| waterfall::row(line, reconcile, page.zone, page.cells))
         .collect()
 }
 
 /// What a reconcile was and came to.
-pub(super) fn headline(pass: &Reconcile) -> Row {
-    let mut text = format!(" in {}, {} calls", words::took(pass.took), pass.calls.len());
-    if pass.queued.as_millis() > 0 {
-        text.push_str(&format!(", queued {}", words::took(pass.queued)));
+pub(super) fn headline(reconcile: &Reconcile) -> Row {
+    let mut text = format!(" in {}, {} calls", words::took(reconcile.took), reconcile.calls.len());
+    if reconcile.queued.as_millis() > 0 {
+        text.push_str(&format!(", queued {}", words::took(reconcile.queued)));
     }
-    if let Some(words) = &pass.waiting {
+    if let Some(words) = &reconcile.waiting {
         text.push_str(&format!(", waits: {}", words::one_line(words)));
     }
-    if let Some(requeue) = &pass.requeue {
+    if let Some(requeue) = &reconcile.requeue {
         let why = if requeue.why == "period" { "resync".to_owned() } else { words::one_line(&requeue.why) };
         text.push_str(&format!(", again in {} ({why})", words::took(requeue.after)));
     }
-    Row::new(Role::Dim, format!(" #{} ", pass.id))
-        .and(outcome_role(pass.outcome), words::result(pass))
+    Row::new(Role::Dim, format!(" #{} ", reconcile.id))
+        .and(outcome_role(reconcile.outcome), words::result(reconcile))
         .and(Role::Text, text)
 }
 

@@ -44,24 +44,24 @@ impl DetailTab for Status {
     }
 
     fn about(&self, page: &Page<'_>) -> Option<String> {
-        page.pass_name()
+        page.reconcile_name()
     }
 
     fn stamp(&self, page: &Page<'_>) -> Stamp {
         let state = page.state;
-        Stamp::of_subject(page, if page.pass.is_none() { state.version } else { state.log.total })
+        Stamp::of_subject(page, if page.reconcile.is_none() { state.version } else { state.log.total })
     }
 
     fn rows(&self, page: &Page<'_>) -> Vec<Row> {
         let (state, width) = (page.state, page.cells);
-        let Some(pass) = page.pass else {
+        let Some(reconcile) = page.reconcile else {
             let under_way = page.root.and_then(|seen| state.running.get(seen.key.as_ref()));
             let mut rows = match under_way {
-                Some(pass) => {
+                Some(reconcile) => {
                     let text = format!(
                         " #{} is under way: {}",
-                        pass.id,
-                        words::causes_of(&pass.object, &pass.causes)
+                        reconcile.id,
+                        words::causes_of(&reconcile.object, &reconcile.causes)
                     );
                     vec![Row::new(Role::Busy, text)]
                 }
@@ -84,43 +84,46 @@ impl DetailTab for Status {
             }
             return rows;
         };
-        let mut rows = vec![headline(pass)];
-        rows.extend(failure(pass, width));
-        rows.extend(shown_by(state, pass, width));
-        rows.extend(findings(pass, width));
-        let title = if pass.is_guessed() { " Why it probably ran" } else { " Why it ran" };
+        let mut rows = vec![headline(reconcile)];
+        rows.extend(failure(reconcile, width));
+        rows.extend(shown_by(state, reconcile, width));
+        rows.extend(findings(reconcile, width));
+        let title = if reconcile.is_guessed() { " Why it probably ran" } else { " Why it ran" };
         rows.push(Row::new(Role::Title, title));
-        if pass.is_guessed() {
+        if reconcile.is_guessed() {
             let lines = wrap(GUESSED, width.saturating_sub(4).max(20));
             rows.extend(lines.into_iter().map(|line| Row::new(Role::Dim, format!("   {line}"))));
         }
-        for line in waterfall::lines(pass, waterfall::MANY) {
+        for line in waterfall::lines(reconcile, waterfall::MANY) {
             if matches!(line, Line::Cause(_) | Line::Field(..) | Line::MoreFields(..)) {
-                rows.extend(waterfall::row(line, pass, page.zone, width).wrapped(width.max(20)));
+                rows.extend(waterfall::row(line, reconcile, page.zone, width).wrapped(width.max(20)));
             }
         }
-        if !pass.releases.is_empty() {
-            rows.push(Row::new(Role::Title, if pass.releases.len() == 1 { " Release" } else { " Releases" }));
-            for release in &pass.releases {
+        if !reconcile.releases.is_empty() {
+            rows.push(Row::new(
+                Role::Title,
+                if reconcile.releases.len() == 1 { " Release" } else { " Releases" },
+            ));
+            for release in &reconcile.releases {
                 let lines = wrap(&words::release(release), width.saturating_sub(4).max(20));
                 rows.extend(lines.into_iter().map(|line| Row::new(Role::Text, format!("   {line}"))));
             }
         }
-        rows.extend(reads(pass));
+        rows.extend(reads(reconcile));
         rows.push(Row::new(Role::Title, " What changed in the status"));
-        if pass.status.is_empty() {
+        if reconcile.status.is_empty() {
             rows.push(Row::new(Role::Dim, "   This reconcile left the status as it was."));
         }
-        rows.extend(changes::rows(&pass.status, 0));
-        if !pass.steps.is_empty() || !pass.calls.is_empty() {
+        rows.extend(changes::rows(&reconcile.status, 0));
+        if !reconcile.steps.is_empty() || !reconcile.calls.is_empty() {
             rows.push(Row::new(Role::Title, " What it read and wrote"));
-            rows.extend(timeline(pass, page));
+            rows.extend(timeline(reconcile, page));
         }
         let logged: Vec<Row> = state
             .log
             .lines()
             .iter()
-            .filter(|line| line.reconcile == Some(pass.id))
+            .filter(|line| line.reconcile == Some(reconcile.id))
             .map(|line| log::row(line, page.zone, false))
             .collect();
         if !logged.is_empty() {
@@ -178,8 +181,8 @@ fn failure(of: &Reconcile, width: usize) -> Vec<Row> {
 }
 
 /// What is wrong with the operator and shows in this reconcile.
-fn shown_by(state: &State, pass: &Reconcile, width: usize) -> Vec<Row> {
-    let Some(finding) = state.findings.shown_by(pass) else { return Vec::new() };
+fn shown_by(state: &State, reconcile: &Reconcile, width: usize) -> Vec<Row> {
+    let Some(finding) = state.findings.shown_by(reconcile) else { return Vec::new() };
     let cells = width.saturating_sub(5).max(10);
     let (sign, role) = (sign(finding), colour(finding));
     let times = if finding.times > 1 { format!(" ×{}", finding.times) } else { String::new() };
@@ -196,8 +199,8 @@ fn shown_by(state: &State, pass: &Reconcile, width: usize) -> Vec<Row> {
 }
 
 /// What is wrong with a reconcile of a process, each with what to do.
-fn findings(pass: &Reconcile, width: usize) -> Vec<Row> {
-    let findings = pass.process.iter().flat_map(|process| &process.findings);
+fn findings(reconcile: &Reconcile, width: usize) -> Vec<Row> {
+    let findings = reconcile.process.iter().flat_map(|process| &process.findings);
     let rows = findings.flat_map(|finding| {
         let cells = width.saturating_sub(5).max(10);
         let message = wrap(&clean(&finding.message), cells).into_iter().enumerate();
@@ -212,8 +215,8 @@ fn findings(pass: &Reconcile, width: usize) -> Vec<Row> {
 }
 
 /// What a process's cache answered to a reconcile.
-fn reads(pass: &Reconcile) -> Vec<Row> {
-    let Some(process) = pass.process.as_ref().filter(|process| !process.reads.is_empty()) else {
+fn reads(reconcile: &Reconcile) -> Vec<Row> {
+    let Some(process) = reconcile.process.as_ref().filter(|process| !process.reads.is_empty()) else {
         return Vec::new();
     };
     let mut rows = vec![Row::new(Role::Title, " What it read from its cache")];

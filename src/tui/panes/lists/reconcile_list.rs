@@ -3,7 +3,7 @@
 use super::filter::{Filter, Subject};
 use super::pane_rows::PanePart;
 use super::selection::Selection;
-use crate::folds::{PassRow, pass_rows};
+use crate::folds::{ReconcileRow, reconcile_rows};
 use crate::waterfall::Line;
 use opdev_event::{Reconcile, words};
 use opdev_object::meta::ObjectKey;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 /// The list.
 #[derive(Default)]
-pub struct PassList {
+pub struct ReconcileList {
     /// A reconcile and the line below it, 0 for the reconcile itself. No key means: the newest.
     pub selection: Selection<(u64, usize)>,
     pub filter: String,
     pub list: Vec<Arc<Reconcile>>,
     /// The rows: the reconciles, and below open ones what is in them.
-    pub rows: Vec<PassRow>,
+    pub rows: Vec<ReconcileRow>,
     /// Reconciles that are open.
     pub open: BTreeSet<u64>,
     made_of: Option<MadeOf>,
@@ -35,7 +35,7 @@ struct MadeOf {
     findings: Findings,
 }
 
-impl PassList {
+impl ReconcileList {
     /// Brings the rows up to a state: the reconciles of one object, or of all.
     pub fn refresh(&mut self, state: &State, object: Option<&ObjectKey>) {
         let before = self.made_of.as_ref();
@@ -50,7 +50,7 @@ impl PassList {
             self.list = listed(state, object, &Filter::new(&self.filter));
         }
         if !same_rows {
-            self.rows = pass_rows(&self.list, &self.open, &state.findings);
+            self.rows = reconcile_rows(&self.list, &self.open, &state.findings);
             self.made_of = Some(MadeOf {
                 history: state.history.clone(),
                 object: object.cloned(),
@@ -71,13 +71,13 @@ impl PassList {
 
     /// The selected reconcile; the newest where none is.
     pub fn selected(&self) -> Option<&Arc<Reconcile>> {
-        self.list.get(self.rows.get(self.selection.index)?.pass)
+        self.list.get(self.rows.get(self.selection.index)?.reconcile)
     }
 
     /// The selected reconcile, and the line below it that is selected.
     pub fn selected_line(&self) -> Option<(&Arc<Reconcile>, Option<Line>)> {
         let row = self.rows.get(self.selection.index)?;
-        Some((self.list.get(row.pass)?, row.line))
+        Some((self.list.get(row.reconcile)?, row.line))
     }
 
     /// Whether the selected row is that of several reconciles, which enter unfolds, or one of theirs.
@@ -103,14 +103,15 @@ impl PassList {
         self.open.remove(&id);
         self.selection.key = Some((id, 0));
         // Closed, it may stand behind a newer retry again.
-        if let Some(row) = self.rows.iter().position(|row| self.list[row.pass].id == id) {
+        if let Some(row) = self.rows.iter().position(|row| self.list[row.reconcile].id == id) {
             self.selection.index = row;
         }
     }
 
     /// Closes the selected reconcile; false where it is not open.
     pub fn fold_selected(&mut self) -> bool {
-        let open = self.selected_line().map(|(pass, _)| pass.id).filter(|id| self.open.contains(id));
+        let open =
+            self.selected_line().map(|(reconcile, _)| reconcile.id).filter(|id| self.open.contains(id));
         open.is_some_and(|id| {
             self.fold(id);
             true
@@ -120,12 +121,12 @@ impl PassList {
 
 /// The reconciles that reconcile, the newest first.
 fn listed(state: &State, object: Option<&ObjectKey>, filter: &Filter) -> Vec<Arc<Reconcile>> {
-    let shown = |pass: &&Arc<Reconcile>| {
-        let (causes, outcome) = (words::causes(&pass.causes), words::outcome(pass.outcome));
-        let text = format!("{} {causes} {outcome}", pass.object).to_lowercase();
-        let object = state.present_or_gone(&pass.object.key()).map(AsRef::as_ref);
+    let shown = |reconcile: &&Arc<Reconcile>| {
+        let (causes, outcome) = (words::causes(&reconcile.causes), words::outcome(reconcile.outcome));
+        let text = format!("{} {causes} {outcome}", reconcile.object).to_lowercase();
+        let object = state.present_or_gone(&reconcile.object.key()).map(AsRef::as_ref);
         filter.is_empty()
-            || filter.passes(Subject { text: &text, object, about: Some(&pass.object), labels: None })
+            || filter.passes(Subject { text: &text, object, about: Some(&reconcile.object), labels: None })
     };
     match object {
         Some(object) => state.history.of(object).into_iter().flatten().rev().filter(shown).cloned().collect(),
@@ -134,11 +135,11 @@ fn listed(state: &State, object: Option<&ObjectKey>, filter: &Filter) -> Vec<Arc
 }
 
 /// What the selection of a row holds on to.
-fn key_at(rows: &[PassRow], row: usize) -> (u64, usize) {
+fn key_at(rows: &[ReconcileRow], row: usize) -> (u64, usize) {
     (rows[row].oldest, rows[row].number)
 }
 
-impl PanePart for PassList {
+impl PanePart for ReconcileList {
     fn count(&self) -> usize {
         self.rows.len()
     }
@@ -154,7 +155,7 @@ impl PanePart for PassList {
     /// On the newest one, the selection goes on to whatever is newest.
     fn go(&mut self, row: usize, _height: usize) {
         self.selection.go(row, self.rows.len(), |i| key_at(&self.rows, i));
-        let newest = self.list.first().map(|pass| pass.id);
+        let newest = self.list.first().map(|reconcile| reconcile.id);
         if self.selection.index == 0 && newest.is_none_or(|id| !self.open.contains(&id)) {
             self.selection.key = None;
         }
