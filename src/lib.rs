@@ -20,3 +20,4 @@ pub mod sources;
 pub mod state;
 pub mod tap;
 pub mod tui;
+pub mod upgrade;

@@ -20,6 +20,7 @@ mod world;
 
 pub use found::Gate;
 pub use html::{EMBEDDED, html};
+pub(crate) use junit::content;
 pub use junit::junit;
 pub use kuttl::KuttlTest;
 pub use program::{Ended, program};

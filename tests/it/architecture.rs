@@ -93,6 +93,12 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
             "ci",
             vec!["disk", "event", "findings", "sources", "state", "tap", "api", "operator", "process", "dev"],
         ),
+        (
+            "upgrade",
+            vec![
+                "disk", "event", "findings", "sources", "state", "tap", "api", "operator", "process", "dev", "ci",
+            ],
+        ),
         ("operate", vec!["event", "sources", "tap", "operator", "dev"]),
         ("tui", vec!["event", "state"]),
         ("print", vec!["event", "state"]),
@@ -103,7 +109,7 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
             "cli",
             vec![
                 "disk", "event", "findings", "pull", "image", "sources", "scaffold", "state", "tap",
-                "operator", "process", "dev", "envtest", "tui", "print", "ci", "operate",
+                "operator", "process", "dev", "envtest", "tui", "print", "ci", "operate", "upgrade",
             ],
         ),
     ])

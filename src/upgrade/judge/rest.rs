@@ -1,0 +1,104 @@
+//! How the new version came to rest: reconciles that fail, kinds that are not served, conditions that are worse, loops.
+
+use super::words::named;
+use super::{Observed, Variant, writes};
+use crate::event::{Reconcile, words};
+use crate::state::waiting::is_bad_news;
+use crate::upgrade::finding::{Class, Finding, Level};
+use opdev_object::meta::ObjectKey;
+use serde_json::Value;
+
+pub(super) fn findings(observed: &Observed, refused: &[Finding]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let blocked = writes::blocked(observed);
+    let is_told = |message: &str| refused.iter().any(|one| one.lines.iter().any(|line| shares(line, message)));
+    for (key, pass) in &observed.rest.failing {
+        let why = failure(pass);
+        if observed.rest_before.failing.contains_key(key) || blocked.contains(key) || is_told(&why) {
+            continue;
+        }
+        found.push(fails(observed, key, pass, &why));
+    }
+    for kind in &observed.rest.unserved {
+        let name = format!("{} {}", kind.gvk.kind, kind.gvk.api_version());
+        let why = words::one_line(kind.problem.as_deref().unwrap_or_default());
+        let title = format!("{} watches {name}, which is not served: nothing reconciles it", observed.to);
+        let old = observed.variant == Variant::CrdLeftOld;
+        let level = if old { Level::Hint } else { Level::Error };
+        let fix = if old { "apply the CRDs before the operator" } else { "serve the version in the CRD" };
+        found.push(Finding::new(level, Class::KindNotServed, name, title).line(why).fix(fix));
+    }
+    let failing = |key: &ObjectKey| observed.rest.failing.contains_key(key);
+    found.extend(conditions(observed).into_iter().filter(|(key, _)| !blocked.contains(key) && !failing(key)).map(|(_, one)| one));
+    for one in &observed.rest.loops {
+        let object = named(&one.object.key());
+        let title = format!("{object}: reconciles go round in a loop");
+        let lines = one.fields.iter().map(|field| field.path.clone());
+        found.push(
+            Finding::new(Level::Error, Class::Loop, object, title)
+                .fields(lines.collect())
+                .lines(one.blame.clone())
+                .fix("write only what differs from what is stored"),
+        );
+    }
+    if let Some(why) = &observed.rest.restless {
+        let title = format!("{} does not come to rest after the swap", observed.to);
+        found.push(Finding::new(Level::Warning, Class::Restless, "", title).line(why.clone()));
+    }
+    found
+}
+
+fn failure(pass: &Reconcile) -> String {
+    let chain = pass.failure.as_ref().map(|failure| failure.chain.join(": ")).unwrap_or_default();
+    words::one_line(&chain)
+}
+
+/// Whether a reconcile failed of a refusal that is told.
+fn shares(line: &str, why: &str) -> bool {
+    let message = line.split_once(": ").map_or(line, |(_, message)| message);
+    message.len() > 20 && why.contains(message)
+}
+
+fn fails(observed: &Observed, key: &ObjectKey, pass: &Reconcile, why: &str) -> Finding {
+    let object = named(key);
+    let title = format!("{object}: its reconcile fails");
+    let place = pass.failure.as_ref().and_then(|failure| failure.diagnostic.as_ref()).map(words::diagnostic);
+    let old = observed.variant == Variant::CrdLeftOld;
+    Finding::new(Level::Error, Class::ReconcileFails, object, title)
+        .line(place.unwrap_or_else(|| why.to_owned()))
+        .fix(if old { "apply the CRDs before the operator" } else { "look at what the objects of the old version lack" })
+}
+
+/// Conditions of custom resources that were good at rest, and are not any more.
+fn conditions(observed: &Observed) -> Vec<(ObjectKey, Finding)> {
+    let mut found = Vec::new();
+    for (key, before) in observed.before.0.iter().filter(|(key, _)| observed.is_custom(key)) {
+        let Some(after) = observed.after.get(key) else { continue };
+        for (name, now) in list(after) {
+            let then = list(before).into_iter().find(|(known, _)| *known == name).map(|(_, one)| text(one, "status"));
+            let good = if is_bad_news(name) { "False" } else { "True" };
+            let is = text(now, "status");
+            let was_good = then == Some(good) || then.is_none() && is_bad_news(name);
+            if !was_good || is == good {
+                continue;
+            }
+            let object = named(key);
+            let title = format!("{object}: condition {name} is {is}");
+            let why = words::one_line(&format!("{}: {}", text(now, "reason"), text(now, "message")));
+            let finding = Finding::new(Level::Warning, Class::Condition, object, title)
+                .fields(vec![format!(".status.conditions[type={name}]")])
+                .line(why);
+            found.push((key.clone(), finding));
+        }
+    }
+    found
+}
+
+fn list(object: &Value) -> Vec<(&str, &Value)> {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().map(|condition| (text(condition, "type"), condition)).collect()
+}
+
+fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
+    condition.get(field).and_then(Value::as_str).unwrap_or_default()
+}
