@@ -2,6 +2,7 @@
 //! warnings and its error (`client`, `error`), and objects with their resources over it (`objects`, `discovery`).
 //! Never retries and never decides. Streams and watches go through kube's own client.
 
+mod all_kinds;
 mod client;
 mod discovery;
 mod echo;
@@ -9,6 +10,7 @@ mod error;
 mod objects;
 pub mod read_only;
 
+pub(crate) use all_kinds::all_kinds;
 #[cfg(test)]
 pub(crate) use client::ApiClient;
 pub(crate) use client::{MERGE, OWN_MANAGER, STRATEGIC, escape, object_path, plural_path, resource_of, send};

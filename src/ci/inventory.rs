@@ -1,5 +1,6 @@
 //! Everything that is on a control plane, by uid: what is there after a scenario and was not before it was left behind.
 
+use crate::api::all_kinds;
 use crate::process::webhooks::LABEL;
 use anyhow::Result;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -38,7 +39,7 @@ pub(super) async fn inventory(
     namespace: Option<&str>,
 ) -> Result<BTreeMap<String, ObjectRef>> {
     let discovery = Discovery::new(client.clone()).run_aggregated().await?;
-    let kinds = discovery.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
+    let kinds = discovery.groups().flat_map(all_kinds);
     let kinds = kinds.filter(|(resource, capabilities)| {
         capabilities.supports_operation(verbs::LIST)
             && capabilities.supports_operation(verbs::DELETE)

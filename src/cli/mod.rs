@@ -5,6 +5,7 @@ mod about;
 mod arguments;
 mod begin;
 mod ci;
+mod compare;
 mod crd;
 mod dependency;
 mod deploy;

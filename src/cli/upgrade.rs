@@ -135,7 +135,7 @@ fn input(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<Input> {
     let project = Project::discover(args.project.as_deref(), &here)?;
     let trust = Trust::of(&project.root, Store::of_user());
     let command = super::trust::command(&project.root);
-    let reader = Reader { root: &project.root, trust: &trust, trusted: args.trust, command: &command };
+    let reader = Reader::of_operators(&project.root, trust, command, args.trust);
     let from = args.from.clone().map_or(EndInput::NewestTag, EndInput::Named);
     let to = args.to.clone().map_or_else(|| EndInput::Folder(project.root.clone()), EndInput::Named);
     let (from, to) = (reader.read(&from)?, reader.read(&to)?);
@@ -173,7 +173,7 @@ fn tell(args: &UpgradeArgs, report: &Report) -> Result<()> {
     }
     let mut text = match args.output {
         Format::Text => upgrade::text(report, args.verbose, &replay(args, report)),
-        Format::Json => format!("{}\n", escaped_json(serde_json::to_string_pretty(&upgrade::json(report))?)),
+        Format::Json => format!("{}\n", escaped_json(upgrade::json(report).to_string())),
     };
     if args.output == Format::Text && std::env::var_os("GITHUB_ACTIONS").is_some() {
         text.push_str(&upgrade::annotations(report));

@@ -40,7 +40,8 @@ pub struct Revision {
 pub fn cache_folder() -> Result<PathBuf> {
     let named = std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
-    let cache = named.or_else(home).context("no folder for checkouts: neither XDG_CACHE_HOME nor HOME is set")?;
+    let cache =
+        named.or_else(home).context("no folder for checkouts: neither XDG_CACHE_HOME nor HOME is set")?;
     Ok(cache.join("opdev").join("upgrade"))
 }
 
@@ -76,9 +77,14 @@ impl Git {
             let tags = self.tags().unwrap_or_default();
             let known = match tags.as_slice() {
                 [] => "it has no tag".to_owned(),
-                some => format!("its newest tags are {}", some.iter().take(5).cloned().collect::<Vec<_>>().join(", ")),
+                some => format!(
+                    "its newest tags are {}",
+                    some.iter().take(5).cloned().collect::<Vec<_>>().join(", ")
+                ),
             };
-            format!("git knows no commit {name}: {known}\n  to do: name a tag, a commit or a folder with --from")
+            format!(
+                "git knows no commit {name}: {known}\n  to do: name a tag, a commit or a folder with --from"
+            )
         })?;
         Ok(Revision { name: name.to_owned(), commit })
     }
@@ -113,10 +119,8 @@ impl Git {
     /// Where git cannot tell.
     pub fn tags_between(&self, from: &Revision, to: &str) -> Result<Vec<Revision>> {
         let no = format!("--no-contains={to}");
-        let tags = run(
-            &self.top,
-            &["tag", "--contains", &from.commit, "--merged", to, &no, "--sort=creatordate"],
-        )?;
+        let tags =
+            run(&self.top, &["tag", "--contains", &from.commit, "--merged", to, &no, "--sort=creatordate"])?;
         let all = tags.lines().map(|tag| self.revision(tag)).collect::<Result<Vec<_>>>()?;
         Ok(all.into_iter().filter(|one| one.commit != from.commit).collect())
     }
@@ -183,9 +187,9 @@ fn sweep(cache: &Path) {
     for (name, path) in entries(cache) {
         let Some(rest) = name.strip_prefix(UNFINISHED) else { continue };
         let pid = rest.split('-').next().and_then(|pid| pid.parse::<i32>().ok());
-        let lives = pid.and_then(rustix::process::Pid::from_raw).is_some_and(|pid| {
-            rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
-        });
+        let lives = pid
+            .and_then(rustix::process::Pid::from_raw)
+            .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH));
         if !lives {
             let _ = fs::remove_dir_all(path);
         }
@@ -243,7 +247,8 @@ mod tests {
     use super::*;
 
     fn git(root: &Path, args: &[&str]) {
-        let mut all = vec!["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
+        let mut all =
+            vec!["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
         all.extend(args);
         let done = Command::new("git").args(all).current_dir(root).output().unwrap();
         assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));

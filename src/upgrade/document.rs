@@ -51,7 +51,9 @@ pub fn json(report: &Report) -> Value {
 /// The report as JUnit XML. Findings from `fails` on are failures; the others are told in cases that pass.
 pub fn junit(report: &Report, fails: Level) -> String {
     let attribute = |text: &str| content(text).replace('\n', "&#10;").replace('\t', "&#9;");
-    let of = |variant: Variant| report.findings.iter().filter(move |finding| finding.variants.first() == Some(&variant));
+    let of = |variant: Variant| {
+        report.findings.iter().filter(move |finding| finding.variants.first() == Some(&variant))
+    };
     let failures = report.findings.iter().filter(|finding| finding.level >= fails).count();
     let tests: usize = report.told.iter().map(|told| of(told.variant).count().max(1)).sum();
     let seconds = report.took.as_secs_f64();
@@ -70,14 +72,21 @@ pub fn junit(report: &Report, fails: Level) -> String {
             cases.len().max(1)
         );
         if cases.is_empty() {
-            let _ = writeln!(out, "    <testcase name=\"{}\" classname=\"{name}\" time=\"0.000\"/>", told.variant.what());
+            let _ = writeln!(
+                out,
+                "    <testcase name=\"{}\" classname=\"{name}\" time=\"0.000\"/>",
+                told.variant.what()
+            );
         }
         for finding in cases {
             let title = attribute(&finding.title);
             let _ = write!(out, "    <testcase name=\"{title}\" classname=\"{name}\" time=\"0.000\"");
             let details = content(&format!("{}\nfix: {}", finding.lines.join("\n"), finding.fix));
             let _ = match finding.level >= fails {
-                true => writeln!(out, ">\n      <failure message=\"{title}\">{details}</failure>\n    </testcase>"),
+                true => writeln!(
+                    out,
+                    ">\n      <failure message=\"{title}\">{details}</failure>\n    </testcase>"
+                ),
                 false => writeln!(out, ">\n      <system-out>{details}</system-out>\n    </testcase>"),
             };
         }
@@ -95,10 +104,11 @@ mod tests {
     use std::time::Duration;
 
     fn report() -> Report {
-        let mut finding = Finding::new(Level::Error, Class::WriteRefused, "Deployment a/b", "<it> may not change")
-            .fields(vec![".spec.selector".to_owned()])
-            .line("update answered 422")
-            .fix("keep it");
+        let mut finding =
+            Finding::new(Level::Error, Class::WriteRefused, "Deployment a/b", "<it> may not change")
+                .fields(vec![".spec.selector".to_owned()])
+                .line("update answered 422")
+                .fix("keep it");
         finding.variants = vec![Variant::Plain, Variant::CrdLeftOld];
         let told = |variant| Told { variant, tally: Default::default(), found: Vec::new() };
         let mut report = Report {
@@ -122,8 +132,13 @@ mod tests {
         assert_eq!(value["findings"][0]["class"], "write-refused");
         assert_eq!(value["findings"][0]["variants"], json!(["plain", "crd-left-old"]));
         let xml = junit(&report, Level::Error);
-        assert!(xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("&lt;it&gt; may not change"), "{xml}");
-        assert!(junit(&report, Level::Error).contains("<testcase name=\"the old version again: the baseline\""));
+        assert!(
+            xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("&lt;it&gt; may not change"),
+            "{xml}"
+        );
+        assert!(
+            junit(&report, Level::Error).contains("<testcase name=\"the old version again: the baseline\"")
+        );
         let told = text(&report, false, "opdev upgrade --from v1");
         let expected = "v1 → your working tree: rehearsed in 1.2 s with 1 object of samples, 2 objects of v1\n  \
                         plain         CRDs and operator are swapped              1 error\n  \

@@ -3,7 +3,7 @@
 use super::checkout::{Git, cache_folder};
 use crate::dev::plan;
 use crate::dev::project::Project;
-use crate::dev::trust::{self, Trust};
+use crate::dev::trust::{self, Store, Trust};
 use crate::event::{TrustAnswer, words};
 use crate::sources::Sources;
 use anyhow::{Context as _, Result, bail};
@@ -35,37 +35,67 @@ pub struct End {
 }
 
 /// How versions of one project are read.
-pub struct Reader<'a> {
+#[derive(Debug)]
+pub struct Reader {
     /// The project's folder as it is.
-    pub root: &'a Path,
+    root: PathBuf,
     /// What the user allows the project, in whichever version.
-    pub trust: &'a Trust,
-    /// Whether the user allows all of it for now.
-    pub trusted: bool,
-    /// What `opdev trust` has to be called with.
-    pub command: &'a str,
+    trust: Trust,
+    asks: Asks,
 }
 
-impl Reader<'_> {
+/// Whether the user has to allow what a version wants.
+#[derive(Debug)]
+enum Asks {
+    /// It has to be allowed already; with this command, else.
+    For(String),
+    /// The user allows all of it for now.
+    Nothing,
+    /// Nothing of the project runs, so that nothing is wanted.
+    Never,
+}
+
+impl Reader {
+    /// Reads versions that run. `command` is how `opdev trust` has to be called; `trusted` allows all for now.
+    pub fn of_operators(root: &Path, trust: Trust, command: String, trusted: bool) -> Reader {
+        let asks = if trusted { Asks::Nothing } else { Asks::For(command) };
+        Reader { root: root.to_owned(), trust, asks }
+    }
+
+    /// Reads versions of which only the definitions are looked at.
+    pub fn of_definitions(root: &Path) -> Reader {
+        Reader { root: root.to_owned(), trust: Trust::of(root, Store::none()), asks: Asks::Never }
+    }
+
     /// Reads a version.
     ///
     /// # Errors
     /// Where it is not there, is no project, or wants what the user has not allowed.
     pub fn read(&self, end: &EndInput) -> Result<End> {
         let (name, root) = self.place(end)?;
-        let project = Project::discover(Some(&root), &root).with_context(|| format!("{name} cannot be read"))?;
-        let wanted = trust::wanted(&project);
-        if self.trusted {
-            self.trust.decide(TrustAnswer::Once, &wanted);
-        }
-        // An older version that wants nothing else than the trusted one does needs no trust of its own.
-        let unanswered = self.trust.unanswered(&wanted)?;
-        if !unanswered.is_empty() {
-            bail!("{name}: {}, or add --trust", trust::refusal(&project, &unanswered, self.command));
-        }
-        let (sources, problems) = plan::read(&project, self.trust)?;
+        let project =
+            Project::discover(Some(&root), &root).with_context(|| format!("{name} cannot be read"))?;
+        self.allowed(&name, &project)?;
+        let (sources, problems) = plan::read(&project, &self.trust)?;
         let problems = problems.iter().map(words::diagnostic).collect();
         Ok(End { name, project, sources: Arc::new(sources), problems })
+    }
+
+    /// An older version that wants nothing else than the trusted one does needs no trust of its own.
+    fn allowed(&self, name: &str, project: &Project) -> Result<()> {
+        let wanted = match &self.asks {
+            Asks::Never => return Ok(()),
+            Asks::For(_) | Asks::Nothing => trust::wanted(project),
+        };
+        let Asks::For(command) = &self.asks else {
+            self.trust.decide(TrustAnswer::Once, &wanted);
+            return Ok(());
+        };
+        let unanswered = self.trust.unanswered(&wanted)?;
+        if !unanswered.is_empty() {
+            bail!("{name}: {}, or add --trust", trust::refusal(project, &unanswered, command));
+        }
+        Ok(())
     }
 
     fn place(&self, end: &EndInput) -> Result<(String, PathBuf)> {
@@ -74,7 +104,7 @@ impl Reader<'_> {
             EndInput::NewestTag => None,
             EndInput::Named(name) => Some(name),
         };
-        let repository = Git::of(self.root);
+        let repository = Git::of(&self.root);
         let folder = named.map(Path::new).filter(|path| path.is_dir());
         let revision = match (&repository, named) {
             (Ok(repository), Some(name)) => repository.revision(name),

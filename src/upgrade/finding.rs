@@ -64,6 +64,8 @@ pub enum Class {
     Loop,
     /// The operator does not come to rest.
     Restless,
+    /// After a downgrade something of the new version stays.
+    StaysAfterBack,
     /// An object is left after all custom resources are deleted.
     LeftBehind,
 }
@@ -90,6 +92,7 @@ impl Class {
             Class::Condition => "condition",
             Class::Loop => "loop",
             Class::Restless => "restless",
+            Class::StaysAfterBack => "stays-after-back",
             Class::LeftBehind => "left-behind",
         }
     }
@@ -119,7 +122,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(level: Level, class: Class, object: impl Into<String>, title: impl Into<String>) -> Finding {
+    pub(super) fn new(
+        level: Level,
+        class: Class,
+        object: impl Into<String>,
+        title: impl Into<String>,
+    ) -> Finding {
         Finding {
             level,
             class,
@@ -205,7 +213,9 @@ pub(super) fn merged(found: Vec<(Variant, Vec<Finding>)>) -> Vec<Finding> {
         }
     }
     told.sort_by(|a, b| {
-        b.level.cmp(&a.level).then_with(|| (a.class, &a.object, &a.fields).cmp(&(b.class, &b.object, &b.fields)))
+        b.level
+            .cmp(&a.level)
+            .then_with(|| (a.class, &a.object, &a.fields).cmp(&(b.class, &b.object, &b.fields)))
     });
     told
 }
@@ -222,8 +232,14 @@ mod tests {
     fn the_baseline_is_left_out_and_variants_and_objects_are_told_once() {
         let (error, warning) = (Level::Error, Level::Warning);
         let found = vec![
-            (Variant::Plain, vec![finding(warning, "Deployment a/x", ".a"), finding(error, "Deployment a/z", ".b")]),
-            (Variant::CrdLeftOld, vec![finding(warning, "Deployment a/x", ".a"), finding(error, "Pod a/p", ".a")]),
+            (
+                Variant::Plain,
+                vec![finding(warning, "Deployment a/x", ".a"), finding(error, "Deployment a/z", ".b")],
+            ),
+            (
+                Variant::CrdLeftOld,
+                vec![finding(warning, "Deployment a/x", ".a"), finding(error, "Pod a/p", ".a")],
+            ),
             (Variant::Same, vec![finding(warning, "Deployment a/z", ".b")]),
         ];
         let told = merged(found);

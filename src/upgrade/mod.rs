@@ -7,6 +7,7 @@
 
 mod calls;
 mod checkout;
+mod definitions;
 mod document;
 mod end;
 mod finding;
@@ -19,9 +20,10 @@ mod snapshot;
 mod variant;
 
 pub use checkout::{Git, Revision, cache_folder};
+pub use definitions::{Difference, compared, compared_annotations, hurts, told as compared_text};
 pub use document::{json, junit};
 pub use end::{End, EndInput, Reader};
 pub use finding::{Class, Finding, Level};
-pub use report::{Report, Told, annotations, text};
 pub use judge::Tally;
+pub use report::{Report, Told, annotations, text};
 pub use variant::{Input, NoVariant, Variant, rehearse};

@@ -3,7 +3,7 @@
 use super::calls::{Recorded, Writes};
 use super::snapshot::Snapshot;
 use crate::api::read_only::ReadOnly;
-use crate::api::{Api, ApiError, object_path, resource_of, send};
+use crate::api::{Api, ApiError, all_kinds, object_path, resource_of, send};
 use anyhow::{Context as _, Result};
 use futures::future::join_all;
 use http::Method;
@@ -99,10 +99,17 @@ impl Plane {
         Ok(before)
     }
 
-    async fn send(&self, method: Method, path: &str, content: &str, body: Option<&Value>) -> Result<Value, ApiError> {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, ApiError> {
         let sent = send(&self.client, method, path, content, body).await;
-        sent.map(|(answer, _)| answer)
-            .map_err(|error| error.downcast().unwrap_or_else(|other| ApiError::Unreachable(format!("{other:#}"))))
+        sent.map(|(answer, _)| answer).map_err(|error| {
+            error.downcast().unwrap_or_else(|other| ApiError::Unreachable(format!("{other:#}")))
+        })
     }
 
     pub(super) async fn get(&self, path: &str) -> Result<Option<Value>, ApiError> {
@@ -138,7 +145,7 @@ impl Plane {
     /// Where the control plane does not answer.
     pub(super) async fn snapshot(&self) -> Result<Snapshot> {
         let discovery = Discovery::new(self.client.clone()).run_aggregated().await?;
-        let kinds = discovery.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
+        let kinds = discovery.groups().flat_map(all_kinds);
         let kinds = kinds.filter(|(_, capabilities)| capabilities.supports_operation(verbs::LIST));
         let api = Api::new(&self.client, ReadOnly::default());
         let list = |gvk: Gvk| {

@@ -64,7 +64,8 @@ impl Report {
     pub(super) fn count(&mut self) {
         for told in &mut self.told {
             let of = |level: Level| {
-                let is = |finding: &&Finding| finding.level == level && finding.variants.contains(&told.variant);
+                let is =
+                    |finding: &&Finding| finding.level == level && finding.variants.contains(&told.variant);
                 self.findings.iter().filter(is).count()
             };
             let all = [Level::Error, Level::Warning, Level::Hint].map(|level| (level, of(level)));
@@ -146,7 +147,8 @@ fn one(out: &mut String, finding: &Finding, whole: bool, replay: &str) {
         [other] => format!(" (and {other})"),
         some => format!(" (and {} more objects)", some.len()),
     };
-    let _ = writeln!(out, "{:<8}{}{}", finding.level.name(), visible_line(&finding.title), visible_line(&others));
+    let _ =
+        writeln!(out, "{:<8}{}{}", finding.level.name(), visible_line(&finding.title), visible_line(&others));
     if !whole {
         return;
     }
@@ -158,7 +160,8 @@ fn one(out: &mut String, finding: &Finding, whole: bool, replay: &str) {
     }
     let variants: Vec<&str> = finding.variants.iter().map(|variant| variant.name()).collect();
     let first = variants.first().copied().unwrap_or_default();
-    let _ = writeln!(out, "        in: {}; again: {} --only {first}", variants.join(", "), visible_line(replay));
+    let _ =
+        writeln!(out, "        in: {}; again: {} --only {first}", variants.join(", "), visible_line(replay));
 }
 
 /// What else differs, of the first variant.
@@ -176,7 +179,11 @@ fn tallied(out: &mut String, report: &Report, verbose: bool) {
     if !tally.created.is_empty() {
         parts.push(format!("{} new", tally.created.len()));
     }
-    let more = if verbose || tally.changed.is_empty() && tally.created.is_empty() { "" } else { " (--verbose names them)" };
+    let more = if verbose || tally.changed.is_empty() && tally.created.is_empty() {
+        ""
+    } else {
+        " (--verbose names them)"
+    };
     let _ = writeln!(out, "\n{}: {}{more}", told.variant.name(), parts.join(", "));
     if verbose {
         tally.changed.iter().for_each(|line| out.push_str(&format!("  updated {}\n", visible_line(line))));

@@ -60,7 +60,12 @@ pub(super) struct Rest {
 
 impl Running {
     /// Starts an operator; its writes are recorded.
-    pub(super) fn start(plane: &Plane, sources: &Arc<Sources>, settings: &Settings, writes: &Writes) -> Running {
+    pub(super) fn start(
+        plane: &Plane,
+        sources: &Arc<Sources>,
+        settings: &Settings,
+        writes: &Writes,
+    ) -> Running {
         let (events, facts) = EventSink::channel(EVENTS);
         let (asks, requests) = mpsc::channel(64);
         let (publish, sources) = watch::channel(Arc::clone(sources));
@@ -177,7 +182,13 @@ async fn unready(plane: &Plane) -> Option<String> {
     let waits = |key: &ObjectKey| {
         matches!(
             key.kind.as_str(),
-            "Pod" | "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Job" | "PersistentVolumeClaim"
+            "Pod"
+                | "Deployment"
+                | "StatefulSet"
+                | "DaemonSet"
+                | "ReplicaSet"
+                | "Job"
+                | "PersistentVolumeClaim"
         )
     };
     let mut waiting = snapshot.0.iter().filter(|(key, object)| {

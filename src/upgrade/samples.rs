@@ -52,10 +52,13 @@ pub(super) fn samples(end: &End) -> Result<(Vec<Sample>, Vec<String>)> {
             let kind = object["kind"].as_str().unwrap_or_default().to_owned();
             (kind, namespace, meta::name(object).unwrap_or_default().to_owned())
         };
-        let is_free = |namespace: &str| !objects.iter().any(|(_, object)| taken.contains(&key(object, namespace)));
+        let is_free =
+            |namespace: &str| !objects.iter().any(|(_, object)| taken.contains(&key(object, namespace)));
         let namespace = match is_free("default") {
             true => "default".to_owned(),
-            false => (2..).map(|number| format!("sample-{number}")).find(|name| is_free(name)).unwrap_or_default(),
+            false => {
+                (2..).map(|number| format!("sample-{number}")).find(|name| is_free(name)).unwrap_or_default()
+            }
         };
         taken.extend(objects.iter().map(|(_, object)| key(object, &namespace)));
         found.extend(objects.into_iter().map(|(place, object)| Sample {

@@ -26,9 +26,8 @@ impl Snapshot {
     /// Those that an operator has made or could have made: not what the control plane makes by itself, nor what follows from
     /// another object.
     pub(super) fn made(&self, of_new_plane: &BTreeSet<ObjectKey>) -> Snapshot {
-        let of_interest = |(key, object): &(&ObjectKey, &Arc<Value>)| {
-            !of_new_plane.contains(*key) && !follows(key, object)
-        };
+        let of_interest =
+            |(key, object): &(&ObjectKey, &Arc<Value>)| !of_new_plane.contains(*key) && !follows(key, object);
         let all = self.0.iter().filter(of_interest);
         Snapshot(all.map(|(key, object)| (key.clone(), Arc::clone(object))).collect())
     }
@@ -64,7 +63,16 @@ fn of_helm(object: &Value) -> bool {
 /// Made by a controller of the cluster for a workload.
 fn of_workload(object: &Value) -> bool {
     let made_by = |kind: &str| {
-        matches!(kind, "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Job" | "CronJob" | "ReplicationController")
+        matches!(
+            kind,
+            "Deployment"
+                | "ReplicaSet"
+                | "StatefulSet"
+                | "DaemonSet"
+                | "Job"
+                | "CronJob"
+                | "ReplicationController"
+        )
     };
     let controlled = meta::controller(object).is_some_and(|owner| made_by(&owner.kind));
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
@@ -82,11 +90,13 @@ mod tests {
             json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": owner, "namespace": "a", "ownerReferences": [
                 { "apiVersion": "v1", "kind": owner, "name": "x", "uid": "1", "controller": true }] } })
         };
-        let secret = |name: &str, kind: &str| {
-            json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": "a" }, "type": kind })
-        };
-        let objects =
-            vec![pod("ReplicaSet"), pod("Memcached"), secret("a", "Opaque"), secret("b", "helm.sh/release.v1")];
+        let secret = |name: &str, kind: &str| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": "a" }, "type": kind });
+        let objects = vec![
+            pod("ReplicaSet"),
+            pod("Memcached"),
+            secret("a", "Opaque"),
+            secret("b", "helm.sh/release.v1"),
+        ];
         let made = Snapshot::of(objects).made(&BTreeSet::new());
         let names: Vec<&str> = made.0.keys().map(|key| key.name.as_str()).collect();
         assert_eq!(names, ["Memcached", "a"]);

@@ -66,7 +66,10 @@ impl FromStr for Variant {
     type Err = NoVariant;
 
     fn from_str(text: &str) -> Result<Variant, NoVariant> {
-        Variant::ALL.into_iter().find(|variant| variant.name() == text).ok_or_else(|| NoVariant(text.to_owned()))
+        Variant::ALL
+            .into_iter()
+            .find(|variant| variant.name() == text)
+            .ok_or_else(|| NoVariant(text.to_owned()))
     }
 }
 
@@ -142,7 +145,8 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
     let mut report = Report::new(&input.from, &input.to, notes);
     let mut found = Vec::new();
     for (variant, ended) in ended {
-        let seen = ended.map_err(|error| anyhow::anyhow!("{} tripped over a bug in opdev: {error}", variant.name()))??;
+        let seen = ended
+            .map_err(|error| anyhow::anyhow!("{} tripped over a bug in opdev: {error}", variant.name()))??;
         report.notes.extend(seen.notes.into_iter().filter(|_| variant == Variant::Same));
         if seen.objects > 0 {
             (report.samples, report.objects) = (seen.samples, seen.objects);
@@ -159,7 +163,8 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
 /// Only charts and scripts run in this process.
 fn charts_or_scripts(end: &End) -> Result<()> {
     if end.sources.watches.is_empty() {
-        let why = if end.problems.is_empty() { String::new() } else { format!(": {}", end.problems.join("; ")) };
+        let why =
+            if end.problems.is_empty() { String::new() } else { format!(": {}", end.problems.join("; ")) };
         let program = end.sources.shown.iter().find_map(|shown| shown.program.as_deref());
         match program {
             Some(program) => bail!(
@@ -220,7 +225,9 @@ impl<'a> Stage<'a> {
         let mut before = self.before(plane).await?;
         let (mut defined, mut writes) = (Vec::new(), Writes::default());
         let next = match variant {
-            Variant::Same | Variant::CrdLeftOld => self.known(if variant == Variant::Same { self.from } else { self.to }),
+            Variant::Same | Variant::CrdLeftOld => {
+                self.known(if variant == Variant::Same { self.from } else { self.to })
+            }
             Variant::Plain | Variant::Back => self.define(plane, self.to).await?,
         };
         defined.extend(next);
@@ -282,7 +289,10 @@ impl<'a> Stage<'a> {
                             notes.push(format!("{} is applied without unknown fields: {why}", sample.place));
                             applied.push(Applied { sample, strict: false });
                         }
-                        Err(_) => notes.push(format!("{} is left out: {} refuses it: {why}", sample.place, self.from.name)),
+                        Err(_) => notes.push(format!(
+                            "{} is left out: {} refuses it: {why}",
+                            sample.place, self.from.name
+                        )),
                     }
                 }
             }
@@ -293,11 +303,20 @@ impl<'a> Stage<'a> {
         let rest = running.rest(plane, self.limit).await;
         running.stop().await;
         if let Some(why) = &rest.restless {
-            notes.push(format!("{} did not come to rest within {} s: {why}", self.from.name, self.limit.as_secs()));
+            notes.push(format!(
+                "{} did not come to rest within {} s: {why}",
+                self.from.name,
+                self.limit.as_secs()
+            ));
         }
         for (key, pass) in &rest.failing {
             let why = pass.failure.as_ref().and_then(|failure| failure.chain.last()).map(|why| one_line(why));
-            notes.push(format!("{}: the reconcile of {} fails: {}", self.from.name, judge::named(key), why.unwrap_or_default()));
+            notes.push(format!(
+                "{}: the reconcile of {} fails: {}",
+                self.from.name,
+                judge::named(key),
+                why.unwrap_or_default()
+            ));
         }
         Ok(Before { snapshot: plane.snapshot().await?, rest, applied, notes, empty })
     }
@@ -364,7 +383,12 @@ impl<'a> Stage<'a> {
     }
 
     /// Deletes all custom resources; what is left then, that was not there before the first one was made.
-    async fn left(&self, plane: &Plane, running: &Running, before: &Before<'_>) -> Result<BTreeSet<ObjectKey>> {
+    async fn left(
+        &self,
+        plane: &Plane,
+        running: &Running,
+        before: &Before<'_>,
+    ) -> Result<BTreeSet<ObjectKey>> {
         for applied in before.applied.iter().rev().filter(|applied| applied.sample.reconciled) {
             let path = match plane.path(&applied.sample.object, &applied.sample.namespace).await {
                 Ok(path) => path,
@@ -385,14 +409,20 @@ impl<'a> Stage<'a> {
             .filter_map(|applied| key_of(applied.sample))
             .collect();
         let left = plane.snapshot().await?.made(&before.empty);
-        Ok(left.0.into_iter().filter(|(key, object)| !others.contains(key) && !stays(key, object)).map(|(key, _)| key).collect())
+        Ok(left
+            .0
+            .into_iter()
+            .filter(|(key, object)| !others.contains(key) && !stays(key, object))
+            .map(|(key, _)| key)
+            .collect())
     }
 }
 
 /// What stays by Kubernetes' own rules or by Helm's.
 fn stays(key: &ObjectKey, object: &Value) -> bool {
     let keeps = meta::annotation(object, "helm.sh/resource-policy");
-    key.kind == "PersistentVolumeClaim" || keeps.is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
+    key.kind == "PersistentVolumeClaim"
+        || keeps.is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
 }
 
 fn key_of(sample: &Sample) -> Option<ObjectKey> {

@@ -96,7 +96,8 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
         (
             "upgrade",
             vec![
-                "disk", "event", "findings", "sources", "state", "tap", "api", "operator", "process", "dev", "ci",
+                "disk", "event", "findings", "sources", "state", "tap", "api", "operator", "process", "dev",
+                "ci",
             ],
         ),
         ("operate", vec!["event", "sources", "tap", "operator", "dev"]),

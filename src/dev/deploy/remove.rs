@@ -7,7 +7,7 @@ use super::manifests::Manifests;
 use super::rights::{self, Thing};
 use super::session::Session;
 use super::stand_in::StandIn;
-use crate::api::{ApiError, OWN_MANAGER, is_not_found, object_path, plural_path, send};
+use crate::api::{ApiError, OWN_MANAGER, all_kinds, is_not_found, object_path, plural_path, send};
 use crate::event::words;
 use anyhow::{Context as _, Result, bail};
 use http::Method;
@@ -359,7 +359,7 @@ async fn listed(client: &Client) -> Result<(Vec<ApiResource>, Vec<String>)> {
             silent.push(name.to_owned());
             continue;
         };
-        for (resource, capabilities) in group.recommended_resources() {
+        for (resource, capabilities) in all_kinds(&group) {
             let is_listed = capabilities.supports_operation(verbs::LIST)
                 && capabilities.supports_operation(verbs::DELETE)
                 && capabilities.scope == Scope::Namespaced;

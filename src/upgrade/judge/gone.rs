@@ -34,9 +34,41 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     found
 }
 
+/// Objects of the new version that are there, and objects that are not as they were, after the old version came back.
+pub(super) fn stays(observed: &Observed) -> Vec<Finding> {
+    let new = observed.after.0.keys().filter(|key| observed.before.get(key).is_none());
+    let stays = new.map(|key| {
+        let object = named(key);
+        let title = format!("{object} of {} stays after {} has come back", observed.to, observed.from);
+        Finding::new(level(observed, key), Class::StaysAfterBack, object, title)
+            .fix("say in the release notes what to delete after a downgrade")
+    });
+    let differs = observed.before.0.iter().filter_map(|(key, before)| {
+        let after = observed.after.get(key).filter(|after| meta::uid(before) == meta::uid(after))?;
+        let changes: Vec<_> = differences(before, after)
+            .into_iter()
+            .filter(|change| !super::words::is_version_label(&change.path.to_string()))
+            .collect();
+        if changes.is_empty() || observed.is_custom(key) {
+            return None;
+        }
+        let object = named(key);
+        let fields = super::words::fields("", &changes);
+        let title = format!("{object} is not as it was after {} has come back", observed.from);
+        let lines = super::words::changes(&key.kind, "", changes);
+        Some(
+            Finding::new(Level::Hint, Class::StaysAfterBack, object, title)
+                .fields(fields)
+                .lines(lines.into_iter().take(6)),
+        )
+    });
+    stays.chain(differs).collect()
+}
+
 /// Objects that hold data, or that others know by name.
 fn level(observed: &Observed, key: &ObjectKey) -> Level {
-    let holds = key.group.is_empty() && matches!(key.kind.as_str(), "PersistentVolumeClaim" | "Service" | "Secret");
+    let holds =
+        key.group.is_empty() && matches!(key.kind.as_str(), "PersistentVolumeClaim" | "Service" | "Secret");
     if holds || observed.is_custom(key) { Level::Error } else { Level::Warning }
 }
 

@@ -72,7 +72,8 @@ impl Observed {
     fn is_custom(&self, key: &ObjectKey) -> bool {
         let of = |defined: &Defined| {
             let text = |pointer: &str| defined.new.pointer(pointer).and_then(Value::as_str);
-            text("/spec/group") == Some(key.group.as_str()) && text("/spec/names/kind") == Some(key.kind.as_str())
+            text("/spec/group") == Some(key.group.as_str())
+                && text("/spec/names/kind") == Some(key.kind.as_str())
         };
         self.defined.iter().any(of)
     }
@@ -101,8 +102,14 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     found.extend(refused);
     found.extend(writes::pruned(observed));
     found.extend(stored::findings(observed));
-    found.extend(gone::findings(observed));
-    found.extend(template::findings(observed));
+    match observed.variant {
+        // Until it was put back, all else followed from the new version.
+        Variant::Back => found.extend(gone::stays(observed)),
+        Variant::Plain | Variant::CrdLeftOld | Variant::Same => {
+            found.extend(gone::findings(observed));
+            found.extend(template::findings(observed));
+        }
+    }
     found
 }
 

@@ -11,7 +11,8 @@ use serde_json::Value;
 pub(super) fn findings(observed: &Observed, refused: &[Finding]) -> Vec<Finding> {
     let mut found = Vec::new();
     let blocked = writes::blocked(observed);
-    let is_told = |message: &str| refused.iter().any(|one| one.lines.iter().any(|line| shares(line, message)));
+    let is_told =
+        |message: &str| refused.iter().any(|one| one.lines.iter().any(|line| shares(line, message)));
     for (key, pass) in &observed.rest.failing {
         let why = failure(pass);
         if observed.rest_before.failing.contains_key(key) || blocked.contains(key) || is_told(&why) {
@@ -29,7 +30,12 @@ pub(super) fn findings(observed: &Observed, refused: &[Finding]) -> Vec<Finding>
         found.push(Finding::new(level, Class::KindNotServed, name, title).line(why).fix(fix));
     }
     let failing = |key: &ObjectKey| observed.rest.failing.contains_key(key);
-    found.extend(conditions(observed).into_iter().filter(|(key, _)| !blocked.contains(key) && !failing(key)).map(|(_, one)| one));
+    found.extend(
+        conditions(observed)
+            .into_iter()
+            .filter(|(key, _)| !blocked.contains(key) && !failing(key))
+            .map(|(_, one)| one),
+    );
     for one in &observed.rest.loops {
         let object = named(&one.object.key());
         let title = format!("{object}: reconciles go round in a loop");
@@ -66,7 +72,11 @@ fn fails(observed: &Observed, key: &ObjectKey, pass: &Reconcile, why: &str) -> F
     let old = observed.variant == Variant::CrdLeftOld;
     Finding::new(Level::Error, Class::ReconcileFails, object, title)
         .line(place.unwrap_or_else(|| why.to_owned()))
-        .fix(if old { "apply the CRDs before the operator" } else { "look at what the objects of the old version lack" })
+        .fix(if old {
+            "apply the CRDs before the operator"
+        } else {
+            "look at what the objects of the old version lack"
+        })
 }
 
 /// Conditions of custom resources that were good at rest, and are not any more.
@@ -75,7 +85,10 @@ fn conditions(observed: &Observed) -> Vec<(ObjectKey, Finding)> {
     for (key, before) in observed.before.0.iter().filter(|(key, _)| observed.is_custom(key)) {
         let Some(after) = observed.after.get(key) else { continue };
         for (name, now) in list(after) {
-            let then = list(before).into_iter().find(|(known, _)| *known == name).map(|(_, one)| text(one, "status"));
+            let then = list(before)
+                .into_iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, one)| text(one, "status"));
             let good = if is_bad_news(name) { "False" } else { "True" };
             let is = text(now, "status");
             let was_good = then == Some(good) || then.is_none() && is_bad_news(name);

@@ -42,7 +42,8 @@ fn versions(crd: &Value) -> Vec<&Value> {
 
 fn dropped_stored_version(defined: &Defined) -> Option<String> {
     let stored = defined.old.as_ref()?.pointer("/status/storedVersions")?.as_array()?;
-    let known: Vec<&str> = versions(&defined.new).iter().filter_map(|version| version["name"].as_str()).collect();
+    let known: Vec<&str> =
+        versions(&defined.new).iter().filter_map(|version| version["name"].as_str()).collect();
     let dropped = stored.iter().filter_map(Value::as_str).find(|version| !known.contains(version));
     dropped.map(str::to_owned)
 }
@@ -88,7 +89,9 @@ fn old_manifest(observed: &Observed, tried: &Tried) -> Finding {
     let unserved = tried.refusal.contains("is not served") || tried.refusal.contains("does not serve");
     let title = match (unserved, tried.fields.is_empty()) {
         (true, _) => format!("{object}: {version} is not served any more"),
-        (false, false) => format!("{object}: {} is refused when it is applied again", some_of(&tried.fields, 3)),
+        (false, false) => {
+            format!("{object}: {} is refused when it is applied again", some_of(&tried.fields, 3))
+        }
         (false, true) => format!("{object} is refused when it is applied again"),
     };
     let fields = if unserved { vec![".apiVersion".to_owned()] } else { tried.fields.clone() };
@@ -106,7 +109,9 @@ fn new_manifest(observed: &Observed, tried: &Tried) -> Finding {
     let object = object(tried);
     let title = match tried.fields.is_empty() {
         true => format!("{object} of {} cannot be applied to the old CRD", observed.to),
-        false => format!("{object}: {} is not in the old CRD and would be left out", some_of(&tried.fields, 3)),
+        false => {
+            format!("{object}: {} is not in the old CRD and would be left out", some_of(&tried.fields, 3))
+        }
     };
     Finding::new(Level::Hint, Class::NewManifestRefused, object, title)
         .fields(tried.fields.clone())
@@ -166,7 +171,9 @@ fn stored_at_other_version(defined: &Defined, old: &Value) -> Option<Finding> {
     if before == after {
         return None;
     }
-    let served = versions(&defined.new).iter().any(|version| version["name"] == before.as_str() && version["served"] == true);
+    let served = versions(&defined.new)
+        .iter()
+        .any(|version| version["name"] == before.as_str() && version["served"] == true);
     let name = &defined.name;
     let title = format!("{name} is stored at {after} from now on, and objects that exist stay at {before}");
     let also = if served { "" } else { ", which is not served any more" };

@@ -1,8 +1,8 @@
 //! Pods that are made anew because the template that they are made from differs. The template tells it, never the pods:
 //! a rollout may wait for an application that does not run here.
 
-use super::words::{self, named};
 use super::Observed;
+use super::words::{self, named};
 use crate::upgrade::finding::{Class, Finding, Level};
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::{self, ObjectKey};
@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     let mut found = Vec::new();
     for (key, before) in &observed.before.0 {
-        let is_workload = key.group == "apps" && matches!(key.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet");
+        let is_workload =
+            key.group == "apps" && matches!(key.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet");
         let Some(after) = observed.after.get(key).filter(|_| is_workload) else { continue };
         if meta::uid(before) != meta::uid(after) {
             continue;
@@ -122,13 +123,14 @@ mod tests {
 
     #[test]
     fn a_new_argument_is_one_change() {
-        let object = |args: &[&str]| {
-            json!({ "spec": { "template": { "spec": { "containers": [{ "name": "a", "args": args, "image": "x" }] } } } })
-        };
+        let object = |args: &[&str]| json!({ "spec": { "template": { "spec": { "containers": [{ "name": "a", "args": args, "image": "x" }] } } } });
         let changes = template_changes(&object(&["-a", "-b", "-c"]), &object(&["-a", "-n", "-b", "-c"]));
         assert_eq!(changes.len(), 1, "{changes:?}");
         assert_eq!((changes[0].old.clone(), changes[0].new.clone()), (None, Some(json!(["-n"]))));
-        assert_eq!(words::fields(".spec.template", &changes), [".spec.template.spec.containers[name=a].args"]);
+        assert_eq!(
+            words::fields(".spec.template", &changes),
+            [".spec.template.spec.containers[name=a].args"]
+        );
     }
 
     #[test]
@@ -141,6 +143,12 @@ mod tests {
         let key = ObjectKey { kind: "Deployment".to_owned(), name: "a".to_owned(), ..ObjectKey::default() };
         let told = finding(&key, &object("a-2"), changes, 2);
         assert_eq!(told.title, "Deployment a: its 2 pods are made anew for the label of the version alone");
-        assert_eq!(told.lines, ["- .spec.template.metadata.labels[helm.sh/chart]: a-1", "+ .spec.template.metadata.labels[helm.sh/chart]: a-2"]);
+        assert_eq!(
+            told.lines,
+            [
+                "- .spec.template.metadata.labels[helm.sh/chart]: a-1",
+                "+ .spec.template.metadata.labels[helm.sh/chart]: a-2"
+            ]
+        );
     }
 }

@@ -49,7 +49,8 @@ fn meta_name(object: &Value) -> String {
 
 #[test]
 fn a_refused_selector_is_named_with_both_values() {
-    let selector = |app: &str| json!({ "spec": { "selector": { "matchLabels": { "app": app } }, "replicas": 1 } });
+    let selector =
+        |app: &str| json!({ "spec": { "selector": { "matchLabels": { "app": app } }, "replicas": 1 } });
     let stored = object("Deployment", "web", "1", selector("old"));
     let mut body = selector("new");
     body["spec"]["replicas"] = json!(2);
@@ -69,7 +70,12 @@ fn a_refused_selector_is_named_with_both_values() {
         ["- .spec.selector.matchLabels.app: old", "+ .spec.selector.matchLabels.app: new"]
     );
     // Where a later write went through, nothing is wrong.
-    let again = Write { status: 200, ..seen.writes[0].clone() };
+    let back =
+        Write { status: 200, answer: seen.writes[0].stored.clone().unwrap(), ..seen.writes[0].clone() };
+    seen.writes.push(back);
+    assert_eq!(findings(&seen).len(), 1, "a rollback makes up for nothing");
+    let answer = object("Deployment", "web", "1", json!({ "spec": seen.writes[0].body["spec"] }));
+    let again = Write { status: 200, answer, ..seen.writes[0].clone() };
     seen.writes.push(again);
     assert!(findings(&seen).is_empty());
 }
@@ -92,7 +98,8 @@ fn the_field_of_a_stateful_set_is_found_by_comparing() {
 
 #[test]
 fn objects_that_go_are_told_from_renamed_ones() {
-    let service = |name: &str, uid: &str, port: i64| object("Service", name, uid, json!({ "spec": { "port": port } }));
+    let service =
+        |name: &str, uid: &str, port: i64| object("Service", name, uid, json!({ "spec": { "port": port } }));
     let map = |name: &str| object("ConfigMap", name, name, json!({}));
     let before = vec![service("web", "1", 80), map("gone"), service("stays", "2", 80)];
     let after = vec![service("web-svc", "3", 80), service("stays", "4", 80), service("other", "5", 443)];
@@ -105,7 +112,11 @@ fn objects_that_go_are_told_from_renamed_ones() {
         [
             (Level::Warning, Class::Deleted, "ConfigMap a/gone is deleted"),
             (Level::Error, Class::MadeAgain, "Service a/stays is deleted and made again"),
-            (Level::Error, Class::Renamed, "Service a/web is deleted, and Service a/web-svc is made in its place"),
+            (
+                Level::Error,
+                Class::Renamed,
+                "Service a/web is deleted, and Service a/web-svc is made in its place"
+            ),
         ]
     );
     let counted = tally(&seen);
@@ -133,7 +144,10 @@ fn stored_fields_that_the_new_schema_lacks_are_lost() {
     };
     seen.defined = vec![defined(crd(&["size"]))];
     let found = findings(&seen);
-    assert_eq!(found.iter().map(|one| one.title.as_str()).collect::<Vec<_>>(), ["Web a/w: .spec.port is lost"]);
+    assert_eq!(
+        found.iter().map(|one| one.title.as_str()).collect::<Vec<_>>(),
+        ["Web a/w: .spec.port is lost"]
+    );
     seen.defined = vec![defined(crd(&["size", "port", "tls"]))];
     assert!(findings(&seen).is_empty(), "a new field hurts nobody");
 }
@@ -142,7 +156,8 @@ fn stored_fields_that_the_new_schema_lacks_are_lost() {
 fn what_the_operator_writes_and_nobody_stores_is_named() {
     let mut seen = observed(Vec::new(), Vec::new());
     let crd = json!({ "spec": { "group": "x.io", "names": { "kind": "Web" } } });
-    seen.defined = vec![Defined { name: "webs.x.io".to_owned(), old: None, new: Arc::new(crd), refusal: None }];
+    seen.defined =
+        vec![Defined { name: "webs.x.io".to_owned(), old: None, new: Arc::new(crd), refusal: None }];
     let status = |more: Value| {
         let mut web = json!({ "apiVersion": "x.io/v1", "kind": "Web", "metadata": { "name": "w", "namespace": "a" },
             "status": { "ready": 1 } });

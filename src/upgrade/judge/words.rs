@@ -21,10 +21,15 @@ pub(in crate::upgrade) fn named(key: &ObjectKey) -> String {
 pub(super) fn causes(status: &Value) -> Vec<String> {
     let causes = status.pointer("/details/causes").and_then(Value::as_array);
     let fields = causes.into_iter().flatten().filter_map(|cause| cause["field"].as_str());
-    let mut fields: Vec<String> = fields.filter(|field| !field.is_empty()).map(|field| format!(".{field}")).collect();
+    let mut fields: Vec<String> =
+        fields.filter(|field| !field.is_empty()).map(|field| format!(".{field}")).collect();
     // Unknown fields are told in the message alone.
     let message = status["message"].as_str().unwrap_or_default();
     let unknown = message.split("unknown field \"").skip(1).filter_map(|rest| rest.split('"').next());
+    let undeclared = message.split(": field not declared in schema");
+    let undeclared =
+        undeclared.filter_map(|before| before.rsplit(' ').next()).filter(|word| word.starts_with('.'));
+    fields.extend(undeclared.map(str::to_owned));
     fields.extend(unknown.map(|field| format!(".{}", field.trim_start_matches('.'))));
     fields.sort();
     fields.dedup();
@@ -67,7 +72,9 @@ fn value(value: &Value) -> String {
 /// Whether a path is a label that tells of a version.
 pub(super) fn is_version_label(path: &str) -> bool {
     const LABELS: [&str; 3] = ["helm.sh/chart", "app.kubernetes.io/version", "chart"];
-    let of = |label: &str| path.ends_with(&format!(".labels[{label}]")) || path.ends_with(&format!(".labels.{label}"));
+    let of = |label: &str| {
+        path.ends_with(&format!(".labels[{label}]")) || path.ends_with(&format!(".labels.{label}"))
+    };
     LABELS.into_iter().any(of)
 }
 
@@ -80,7 +87,8 @@ pub(super) fn is_bookkeeping(annotation: &str) -> bool {
 
 /// The fields of changes as they are named: a list of words by itself, not by the places in it.
 pub(super) fn fields(below: &str, changes: &[Change]) -> Vec<String> {
-    let mut fields: Vec<String> = changes.iter().map(|change| format!("{below}{}", without_index(&change.path))).collect();
+    let mut fields: Vec<String> =
+        changes.iter().map(|change| format!("{below}{}", without_index(&change.path))).collect();
     fields.sort();
     fields.dedup();
     fields
@@ -103,6 +111,9 @@ mod tests {
     fn a_refusal_names_its_fields() {
         let status = json!({ "message": "strict decoding error: unknown field \"spec.size\", unknown field \"spec.tls\"" });
         assert_eq!(causes(&status), [".spec.size", ".spec.tls"]);
+        let status =
+            json!({ "message": "failed (/a; x/v1, Kind=Web): .spec.size: field not declared in schema" });
+        assert_eq!(causes(&status), [".spec.size"]);
         let status = json!({ "details": { "causes": [{ "field": "spec.selector" }, { "field": "" }] } });
         assert_eq!(causes(&status), [".spec.selector"]);
     }

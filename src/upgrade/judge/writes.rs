@@ -27,16 +27,21 @@ const OF_STATEFUL_SETS: [&str; 7] = [
 /// The writes that were refused, and that no later one made up for.
 pub(super) fn refused(observed: &Observed) -> Vec<Finding> {
     let mut last: BTreeMap<String, &Write> = BTreeMap::new();
-    let counts = observed.writes.iter().fold(BTreeMap::new(), |mut counts: BTreeMap<String, usize>, write| {
-        *counts.entry(place(write)).or_default() += usize::from(write.is_refused());
-        counts
-    });
-    for write in observed.writes.iter().filter(|write| write.status != 409) {
-        last.insert(place(write), write);
+    let counts =
+        observed.writes.iter().fold(BTreeMap::new(), |mut counts: BTreeMap<String, usize>, write| {
+            *counts.entry(place(write)).or_default() += usize::from(write.is_refused());
+            counts
+        });
+    for write in &observed.writes {
+        let place = place(write);
+        if write.is_refused() {
+            last.insert(place, write);
+        } else if write.status < 300 && last.get(&place).is_some_and(|refused| makes_up_for(refused, write)) {
+            last.remove(&place);
+        }
     }
-    let refused = last.into_iter().filter(|(_, write)| write.is_refused());
     let mut found: Vec<Finding> = Vec::new();
-    for (place, write) in refused {
+    for (place, write) in last {
         let finding = refusal(observed, write, counts.get(&place).copied().unwrap_or(1));
         // A dry run and the write are one thing.
         if !found.iter().any(|known| known.is_same(&finding)) {
@@ -44,6 +49,16 @@ pub(super) fn refused(observed: &Observed) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Whether a write that went through stored what was refused before. A rollback to what was there does not.
+fn makes_up_for(refused: &Write, done: &Write) -> bool {
+    if refused.is_dry_run() != done.is_dry_run() {
+        return false;
+    }
+    let stored = plain(&done.answer);
+    let is_stored = |change: &Change| change.path.get(&stored) == change.new.as_ref();
+    wanted_changes(refused).iter().all(is_stored)
 }
 
 /// The path of the object, also where it was to be created.
@@ -96,7 +111,12 @@ fn refusal(observed: &Observed, write: &Write, times: usize) -> Finding {
         false => named_fields,
     };
     let who = if observed.variant == Variant::Back { &observed.from } else { &observed.to };
+    let undeclared = write.message().contains("not declared in schema");
     let title = match (write.status, fields.is_empty()) {
+        _ if undeclared => format!(
+            "{object}: {} is not in the CRD, so that the write is refused",
+            words::some_of(&fields, 3)
+        ),
         (403, _) => format!("{who} is not allowed to {} {object}", verb(write)),
         (_, false) => format!("{object}: {} may not change", words::some_of(&fields, 3)),
         (_, true) => format!("{who} cannot {} {object}", verb(write)),
@@ -111,19 +131,30 @@ fn refusal(observed: &Observed, write: &Write, times: usize) -> Finding {
         .fields(fields)
         .line(format!("{} answered {}{times}: {message}", verb(write), write.status))
         .lines(lines.into_iter().take(8))
-        .fix(fix(write, &key))
+        .fix(match undeclared {
+            true if observed.variant == Variant::CrdLeftOld => APPLY_FIRST.to_owned(),
+            true => "add the field to the type".to_owned(),
+            false => fix(write, &key),
+        })
 }
+
+const APPLY_FIRST: &str = "apply the CRDs before the operator: `helm upgrade` leaves them as they are";
 
 fn fix(write: &Write, key: &ObjectKey) -> String {
     match (write.status, key.kind.as_str()) {
-        (403, _) => "add the rule to the operator's role, and say in the release notes that the roles come first".to_owned(),
+        (403, _) => {
+            "add the rule to the operator's role, and say in the release notes that the roles come first"
+                .to_owned()
+        }
         (422, "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet") => format!(
             "keep the old value for objects that exist, or delete the {} with its pods kept (propagationPolicy: Orphan) and \
              make it again",
             key.kind
         ),
         (422, "Job") => "give the Job another name in each version, or delete the old one first".to_owned(),
-        (422, _) => "keep the old value for objects that exist, or delete the object and make it again".to_owned(),
+        (422, _) => {
+            "keep the old value for objects that exist, or delete the object and make it again".to_owned()
+        }
         _ => "look at the API server's message".to_owned(),
     }
 }
@@ -208,9 +239,10 @@ pub(super) fn pruned(observed: &Observed) -> Vec<Finding> {
             let fields = words::fields("", &changes);
             let object = named(&key);
             let title = format!("{object}: {} is written and not stored", words::some_of(&fields, 3));
-            let why = "the definition does not have the field, so that the API server leaves it out without a word";
+            let why =
+                "the definition does not have the field, so that the API server leaves it out without a word";
             Finding::new(level, Class::FieldPruned, object, title).fields(fields).line(why).fix(match old {
-                true => "apply the CRDs before the operator: `helm upgrade` leaves them as they are",
+                true => APPLY_FIRST,
                 false => "add the field to the type",
             })
         })
@@ -251,7 +283,9 @@ pub(super) fn blocked(observed: &Observed) -> Vec<ObjectKey> {
     for write in observed.writes.iter().filter(|write| write.is_refused()) {
         found.push(key(write));
         let object = write.stored.as_ref().unwrap_or(&write.body);
-        found.extend(meta::owner_references(object).iter().filter_map(|owner| owners.get(&owner.uid).cloned()));
+        found.extend(
+            meta::owner_references(object).iter().filter_map(|owner| owners.get(&owner.uid).cloned()),
+        );
     }
     found
 }
