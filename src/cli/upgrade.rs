@@ -147,6 +147,7 @@ fn input(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<Input> {
     Ok(Input {
         from,
         to,
+        trust: reader.trust(),
         operator: Settings { helm_compat: args.helm_compat, ..Settings::default() },
         only: if args.only.is_empty() { all() } else { args.only.clone() },
         limit: args.timeout,

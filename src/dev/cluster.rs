@@ -25,6 +25,7 @@ use super::identity::Identity;
 use super::lock::Lock;
 use super::owner::Owner;
 use super::private_folder::PrivateFolder;
+use super::rehearsal::Audit;
 use super::traced::Tracing;
 use crate::api::ApiError;
 use crate::api::read_only::ReadOnly;
@@ -139,6 +140,8 @@ pub struct Connection {
     pub warning: Option<String>,
     /// What webhook servers on this machine are given.
     pub certificates: Option<Certificates>,
+    /// Who sees the calls of programs.
+    audit: Option<Audit>,
 }
 
 impl Connection {
@@ -263,6 +266,7 @@ impl Connection {
             _data: data,
             warning,
             certificates,
+            audit: None,
         })
     }
 
@@ -319,6 +323,7 @@ impl Connection {
             _data: None,
             warning: choice.names_webhooks().then(|| NOT_HERE.to_owned()),
             certificates: None,
+            audit: None,
         })
     }
 
@@ -372,7 +377,7 @@ impl Connection {
             Some((plane, Some(listening))) => {
                 let tracing = match acting {
                     Some(identity) => Tracing::start_as(socket, plane, identity, sink),
-                    None => Tracing::start(socket, plane, User::admin(), sink),
+                    None => Tracing::audited(socket, plane, self.audit.clone(), sink),
                 };
                 (tracing?, Some(listening))
             }
@@ -388,6 +393,11 @@ impl Connection {
         let kubeconfig = |added| tracing.kubeconfig(listening, &self.namespace, added);
         let (Some(plain), Some(added)) = (kubeconfig(false), kubeconfig(true)) else { return Ok(None) };
         Ok(Some((tracing, [plain, added])))
+    }
+
+    /// Shows the calls of programs that start from now on to somebody.
+    pub(super) fn audit(&mut self, audit: Audit) {
+        self.audit = Some(audit);
     }
 
     /// A client that asks `rules` before each write and tells them of each call.

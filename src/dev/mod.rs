@@ -38,6 +38,7 @@ mod preferences;
 pub mod private_folder;
 mod program;
 pub mod project;
+pub mod rehearsal;
 mod reload;
 mod requests;
 mod returned;

@@ -28,6 +28,7 @@ use tokio::time::Instant;
 use super::faults::Faults;
 use super::identity::Identity;
 use super::observation_queue::ObservationQueue;
+use super::rehearsal::Audit;
 
 /// HTTP status of a refusal.
 const FORBIDDEN: u16 = 403;
@@ -72,6 +73,17 @@ impl Tracing {
     pub fn start(socket: &Path, plane: &ControlPlane, user: User, sink: PassSink) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, true)?;
         Self::admitted(heard, copies, plane, user, sink)
+    }
+
+    /// The same as the admin; `audit` sees the calls, too.
+    pub(super) fn audited(
+        socket: &Path,
+        plane: &ControlPlane,
+        audit: Option<Audit>,
+        sink: PassSink,
+    ) -> Result<Tracing> {
+        let (heard, copies) = TraceInput::listen(socket, true)?;
+        Self::admitted(heard, Copies { audit, ..copies }, plane, User::admin(), sink)
     }
 
     /// The same as this ServiceAccount. Rights that it lacks are told to whoever keeps its roles.
@@ -208,6 +220,7 @@ impl TraceInput {
             dropped: Arc::clone(&dropped),
             calls: Arc::clone(&calls),
             refused: None,
+            audit: None,
         };
         Ok((TraceInput { listener, records, seen, dropped, faults, calls }, copies))
     }
@@ -223,6 +236,8 @@ struct Copies {
     calls: Arc<AtomicU64>,
     /// Where rights go that it lacks, where somebody keeps its roles.
     refused: Option<Sender<MissingRight>>,
+    /// Who sees each call.
+    audit: Option<Audit>,
 }
 
 impl Copies {
@@ -255,6 +270,9 @@ impl Observer for Copies {
     fn seen(&self, observation: Observation) {
         if let Observation::Answered(exchange) = &observation {
             self.note_refusal(exchange);
+            if let Some(Audit(see)) = &self.audit {
+                see(call(exchange));
+            }
         }
         // What keeps caches filled says nothing but by its objects and events, and discovery says nothing at all.
         let dull = match &observation {

@@ -1,16 +1,18 @@
 //! The writes of one client of a control plane, each with what was sent and what was answered. Reads and watches pass
 //! as they are.
 
+use crate::api::{MERGE, STRATEGIC};
+use crate::tap::observed::ObservedCall;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
+use kube::Client;
 use kube::client::Body;
-use opdev_controlplane::InProcess;
 use opdev_object::yaml;
 use serde_json::Value;
-use std::convert::Infallible;
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,29 +58,106 @@ impl Write {
 
 /// The writes so far. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Writes(Arc<Mutex<Vec<Write>>>);
+pub(super) struct Writes(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    writes: Mutex<Vec<Write>>,
+    activity: Mutex<Activity>,
+}
+
+/// What programs have asked so far.
+#[derive(Debug, Default)]
+struct Activity {
+    /// How often each question was asked, and each write was refused.
+    known: HashMap<String, u32>,
+    /// All that is news: writes, and the rest once.
+    news: u64,
+}
+
+/// A write that was refused so often is refused for good.
+const REFUSED: u32 = 3;
+/// Questions that are known at most.
+const KNOWN: usize = 100_000;
+
+impl Activity {
+    fn note(&mut self, call: &ObservedCall) {
+        let stores = call.writes() && call.status < 300;
+        let most = if call.writes() { REFUSED } else { 1 };
+        if self.known.len() > KNOWN {
+            self.known.clear();
+        }
+        let times = self.known.entry(format!("{} {} {}", call.method, call.path, call.status)).or_default();
+        *times = times.saturating_add(1);
+        // Who asks the same again and again waits for something.
+        if stores || *times <= most {
+            self.news += 1;
+        }
+    }
+}
 
 impl Writes {
     pub(super) fn add(&self, write: Write) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(write);
+        self.0.writes.lock().unwrap_or_else(PoisonError::into_inner).push(write);
     }
 
     /// All of them, and none are left.
     pub(super) fn take(&self) -> Vec<Write> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.writes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// It grows with all that programs do, not with what they ask again and again.
+    pub(super) fn news(&self) -> u64 {
+        self.0.activity.lock().unwrap_or_else(PoisonError::into_inner).news
+    }
+
+    /// Notes a call of a program. Elections and Kubernetes events say nothing of the objects.
+    pub(super) fn observe(&self, call: ObservedCall) {
+        if call.path.contains("/leases") || call.path.ends_with("/events") {
+            return;
+        }
+        self.0.activity.lock().unwrap_or_else(PoisonError::into_inner).note(&call);
+        if call.writes() && !call.path.contains("reviews") {
+            self.add(Write::observed(call));
+        }
     }
 }
+
+impl Write {
+    fn observed(call: ObservedCall) -> Write {
+        let body = call.sent.unwrap_or_default();
+        let patches = |name: &str| body.to_string().contains(name);
+        let content = match call.method.as_str() {
+            "PATCH" if call.query.contains("force=") || body["apiVersion"].is_string() => APPLY,
+            "PATCH" if body.is_array() => "application/json-patch+json",
+            "PATCH" if patches("\"$patch\"") || patches("\"$setElementOrder") => STRATEGIC,
+            "PATCH" => MERGE,
+            _ => "application/json",
+        };
+        Write {
+            method: call.method.parse().unwrap_or_default(),
+            path: call.path,
+            query: call.query,
+            content: content.to_owned(),
+            body,
+            status: call.status,
+            answer: call.answered.unwrap_or_default(),
+            stored: None,
+        }
+    }
+}
+
+const APPLY: &str = "application/apply-patch+yaml";
 
 /// A service for `kube::Client` whose writes are recorded.
 #[derive(Clone)]
 pub(super) struct Recorded {
-    pub(super) plane: InProcess,
-    /// Reads what is stored.
-    pub(super) admin: InProcess,
+    /// The API server, as the administrator asks it.
+    pub(super) plane: Client,
     pub(super) writes: Writes,
 }
 
-type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+type Answer = Response<UnsyncBoxBody<Bytes, tower::BoxError>>;
 
 impl Service<Request<Body>> for Recorded {
     type Response = Answer;
@@ -99,8 +178,8 @@ impl Recorded {
     async fn answer(mut self, request: Request<Body>) -> Result<Answer, tower::BoxError> {
         let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
         if reads {
-            let answer = self.plane.call(request).await?;
-            return Ok(answer.map(|body| body.boxed_unsync()));
+            let answer = self.plane.send(request).await?;
+            return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
         }
         let (head, body) = request.into_parts();
         let sent = body.collect().await?.to_bytes();
@@ -114,7 +193,7 @@ impl Recorded {
             body: parsed(&sent),
             ..Write::default()
         };
-        let answer = self.plane.call(Request::from_parts(head, Full::new(sent))).await?;
+        let answer = self.plane.send(Request::from_parts(head, Body::from(sent.to_vec()))).await?;
         let (head, body) = answer.into_parts();
         let said = body.collect().await?.to_bytes();
         write.status = head.status.as_u16();
@@ -123,12 +202,12 @@ impl Recorded {
             write.stored = self.stored(&write.path).await;
         }
         self.writes.add(write);
-        Ok(Response::from_parts(head, Full::new(said).boxed_unsync()))
+        Ok(Response::from_parts(head, Full::new(said).map_err(|never| match never {}).boxed_unsync()))
     }
 
     async fn stored(&mut self, path: &str) -> Option<Value> {
-        let request = Request::get(path).body(Full::new(Bytes::new())).ok()?;
-        let answer = self.admin.call(request).await.ok()?;
+        let request = Request::get(path).body(Body::empty()).ok()?;
+        let answer = self.plane.send(request).await.ok()?;
         let found = answer.status().is_success();
         let bytes = answer.into_body().collect().await.ok()?.to_bytes();
         found.then(|| parsed(&bytes))

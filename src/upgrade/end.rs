@@ -4,7 +4,7 @@ use super::checkout::{Git, cache_folder};
 use crate::dev::plan;
 use crate::dev::project::Project;
 use crate::dev::trust::{self, Store, Trust};
-use crate::event::{TrustAnswer, words};
+use crate::event::{Permission, TrustAnswer, words};
 use crate::sources::Sources;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
@@ -55,6 +55,13 @@ enum Asks {
     Never,
 }
 
+impl End {
+    /// Whether programs of its own reconcile its kinds.
+    pub fn has_program(&self) -> bool {
+        self.sources.shown.iter().any(|shown| shown.program.is_some())
+    }
+}
+
 impl Reader {
     /// Reads versions that run. `command` is how `opdev trust` has to be called; `trusted` allows all for now.
     pub fn of_operators(root: &Path, trust: Trust, command: String, trusted: bool) -> Reader {
@@ -65,6 +72,11 @@ impl Reader {
     /// Reads versions of which only the definitions are looked at.
     pub fn of_definitions(root: &Path) -> Reader {
         Reader { root: root.to_owned(), trust: Trust::of(root, Store::none()), asks: Asks::Never }
+    }
+
+    /// What the user allows, with all that was found to be allowed.
+    pub fn trust(&self) -> Trust {
+        self.trust.clone()
     }
 
     /// Reads a version.
@@ -91,11 +103,38 @@ impl Reader {
             self.trust.decide(TrustAnswer::Once, &wanted);
             return Ok(());
         };
-        let unanswered = self.trust.unanswered(&wanted)?;
-        if !unanswered.is_empty() {
+        // Its program lies in another folder now, and is started as the trusted one is.
+        let here: Vec<Permission> = wanted.iter().map(|one| self.as_of_project(one, project)).collect();
+        let unanswered = self.trust.unanswered(&here)?;
+        if unanswered.is_empty() {
+            self.trust.decide(TrustAnswer::Once, &wanted);
+        } else {
             bail!("{name}: {}, or add --trust", trust::refusal(project, &unanswered, command));
         }
         Ok(())
+    }
+
+    /// A permission as the project's own folder would ask for it.
+    fn as_of_project(&self, permission: &Permission, project: &Project) -> Permission {
+        match permission {
+            Permission::StartOperator { program, build, folder } => {
+                let inside = Path::new(folder).strip_prefix(&project.root);
+                let folder = inside.map_or_else(
+                    |_| folder.clone(),
+                    |inside| {
+                        // A path that ends with a slash is another one.
+                        let own = if inside.as_os_str().is_empty() {
+                            self.root.clone()
+                        } else {
+                            self.root.join(inside)
+                        };
+                        own.display().to_string()
+                    },
+                );
+                Permission::StartOperator { program: program.clone(), build: build.clone(), folder }
+            }
+            other => other.clone(),
+        }
     }
 
     fn place(&self, end: &EndInput) -> Result<(String, PathBuf)> {

@@ -28,6 +28,8 @@ impl Level {
 /// Sorts of findings, in the order in which they are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
+    /// The new program ends, or cannot be built.
+    DoesNotStart,
     /// The API server refuses the new definition.
     DefinitionRefused,
     /// A kind that the new version reconciles is not served.
@@ -74,6 +76,7 @@ impl Class {
     /// Its name in JSON and JUnit.
     pub fn name(self) -> &'static str {
         match self {
+            Class::DoesNotStart => "does-not-start",
             Class::DefinitionRefused => "definition-refused",
             Class::KindNotServed => "kind-not-served",
             Class::WriteRefused => "write-refused",

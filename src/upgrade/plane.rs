@@ -4,6 +4,8 @@ use super::calls::{Recorded, Writes};
 use super::snapshot::Snapshot;
 use crate::api::read_only::ReadOnly;
 use crate::api::{Api, ApiError, all_kinds, object_path, resource_of, send};
+use crate::dev::rehearsal::{Audit, Stage};
+use crate::dev::trust::Trust;
 use anyhow::{Context as _, Result};
 use futures::future::join_all;
 use http::Method;
@@ -13,6 +15,8 @@ use opdev_controlplane::{Config, ControlPlane};
 use opdev_object::meta::{self, Gvk};
 use opdev_types::readiness;
 use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Who applies: the name that kubectl gives itself.
@@ -35,9 +39,17 @@ pub(super) struct How {
 
 /// The plane.
 pub(super) struct Plane {
-    plane: ControlPlane,
+    host: Host,
     /// The administrator's.
     pub(super) client: Client,
+}
+
+/// Where it is.
+enum Host {
+    /// In this process alone.
+    Own(ControlPlane),
+    /// Programs reach it, too, and their writes are recorded.
+    Stage(Box<Stage>, Writes),
 }
 
 impl Plane {
@@ -46,18 +58,37 @@ impl Plane {
         let plane = plane.context("the embedded control plane does not start")?;
         plane.controllers_at_rest().await;
         let client = plane.client();
-        Ok(Plane { plane, client })
+        Ok(Plane { host: Host::Own(plane), client })
+    }
+
+    /// One that programs reach; what belongs to it lies in `folder`.
+    pub(super) async fn for_programs(folder: &Path, trust: &Trust) -> Result<Plane> {
+        let writes = Writes::default();
+        let seen = writes.clone();
+        let audit = Audit(Arc::new(move |call| seen.observe(call)));
+        let stage = Stage::open(folder, trust, audit).await?;
+        let client = stage.client();
+        Ok(Plane { host: Host::Stage(Box::new(stage), writes), client })
     }
 
     pub(super) async fn stop(self) {
-        self.plane.stop().await;
+        match self.host {
+            Host::Own(plane) => plane.stop().await,
+            Host::Stage(stage, _) => stage.close().await,
+        }
+    }
+
+    /// Where programs run, and what they have written since it was asked last.
+    pub(super) fn stage(&self) -> Option<(&Stage, &Writes)> {
+        match &self.host {
+            Host::Own(_) => None,
+            Host::Stage(stage, writes) => Some((stage, writes)),
+        }
     }
 
     /// A client of an operator, whose writes are recorded.
     pub(super) fn operators(&self, writes: &Writes) -> Client {
-        let admin = self.plane.service();
-        let service = Recorded { plane: admin.clone(), admin, writes: writes.clone() };
-        Client::new(service, "default")
+        Client::new(Recorded { plane: self.client.clone(), writes: writes.clone() }, "default")
     }
 
     /// Where an object lies: its path, with this namespace where it names none.

@@ -1,15 +1,21 @@
-//! An operator of charts and scripts on a control plane, and when it is at rest: nothing waits for a reconcile, what failed
-//! has failed in one way three times, all objects are ready, and nothing is written any more.
+//! An operator on a control plane, and when it is at rest. Charts and scripts: nothing waits for a reconcile, and what failed
+//! has failed in one way three times. Programs: they run, and ask for nothing any more. Of both: all objects are ready, and
+//! nothing is written.
 
 use super::calls::Writes;
+use super::end::End;
 use super::plane::{LOOK, Plane};
-use crate::event::{Event, LoopFound, QueueChanged, Reconcile};
+use crate::dev::rehearsal::{Cast, Started};
+use crate::dev::trust::Trust;
+use crate::event::{BuildState, Event, LoopFound, ProcessState, QueueChanged, Reconcile, words};
 use crate::operator::manager::{self, KindState, ManagerInput, ManagerRequest, OnSave, Settings};
 use crate::sources::Sources;
 use crate::tap::{EventSink, PassNumbers};
-use opdev_object::meta::{ObjectKey, ObjectRef};
+use anyhow::Result;
+use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use opdev_types::readiness;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -24,8 +30,12 @@ const TRIES: u32 = 3;
 const QUIET: Duration = Duration::from_millis(1500);
 /// Without a write for so long, where all objects are ready.
 const CALM: Duration = Duration::from_millis(60);
+/// The same where programs run, whose queues nobody sees.
+const CALM_OF_PROGRAMS: Duration = Duration::from_millis(1200);
 /// How long the streams of the operator may take to show what there is.
 const CATCH_UP: Duration = Duration::from_secs(2);
+/// How long a program may take until it is built and runs.
+const BUILD: Duration = Duration::from_secs(900);
 
 /// What is known of an operator from its events.
 #[derive(Clone, Debug, Default)]
@@ -34,16 +44,34 @@ struct Heard {
     /// The last reconcile of each object.
     last: BTreeMap<ObjectKey, Arc<Reconcile>>,
     loops: Vec<Arc<LoopFound>>,
+    programs: BTreeMap<String, ProcessState>,
+    /// Why a program cannot be built.
+    broken: Option<String>,
+}
+
+/// How an operator runs.
+#[derive(Clone, Copy)]
+pub(super) struct How<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) trust: &'a Trust,
+    /// The folder for what is built.
+    pub(super) folder: &'a Path,
 }
 
 /// An operator that runs.
 pub(super) struct Running {
-    asks: mpsc::Sender<ManagerRequest>,
+    /// Reconciles by charts and scripts.
+    reconcilers: Reconcilers,
+    programs: Option<Started>,
     heard: watch::Receiver<Heard>,
-    stop: CancellationToken,
-    task: AbortOnDropHandle<anyhow::Result<()>>,
     _publish: watch::Sender<Arc<Sources>>,
     _listening: AbortOnDropHandle<()>,
+}
+
+struct Reconcilers {
+    asks: mpsc::Sender<ManagerRequest>,
+    stop: CancellationToken,
+    task: AbortOnDropHandle<Result<()>>,
 }
 
 /// How an operator came to rest.
@@ -56,21 +84,35 @@ pub(super) struct Rest {
     pub(super) unserved: Vec<KindState>,
     /// Why it never came to rest.
     pub(super) restless: Option<String>,
+    /// Programs that do not run, each with its last words.
+    pub(super) ended: Vec<(String, String)>,
 }
 
 impl Running {
     /// Starts an operator; its writes are recorded.
-    pub(super) fn start(
-        plane: &Plane,
-        sources: &Arc<Sources>,
-        settings: &Settings,
-        writes: &Writes,
-    ) -> Running {
+    ///
+    /// # Errors
+    /// Where nothing can be built.
+    pub(super) async fn start(plane: &Plane, end: &End, how: How<'_>, writes: &Writes) -> Result<Running> {
         let (events, facts) = EventSink::channel(EVENTS);
         let (asks, requests) = mpsc::channel(64);
-        let (publish, sources) = watch::channel(Arc::clone(sources));
+        let (publish, sources) = watch::channel(Arc::clone(&end.sources));
         let stop = CancellationToken::new();
         let (tell, heard) = watch::channel(Heard::default());
+        let listening = AbortOnDropHandle::new(tokio::spawn(listen(facts, tell)));
+        let programs = match plane.stage().filter(|_| end.has_program()) {
+            Some((stage, _)) => {
+                let cast = Cast {
+                    project: &end.project,
+                    folder: how.folder,
+                    trust: how.trust,
+                    sources: &sources,
+                    events: &events,
+                };
+                Some(stage.start(&cast).await?)
+            }
+            None => None,
+        };
         let manager = manager::run(ManagerInput {
             client: plane.operators(writes),
             sources,
@@ -78,42 +120,70 @@ impl Running {
             numbers: PassNumbers::default(),
             requests,
             // A new version of a chart is a new revision, as in production.
-            settings: Settings { on_save: OnSave::Upgrade, ..settings.clone() },
+            settings: Settings { on_save: OnSave::Upgrade, ..how.settings.clone() },
             shutdown: stop.clone(),
         });
-        Running {
-            asks,
+        let task = AbortOnDropHandle::new(tokio::spawn(manager));
+        let running = Running {
+            reconcilers: Reconcilers { asks, stop, task },
+            programs,
             heard,
-            stop,
-            task: AbortOnDropHandle::new(tokio::spawn(manager)),
             _publish: publish,
-            _listening: AbortOnDropHandle::new(tokio::spawn(listen(facts, tell))),
+            _listening: listening,
+        };
+        running.programs_run(plane).await;
+        Ok(running)
+    }
+
+    /// Waits until all programs have asked for something, or will never do.
+    async fn programs_run(&self, plane: &Plane) {
+        let Some((_, writes)) = plane.stage().filter(|_| self.programs.is_some()) else { return };
+        let deadline = Instant::now() + BUILD;
+        let before = writes.news();
+        while Instant::now() < deadline {
+            let heard = self.heard.borrow().clone();
+            let is_over = |state: &ProcessState| {
+                !matches!(state, ProcessState::Waiting { .. } | ProcessState::Running { .. })
+            };
+            let runs = |state: &ProcessState| matches!(state, ProcessState::Running { .. });
+            let called = writes.news() > before;
+            if heard.broken.is_some() || heard.programs.values().any(is_over) {
+                return;
+            }
+            if called && !heard.programs.is_empty() && heard.programs.values().all(runs) {
+                return;
+            }
+            tokio::time::sleep(LOOK).await;
         }
     }
 
     /// Stops it in good order.
     pub(super) async fn stop(self) {
-        self.stop.cancel();
+        if let Some(programs) = self.programs {
+            programs.end().await;
+        }
+        self.reconcilers.stop.cancel();
         // One that tripped over a bug has told so in the log.
-        let _ = self.task.await;
+        let _ = self.reconcilers.task.await;
     }
 
     /// Waits until it is at rest, or until `limit` is over.
     pub(super) async fn rest(&self, plane: &Plane, limit: Duration) -> Rest {
         let deadline = Instant::now() + limit;
+        let calm = if self.programs.is_some() { CALM_OF_PROGRAMS } else { CALM };
         let mut nudged: BTreeMap<ObjectKey, u32> = BTreeMap::new();
-        let mut revision = None;
+        let mut activity = None;
         let mut since = Instant::now();
         let mut waits = "objects are not ready".to_owned();
-        while Instant::now() < deadline {
-            let now = plane.revision().await;
+        while Instant::now() < deadline && self.ended().is_empty() {
+            let now = self.activity(plane).await;
             let idle = self.idle(&mut nudged).await;
-            if now != revision || !idle {
-                (revision, since) = (now, Instant::now());
+            if activity.as_ref() != Some(&now) || !idle {
+                (activity, since) = (Some(now), Instant::now());
                 if !idle {
                     "reconciles go on".clone_into(&mut waits);
                 }
-            } else if since.elapsed() >= CALM && self.caught_up(plane).await {
+            } else if since.elapsed() >= calm && self.caught_up(plane).await {
                 let unready = unready(plane).await;
                 if unready.is_none() || since.elapsed() >= QUIET {
                     return self.at_rest(None).await;
@@ -122,12 +192,41 @@ impl Running {
             }
             tokio::time::sleep(LOOK).await;
         }
-        self.at_rest(Some(waits)).await
+        let restless = self.ended().is_empty().then_some(waits);
+        self.at_rest(restless).await
+    }
+
+    /// It changes with all that happens. A program that keeps a Lease writes for ever.
+    async fn activity(&self, plane: &Plane) -> (u64, Option<String>) {
+        match plane.stage().filter(|_| self.programs.is_some()) {
+            Some((_, writes)) => (writes.news(), None),
+            None => (0, plane.revision().await),
+        }
+    }
+
+    /// Programs that do not run, each with the reason.
+    fn ended(&self) -> Vec<(String, String)> {
+        let heard = self.heard.borrow();
+        let mut found: Vec<(String, String)> = heard
+            .broken
+            .iter()
+            .map(|why| ("the program".to_owned(), format!("cannot be built: {why}")))
+            .collect();
+        for (program, state) in &heard.programs {
+            let exit = match state {
+                ProcessState::Waiting { .. } | ProcessState::Running { .. } => continue,
+                ProcessState::Restarting { exit, .. }
+                | ProcessState::Failed { exit }
+                | ProcessState::Ended { exit } => exit,
+            };
+            found.push((program.clone(), words::one_line(&words::exit(exit))));
+        }
+        found
     }
 
     async fn at_rest(&self, restless: Option<String>) -> Rest {
         let (reply, answer) = oneshot::channel();
-        let kinds = match self.asks.send(ManagerRequest::Look { reply }).await {
+        let kinds = match self.reconcilers.asks.send(ManagerRequest::Look { reply }).await {
             Ok(()) => answer.await.unwrap_or_default(),
             Err(_) => Vec::new(),
         };
@@ -138,6 +237,7 @@ impl Running {
             loops: heard.loops,
             unserved: kinds.into_iter().filter(|kind| kind.problem.is_some()).collect(),
             restless,
+            ended: self.ended(),
         }
     }
 
@@ -148,7 +248,8 @@ impl Running {
             return false;
         }
         let mut idle = true;
-        for (key, pass) in &heard.last {
+        // A program tries again by itself.
+        for (key, pass) in heard.last.iter().filter(|(_, pass)| pass.process.is_none()) {
             let Some(attempt) = pass.failure.as_ref().map(|failure| failure.attempt) else { continue };
             if attempt >= TRIES {
                 continue;
@@ -157,7 +258,7 @@ impl Running {
             if nudged.insert(key.clone(), attempt) != Some(attempt) {
                 let object: ObjectRef = pass.object.clone();
                 // An operator that has ended reconciles nothing more.
-                let _ = self.asks.send(ManagerRequest::ReconcileNow { object }).await;
+                let _ = self.reconcilers.asks.send(ManagerRequest::ReconcileNow { object }).await;
             }
         }
         idle
@@ -167,7 +268,8 @@ impl Running {
     async fn caught_up(&self, plane: &Plane) -> bool {
         let Ok(snapshot) = plane.snapshot().await else { return false };
         let (reply, answer) = oneshot::channel();
-        let asked = self.asks.send(ManagerRequest::CatchUp { objects: snapshot.all(), reply }).await;
+        let asked =
+            self.reconcilers.asks.send(ManagerRequest::CatchUp { objects: snapshot.all(), reply }).await;
         if asked.is_err() || tokio::time::timeout(CATCH_UP, answer).await.is_err() {
             return asked.is_err();
         }
@@ -192,7 +294,7 @@ async fn unready(plane: &Plane) -> Option<String> {
         )
     };
     let mut waiting = snapshot.0.iter().filter(|(key, object)| {
-        let going = opdev_object::meta::deletion_timestamp(object).is_some();
+        let going = meta::deletion_timestamp(object).is_some();
         going || waits(key) && !readiness::ready(object)
     });
     waiting.next().map(|(key, _)| format!("{key} is not ready"))
@@ -200,20 +302,33 @@ async fn unready(plane: &Plane) -> Option<String> {
 
 async fn listen(mut facts: mpsc::Receiver<Event>, tell: watch::Sender<Heard>) {
     while let Some(event) = facts.recv().await {
-        tell.send_if_modified(|heard| match event {
-            Event::QueueChanged(counts) => {
-                heard.queue = counts;
-                true
-            }
-            Event::Reconciled(pass) => {
-                heard.last.insert(pass.object.key(), pass);
-                true
-            }
-            Event::LoopFound(found) => {
-                heard.loops.push(found);
-                true
-            }
-            _ => false,
-        });
+        tell.send_if_modified(|heard| hear(heard, event));
     }
+}
+
+/// Whether the event says something.
+fn hear(heard: &mut Heard, event: Event) -> bool {
+    match event {
+        Event::QueueChanged(counts) => heard.queue = counts,
+        Event::Reconciled(pass) => {
+            heard.last.insert(pass.object.key(), pass);
+        }
+        Event::LoopFound(found) => heard.loops.push(found),
+        Event::ProcessChanged(changed) => {
+            heard.programs.insert(changed.program.clone(), changed.state.clone());
+        }
+        Event::ReloadFailed(failed) => {
+            let told: Vec<String> = failed.diagnostics.iter().take(3).map(words::diagnostic).collect();
+            heard.broken = Some(told.join("; "));
+        }
+        Event::BuildChanged(changed) => match changed.state {
+            BuildState::Building => return false,
+            BuildState::Built { .. } => heard.broken = None,
+            BuildState::Broken { .. } => {
+                let _ = heard.broken.get_or_insert_with(|| changed.build.clone());
+            }
+        },
+        _ => return false,
+    }
+    true
 }

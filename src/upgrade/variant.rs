@@ -11,14 +11,16 @@ use super::running::{Rest, Running};
 use super::samples::{self, Sample};
 use super::snapshot::Snapshot;
 use crate::api::ApiError;
+use crate::dev::trust::Trust;
 use crate::event::words::one_line;
 use crate::operator::manager::Settings;
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use futures::stream::{self, StreamExt as _};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -92,6 +94,8 @@ pub struct Input {
     pub from: End,
     /// The version that they get.
     pub to: End,
+    /// What the user allows both of them.
+    pub trust: Trust,
     /// How the operators run.
     pub operator: Settings,
     /// Which variants; the baseline runs whenever another one does.
@@ -111,8 +115,10 @@ pub struct Input {
 pub async fn rehearse(input: &Input) -> Result<Report> {
     let began = Instant::now();
     for end in [&input.from, &input.to] {
-        charts_or_scripts(end)?;
+        reconciles(end)?;
     }
+    let programs = input.from.has_program() || input.to.has_program();
+    let folder = tempfile::tempdir().context("no folder for programs can be made")?;
     let (old, notes) = samples::samples(&input.from)?;
     if !old.iter().any(|sample| sample.reconciled) {
         bail!(
@@ -130,14 +136,22 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
     let run = |variant: Variant| {
         let (from, to, operator) = (input.from.clone(), input.to.clone(), input.operator.clone());
         let (old, new, limit) = (old.clone(), new.clone(), input.limit);
-        // On a task of its own: renders and scripts block.
-        let work = tokio::spawn(async move {
-            let stage = Stage { from: &from, to: &to, operator: &operator, old: &old, new: &new, limit };
-            stage.run(variant).await
-        });
-        async move { (variant, work.await) }
+        let (trust, folder) = (input.trust.clone(), folder.path().to_owned());
+        async move {
+            // On a task of its own: renders and scripts block.
+            let work = tokio::spawn(async move {
+                let folder = programs.then_some(folder.as_path());
+                let (from, to, operator, trust) = (&from, &to, &operator, &trust);
+                Rehearsal { from, to, operator, trust, folder, old: &old, new: &new, limit }
+                    .run(variant)
+                    .await
+            });
+            (variant, work.await)
+        }
     };
-    let all = stream::iter(variants).map(run).buffered(input.parallel.max(1)).collect::<Vec<_>>();
+    // Programs share ports.
+    let parallel = if programs { 1 } else { input.parallel.max(1) };
+    let all = stream::iter(variants).map(run).buffered(parallel).collect::<Vec<_>>();
     let ended = tokio::select! {
         ended = all => ended,
         () = input.shutdown.cancelled() => bail!("broken off"),
@@ -160,29 +174,23 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
     Ok(report)
 }
 
-/// Only charts and scripts run in this process.
-fn charts_or_scripts(end: &End) -> Result<()> {
-    if end.sources.watches.is_empty() {
+fn reconciles(end: &End) -> Result<()> {
+    if end.sources.watches.is_empty() && !end.has_program() {
         let why =
             if end.problems.is_empty() { String::new() } else { format!(": {}", end.problems.join("; ")) };
-        let program = end.sources.shown.iter().find_map(|shown| shown.program.as_deref());
-        match program {
-            Some(program) => bail!(
-                "{}: {program} is a program of its own, and only charts and scripts are rehearsed\n  to do: `opdev crd --compare \
-                 REF` compares the CRDs of such a project",
-                end.name
-            ),
-            None => bail!("{} has no kind to reconcile{why}", end.name),
-        }
+        bail!("{} has no kind to reconcile{why}", end.name);
     }
     Ok(())
 }
 
 /// What all variants begin with.
-struct Stage<'a> {
+struct Rehearsal<'a> {
     from: &'a End,
     to: &'a End,
     operator: &'a Settings,
+    trust: &'a Trust,
+    /// The folder for programs; none where there are only charts and scripts.
+    folder: Option<&'a Path>,
     old: &'a [Sample],
     new: &'a [Sample],
     limit: Duration,
@@ -213,9 +221,12 @@ struct Before<'a> {
     empty: BTreeSet<ObjectKey>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Rehearsal<'a> {
     async fn run(&self, variant: Variant) -> Result<Seen> {
-        let plane = Plane::start().await?;
+        let plane = match self.folder {
+            Some(folder) => Plane::for_programs(&folder.join(variant.name()), self.trust).await?,
+            None => Plane::start().await?,
+        };
         let seen = self.on(&plane, variant).await;
         plane.stop().await;
         seen
@@ -232,17 +243,22 @@ impl<'a> Stage<'a> {
         };
         defined.extend(next);
         let end = if variant == Variant::Same { self.from } else { self.to };
-        let mut running = Running::start(plane, &end.sources, self.operator, &writes);
+        let mut running = self.start(plane, end, &writes).await?;
         let mut rest = running.rest(plane, self.limit).await;
         if variant == Variant::Back {
             running.stop().await;
             writes = Writes::default();
             defined = self.define(plane, self.from).await?;
-            running = Running::start(plane, &self.from.sources, self.operator, &writes);
+            running = self.start(plane, self.from, &writes).await?;
             rest = running.rest(plane, self.limit).await;
         }
         let after = plane.snapshot().await?;
-        let done = writes.take();
+        let mut done = writes.take();
+        done.extend(plane.stage().map(|(_, writes)| writes.take()).unwrap_or_default());
+        for write in done.iter_mut().filter(|write| write.is_refused() && write.stored.is_none()) {
+            // A refusal stores nothing: the object is at rest as it was then.
+            write.stored = plane.get(&write.path).await.ok().flatten();
+        }
         let tries = self.tries(plane, variant, &before.applied).await;
         let left = self.left(plane, &running, &before).await?;
         running.stop().await;
@@ -267,6 +283,25 @@ impl<'a> Stage<'a> {
         Ok(Seen { observed, notes: before.notes, samples, objects })
     }
 
+    /// Starts a version; what programs have written before is forgotten.
+    async fn start(&self, plane: &Plane, end: &End, writes: &Writes) -> Result<Running> {
+        if let Some((_, writes)) = plane.stage() {
+            writes.take();
+        }
+        let name = if std::ptr::eq(end, self.from) { "from" } else { "to" };
+        let folder = self.folder.map(|folder| folder.join(name)).unwrap_or_default();
+        let how = super::running::How { settings: self.operator, trust: self.trust, folder: &folder };
+        Running::start(plane, end, how, writes).await
+    }
+
+    /// Without the old version there are no objects to upgrade.
+    fn runs(&self, rest: &Rest) -> Result<()> {
+        match rest.ended.first() {
+            Some((program, why)) => bail!("{}: {program} {why}", self.from.name),
+            None => Ok(()),
+        }
+    }
+
     /// The old version makes its objects.
     async fn before(&self, plane: &Plane) -> Result<Before<'a>> {
         let empty: BTreeSet<ObjectKey> = plane.snapshot().await?.0.into_keys().collect();
@@ -276,7 +311,8 @@ impl<'a> Stage<'a> {
             }
         }
         let mut notes = Vec::new();
-        let running = Running::start(plane, &self.from.sources, self.operator, &Writes::default());
+        let running = self.start(plane, self.from, &Writes::default()).await?;
+        self.runs(&running.rest(plane, self.limit).await)?;
         let mut applied = Vec::new();
         for sample in self.old {
             match apply(plane, sample, How::default()).await {
@@ -301,6 +337,7 @@ impl<'a> Stage<'a> {
             bail!("{} refuses all of its samples:\n  {}", self.from.name, notes.join("\n  "));
         }
         let rest = running.rest(plane, self.limit).await;
+        self.runs(&rest)?;
         running.stop().await;
         if let Some(why) = &rest.restless {
             notes.push(format!(

@@ -20,6 +20,12 @@ pub(super) fn findings(observed: &Observed, refused: &[Finding]) -> Vec<Finding>
         }
         found.push(fails(observed, key, pass, &why));
     }
+    for (program, why) in &observed.rest.ended {
+        let title = format!("{program} of {} does not run", observed.to);
+        let finding =
+            Finding::new(Level::Error, Class::DoesNotStart, program.clone(), title).line(why.clone());
+        found.push(finding.fix("look at its last words: an argument, a variable or a port may be missing"));
+    }
     for kind in &observed.rest.unserved {
         let name = format!("{} {}", kind.gvk.kind, kind.gvk.api_version());
         let why = words::one_line(kind.problem.as_deref().unwrap_or_default());

@@ -1,0 +1,115 @@
+//! Runs the programs of a project against a control plane of their own without an inner loop around them: for who swaps one
+//! version of an operator for another. A program is built, gets what its Deployment gives it and is traced as under
+//! `opdev run`; no file of the project is written.
+
+use super::cluster::{Choice, Connection};
+use super::owner::Owner;
+use super::private_folder::PrivateFolder;
+use super::program::{Handles, Place, Programs};
+use super::project::Project;
+use super::trust::Trust;
+use crate::sources::Sources;
+use crate::tap::observed::ObservedCall;
+use crate::tap::{EventSink, PassNumbers};
+use anyhow::Result;
+use kube::Client;
+use opdev_controlplane::Controllers;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Sees each call of the programs once it is answered. Bodies are as they were sent: nothing of them may be shown unmasked.
+/// It must not wait.
+#[derive(Clone)]
+pub struct Audit(pub Arc<dyn Fn(ObservedCall) + Send + Sync>);
+
+impl fmt::Debug for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Audit")
+    }
+}
+
+/// A control plane in memory that programs reach over loopback.
+pub struct Stage {
+    connection: Connection,
+    choice: Choice,
+}
+
+/// A version of a project whose programs run.
+pub struct Cast<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// The folder for binaries and credentials, outside of the project.
+    pub folder: &'a Path,
+    /// What the user allows it.
+    pub trust: &'a Trust,
+    /// What its files are.
+    pub sources: &'a watch::Receiver<Arc<Sources>>,
+    /// Where facts go.
+    pub events: &'a EventSink,
+}
+
+/// Programs that run.
+pub struct Started(Handles);
+
+impl Stage {
+    /// Starts a control plane; its kubeconfig is written into `folder`.
+    ///
+    /// # Errors
+    /// Where it does not start.
+    pub async fn open(folder: &Path, trust: &Trust, audit: Audit) -> Result<Stage> {
+        let choice = Choice {
+            embedded: true,
+            in_memory: true,
+            controllers_at_rest: true,
+            controllers: Controllers::All,
+            owner: Owner::at(&folder.join("owner")),
+            reach: Some(trust.reach()),
+            ..Choice::default()
+        };
+        let mut connection = Connection::open(&choice, &PrivateFolder::make(folder)?).await?;
+        connection.audit(audit);
+        Ok(Stage { connection, choice })
+    }
+
+    /// The administrator's client.
+    pub fn client(&self) -> Client {
+        self.connection.client.clone()
+    }
+
+    /// Starts the programs of a version.
+    ///
+    /// # Errors
+    /// Where the folder cannot be made.
+    pub async fn start(&self, cast: &Cast<'_>) -> Result<Started> {
+        let state_folder = PrivateFolder::make(cast.folder)?;
+        let numbers = PassNumbers::default();
+        let place = Place {
+            project: cast.project,
+            state_folder: &state_folder,
+            connection: &self.connection,
+            choice: &self.choice,
+            events: cast.events,
+            numbers: &numbers,
+            sources: cast.sources,
+            trust: cast.trust,
+            poll: false,
+            disturb: (&[], 0),
+            acting: None,
+        };
+        Ok(Started(Programs::of(cast.project).start(place).await))
+    }
+
+    /// Ends the control plane.
+    pub async fn close(self) {
+        self.connection.close().await;
+    }
+}
+
+impl Started {
+    /// Stops the programs and waits until they have ended.
+    pub async fn end(self) {
+        self.0.end().await;
+    }
+}
