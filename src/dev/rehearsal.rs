@@ -98,7 +98,7 @@ impl Stage {
             disturb: (&[], 0),
             acting: None,
         };
-        Ok(Started(Programs::of(cast.project).start(place).await))
+        Ok(Started(Programs::of(cast.project).writing_nothing().start(place).await))
     }
 
     /// Ends the control plane.

@@ -10,7 +10,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use kube::Client;
 use kube::client::Body;
-use opdev_object::yaml;
+use opdev_object::{meta, yaml};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::future::Future;
@@ -73,6 +73,8 @@ struct Activity {
     known: HashMap<String, u32>,
     /// All that is news: writes, and the rest once.
     news: u64,
+    /// All calls.
+    calls: u64,
 }
 
 /// A write that was refused so often is refused for good.
@@ -82,15 +84,20 @@ const KNOWN: usize = 100_000;
 
 impl Activity {
     fn note(&mut self, call: &ObservedCall) {
-        let stores = call.writes() && call.status < 300;
-        let most = if call.writes() { REFUSED } else { 1 };
+        self.calls += 1;
+        let refused = call.writes() && call.status >= 400;
+        let most = if refused { REFUSED } else { 1 };
+        // A write that changes nothing is answered with the version of before.
+        let version = call.answered.as_ref().filter(|_| call.writes()).and_then(meta::resource_version);
+        let version = version.unwrap_or_default();
         if self.known.len() > KNOWN {
             self.known.clear();
         }
-        let times = self.known.entry(format!("{} {} {}", call.method, call.path, call.status)).or_default();
+        let asked = format!("{} {} {} {version}", call.method, call.path, call.status);
+        let times = self.known.entry(asked).or_default();
         *times = times.saturating_add(1);
         // Who asks the same again and again waits for something.
-        if stores || *times <= most {
+        if *times <= most {
             self.news += 1;
         }
     }
@@ -104,6 +111,11 @@ impl Writes {
     /// All of them, and none are left.
     pub(super) fn take(&self) -> Vec<Write> {
         std::mem::take(&mut *self.0.writes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How many calls programs have made.
+    pub(super) fn calls(&self) -> u64 {
+        self.0.activity.lock().unwrap_or_else(PoisonError::into_inner).calls
     }
 
     /// It grows with all that programs do, not with what they ask again and again.

@@ -139,14 +139,14 @@ impl Running {
     async fn programs_run(&self, plane: &Plane) {
         let Some((_, writes)) = plane.stage().filter(|_| self.programs.is_some()) else { return };
         let deadline = Instant::now() + BUILD;
-        let before = writes.news();
+        let before = writes.calls();
         while Instant::now() < deadline {
             let heard = self.heard.borrow().clone();
             let is_over = |state: &ProcessState| {
                 !matches!(state, ProcessState::Waiting { .. } | ProcessState::Running { .. })
             };
             let runs = |state: &ProcessState| matches!(state, ProcessState::Running { .. });
-            let called = writes.news() > before;
+            let called = writes.calls() > before;
             if heard.broken.is_some() || heard.programs.values().any(is_over) {
                 return;
             }

@@ -1,6 +1,8 @@
 //! `opdev upgrade` as a user and a CI job run it: small operators, each with a fault that users would meet, and the same
 //! operators with the upgrade done well.
 
+mod programs;
+
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
