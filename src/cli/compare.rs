@@ -16,7 +16,9 @@ pub(super) fn run(reference: &str, project: Option<&Path>, verbose: bool) -> Res
     let from = reader.read(&EndInput::Named(reference.to_owned()))?;
     let to = reader.read(&EndInput::Folder(project.root.clone()))?;
     for end in [&from, &to] {
-        end.problems.iter().for_each(|problem| super::say(&format!("note: {}: {problem}", end.name)));
+        for problem in &end.problems {
+            let _ = writeln!(super::visible::err(), "note: {}: {problem}", end.name);
+        }
     }
     let found = upgrade::compared(&from, &to);
     let mut text = upgrade::compared_text(&from.name, &to.name, &found, verbose);

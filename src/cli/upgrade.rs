@@ -46,7 +46,7 @@ pub(super) struct UpgradeArgs {
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// How long the operator may take to come to rest each time
+    /// How long the operator may take to settle each time
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = super::arguments::duration)]
     timeout: Duration,
     /// How many variants run at once; default: one for each core
@@ -164,7 +164,7 @@ fn tell_dirty(project: &Project) {
         1 => "1 file that is not committed counts".to_owned(),
         many => format!("{many} files that are not committed count"),
     };
-    super::say(&format!("note: {files} for the working tree"));
+    let _ = writeln!(super::visible::err(), "note: {files} for the working tree");
 }
 
 fn tell(args: &UpgradeArgs, report: &Report) -> Result<()> {

@@ -20,12 +20,12 @@ mod supervised;
 mod unpacked;
 mod webhooks;
 
+use super::audit::Audit;
 use super::data::{self, DataFolder};
 use super::identity::Identity;
 use super::lock::Lock;
 use super::owner::Owner;
 use super::private_folder::PrivateFolder;
-use super::rehearsal::Audit;
 use super::traced::Tracing;
 use crate::api::ApiError;
 use crate::api::read_only::ReadOnly;
@@ -398,6 +398,19 @@ impl Connection {
     /// Shows the calls of programs that start from now on to somebody.
     pub(super) fn audit(&mut self, audit: Audit) {
         self.audit = Some(audit);
+    }
+
+    /// Custom resources at another version, as the converter of the embedded control plane makes them; an error in words.
+    pub(super) async fn convert(
+        &self,
+        resource: &str,
+        objects: Vec<Value>,
+        api_version: &str,
+    ) -> Result<Vec<Value>, String> {
+        let Some((plane, _)) = &self.plane else {
+            return Err("no embedded control plane converts".to_owned());
+        };
+        plane.convert(resource, objects, api_version).await.map_err(|error| error.to_string())
     }
 
     /// A client that asks `rules` before each write and tells them of each call.

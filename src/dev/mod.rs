@@ -3,6 +3,7 @@
 //! Start at `inner_loop`.
 
 mod ask;
+pub mod audit;
 mod backoff;
 pub mod bus;
 pub mod chart_dependencies;

@@ -5,6 +5,7 @@ mod asked;
 mod copy_methods;
 mod foreign_kinds;
 mod notices;
+mod rehearsed;
 mod serving;
 
 use super::cluster::{Choice, Connection};
@@ -20,9 +21,7 @@ use crate::process::kustomization::Kustomized;
 use crate::process::manager_manifest::{self, Deployed, Pod};
 use crate::process::trace::{ManagerOptions, python};
 use crate::process::webhooks;
-use crate::process::{
-    self, Ask, Awaited, BeforeStart, Build, Environment, Generate, Limits, Plan, Start, Supervisor,
-};
+use crate::process::{self, Ask, Awaited, BeforeStart, Build, Environment, Limits, Plan, Start, Supervisor};
 use crate::sources::Sources;
 use crate::sources::load::OwnProgram;
 use crate::tap::{EventSink, PassNumbers, PassSink};
@@ -55,14 +54,6 @@ impl Programs {
             Ok(plans) => Programs { plans, problem: None },
             Err(error) => Programs { plans: Vec::new(), problem: Some(format!("{error:#}")) },
         }
-    }
-
-    /// Copy methods become part of the build only: nothing is written into the project.
-    pub(super) fn writing_nothing(mut self) -> Programs {
-        for plan in self.plans.iter_mut().filter(|plan| plan.generate == Generate::Write) {
-            plan.generate = Generate::Overlay;
-        }
-        self
     }
 
     /// The first Go program runs under a debugger that waits at this address, where there is one.

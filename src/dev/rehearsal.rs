@@ -2,6 +2,7 @@
 //! version of an operator for another. A program is built, gets what its Deployment gives it and is traced as under
 //! `opdev run`; no file of the project is written.
 
+use super::audit::Audit;
 use super::cluster::{Choice, Connection};
 use super::owner::Owner;
 use super::private_folder::PrivateFolder;
@@ -9,26 +10,14 @@ use super::program::{Handles, Place, Programs};
 use super::project::Project;
 use super::trust::Trust;
 use crate::sources::Sources;
-use crate::tap::observed::ObservedCall;
 use crate::tap::{EventSink, PassNumbers};
 use anyhow::Result;
 use kube::Client;
 use opdev_controlplane::Controllers;
-use std::fmt;
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::watch;
-
-/// Sees each call of the programs once it is answered. Bodies are as they were sent: nothing of them may be shown unmasked.
-/// It must not wait.
-#[derive(Clone)]
-pub struct Audit(pub Arc<dyn Fn(ObservedCall) + Send + Sync>);
-
-impl fmt::Debug for Audit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Audit")
-    }
-}
 
 /// A control plane in memory that programs reach over loopback.
 pub struct Stage {
@@ -101,6 +90,19 @@ impl Stage {
         Ok(Started(Programs::of(cast.project).writing_nothing().start(place).await))
     }
 
+    /// Custom resources (`group/plural`) at another version, as the converter of their definition makes them. Nothing is stored.
+    ///
+    /// # Errors
+    /// What the converter could not do, in words.
+    pub async fn convert(
+        &self,
+        resource: &str,
+        objects: Vec<Value>,
+        api_version: &str,
+    ) -> Result<Vec<Value>, String> {
+        self.connection.convert(resource, objects, api_version).await
+    }
+
     /// Ends the control plane.
     pub async fn close(self) {
         self.connection.close().await;
@@ -108,6 +110,11 @@ impl Stage {
 }
 
 impl Started {
+    /// Whether a program serves webhooks, as the project's files say.
+    pub fn serve_webhooks(&self) -> bool {
+        self.0.serve_webhooks()
+    }
+
     /// Stops the programs and waits until they have ended.
     pub async fn end(self) {
         self.0.end().await;

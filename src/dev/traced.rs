@@ -25,10 +25,10 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::audit::Audit;
 use super::faults::Faults;
 use super::identity::Identity;
 use super::observation_queue::ObservationQueue;
-use super::rehearsal::Audit;
 
 /// HTTP status of a refusal.
 const FORBIDDEN: u16 = 403;

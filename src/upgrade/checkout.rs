@@ -1,17 +1,21 @@
 //! Reads a version of the project from git into a folder outside of it. Writes neither into the project nor into its
 //! repository: no worktree is registered, no index is touched, no hook runs. Never fetches.
 
+use crate::dev::private_folder::{PrivateFolder, make_folders};
+use crate::disk;
 use crate::event::shell;
 use anyhow::{Context as _, Result, bail};
+use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW};
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 /// Checkouts that are kept for the next rehearsal, beside the newest one.
 const KEPT: usize = 8;
+/// The moment that the kernel puts in.
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
 /// How the name of a folder begins that is not complete.
 const UNFINISHED: &str = "unfinished-";
 
@@ -138,18 +142,17 @@ impl Git {
     /// # Errors
     /// Where git cannot read it, or the project was somewhere else then.
     pub fn check_out(&self, revision: &Revision, cache: &Path) -> Result<PathBuf> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(cache)
-            .with_context(|| format!("{} cannot be made", cache.display()))?;
+        let parent = cache.parent().with_context(|| format!("{} is no folder", cache.display()))?;
+        make_folders(parent)?;
+        PrivateFolder::make(cache)?;
         sweep(cache);
         let folder = cache.join(&revision.commit);
         if !folder.is_dir() {
             self.read_into(revision, cache, &folder)?;
         }
         // The one that was used last is kept longest.
-        let _ = fs::File::open(&folder).and_then(|file| file.set_modified(SystemTime::now()));
+        let now = Timestamps { last_access: NOW, last_modification: NOW };
+        let _ = rustix::fs::utimensat(rustix::fs::CWD, &folder, &now, AtFlags::empty());
         forget_oldest(cache, &folder);
         let project = folder.join(&self.below);
         if !project.is_dir() {
@@ -167,7 +170,7 @@ impl Git {
         let making = tempfile::Builder::new().prefix(&prefix).tempdir_in(cache)?;
         let index = making.path().join("index");
         let files = making.path().join("files");
-        fs::create_dir(&files)?;
+        PrivateFolder::make(&files)?;
         let to = format!("--prefix={}/", files.display());
         let mut read = command(&self.top, &["read-tree", &revision.commit]);
         finish(read.env("GIT_INDEX_FILE", &index), "read-tree")?;
@@ -211,8 +214,8 @@ fn forget_oldest(cache: &Path, newest: &Path) {
 }
 
 fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
-    let all = fs::read_dir(folder).into_iter().flatten().flatten();
-    all.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path())).collect()
+    let all = disk::entries(folder).unwrap_or_default();
+    all.into_iter().map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path())).collect()
 }
 
 /// A call of git that runs no hook and writes nothing that it need not.

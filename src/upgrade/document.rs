@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, Level};
 use super::report::Report;
-use super::variant::Variant;
+use super::swap::Variant;
 use crate::ci::content;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -48,7 +48,7 @@ pub fn json(report: &Report) -> Value {
     })
 }
 
-/// The report as JUnit XML. Findings from `fails` on are failures; the others are told in cases that pass.
+/// The report as JUnit XML. Findings from `fails` on are failures; the others are told in cases that succeed.
 pub fn junit(report: &Report, fails: Level) -> String {
     let attribute = |text: &str| content(text).replace('\n', "&#10;").replace('\t', "&#9;");
     let of = |variant: Variant| {

@@ -1,7 +1,7 @@
 //! One thing that happens to somebody who installs the next version: how bad it is, to which object and field, and how to
 //! put it right.
 
-use super::variant::Variant;
+use super::swap::Variant;
 
 /// How bad a finding is, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +32,8 @@ pub enum Class {
     DoesNotStart,
     /// The API server refuses the new definition.
     DefinitionRefused,
+    /// Webhooks that the new version's files have, and nobody serves.
+    WebhookNotServed,
     /// A kind that the new version reconciles is not served.
     KindNotServed,
     /// A write of the operator is refused.
@@ -42,6 +44,8 @@ pub enum Class {
     FieldLost,
     /// A field that was written was not stored.
     FieldPruned,
+    /// A conversion fails or loses a field.
+    Conversion,
     /// Living objects are refused at their next change.
     ObjectRefused,
     /// A manifest of the old version cannot be applied any more.
@@ -64,7 +68,7 @@ pub enum Class {
     Condition,
     /// Reconciles go round in a loop.
     Loop,
-    /// The operator does not come to rest.
+    /// The operator does not settle.
     Restless,
     /// After a downgrade something of the new version stays.
     StaysAfterBack,
@@ -78,11 +82,13 @@ impl Class {
         match self {
             Class::DoesNotStart => "does-not-start",
             Class::DefinitionRefused => "definition-refused",
+            Class::WebhookNotServed => "webhook-not-served",
             Class::KindNotServed => "kind-not-served",
             Class::WriteRefused => "write-refused",
             Class::ReconcileFails => "reconcile-fails",
             Class::FieldLost => "field-lost",
             Class::FieldPruned => "field-pruned",
+            Class::Conversion => "conversion",
             Class::ObjectRefused => "object-refused",
             Class::OldManifestRefused => "old-manifest-refused",
             Class::OldManifestNotNew => "old-manifest-not-new",

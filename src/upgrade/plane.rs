@@ -3,8 +3,9 @@
 use super::calls::{Recorded, Writes};
 use super::snapshot::Snapshot;
 use crate::api::read_only::ReadOnly;
-use crate::api::{Api, ApiError, all_kinds, object_path, resource_of, send};
-use crate::dev::rehearsal::{Audit, Stage};
+use crate::api::{Api, ApiError, MERGE, all_kinds, object_path, resource_of, send};
+use crate::dev::audit::Audit;
+use crate::dev::rehearsal::Stage;
 use crate::dev::trust::Trust;
 use anyhow::{Context as _, Result};
 use futures::future::join_all;
@@ -119,6 +120,12 @@ impl Plane {
     pub(super) async fn define(&self, crd: &Value) -> Result<Option<Value>, ApiError> {
         let path = self.path(crd, "").await?;
         let before = self.get(&path).await?;
+        let by_url = |crd: &Value| crd.pointer("/spec/conversion/webhook/clientConfig/url").is_some();
+        if before.as_ref().is_some_and(by_url) {
+            // The way to the program that ran, which nobody takes away with it. The next one is led to again.
+            let none = json!({ "spec": { "conversion": { "strategy": "None", "webhook": null } } });
+            self.send(Method::PATCH, &path, MERGE, Some(&none)).await?;
+        }
         self.apply(crd, "", How { lenient: true, ..How::default() }).await?;
         let established = async {
             while !self.get(&path).await.is_ok_and(|crd| crd.as_ref().is_some_and(readiness::ready)) {

@@ -3,7 +3,7 @@
 use super::end::End;
 use super::finding::{Class, Finding, Level};
 use super::judge::Tally;
-use super::variant::Variant;
+use super::swap::Variant;
 use crate::event::words::{self, visible_line};
 use std::fmt::Write as _;
 use std::time::Duration;

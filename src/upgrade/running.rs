@@ -1,10 +1,11 @@
-//! An operator on a control plane, and when it is at rest. Charts and scripts: nothing waits for a reconcile, and what failed
+//! An operator on a control plane, and when it is settled. Charts and scripts: nothing waits for a reconcile, and what failed
 //! has failed in one way three times. Programs: they run, and ask for nothing any more. Of both: all objects are ready, and
 //! nothing is written.
 
 use super::calls::Writes;
 use super::end::End;
 use super::plane::{LOOK, Plane};
+use crate::dev::audit::webhooks_of;
 use crate::dev::rehearsal::{Cast, Started};
 use crate::dev::trust::Trust;
 use crate::event::{BuildState, Event, LoopFound, ProcessState, QueueChanged, Reconcile, words};
@@ -34,6 +35,8 @@ const CALM: Duration = Duration::from_millis(60);
 const CALM_OF_PROGRAMS: Duration = Duration::from_millis(1200);
 /// How long the streams of the operator may take to show what there is.
 const CATCH_UP: Duration = Duration::from_secs(2);
+/// How long a program that runs may take until it serves its webhooks.
+const SERVE: Duration = Duration::from_secs(20);
 /// How long a program may take until it is built and runs.
 const BUILD: Duration = Duration::from_secs(900);
 
@@ -47,6 +50,8 @@ struct Heard {
     programs: BTreeMap<String, ProcessState>,
     /// Why a program cannot be built.
     broken: Option<String>,
+    /// Whether its webhooks are reached, or why not.
+    webhooks: Option<Result<(), String>>,
 }
 
 /// How an operator runs.
@@ -74,7 +79,7 @@ struct Reconcilers {
     task: AbortOnDropHandle<Result<()>>,
 }
 
-/// How an operator came to rest.
+/// How an operator settled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rest {
     /// The objects whose reconcile fails, each with the last one.
@@ -82,10 +87,12 @@ pub(super) struct Rest {
     pub(super) loops: Vec<Arc<LoopFound>>,
     /// Kinds that are not served, with the reason.
     pub(super) unserved: Vec<KindState>,
-    /// Why it never came to rest.
+    /// Why it never settled.
     pub(super) restless: Option<String>,
     /// Programs that do not run, each with its last words.
     pub(super) ended: Vec<(String, String)>,
+    /// Why webhooks that the project's files have are not reached.
+    pub(super) unserved_webhooks: Option<String>,
 }
 
 impl Running {
@@ -151,9 +158,30 @@ impl Running {
                 return;
             }
             if called && !heard.programs.is_empty() && heard.programs.values().all(runs) {
-                return;
+                return self.webhooks_served().await;
             }
             tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Waits until the webhooks of its programs are reached.
+    async fn webhooks_served(&self) {
+        if !self.programs.as_ref().is_some_and(Started::serve_webhooks) {
+            return;
+        }
+        let mut heard = self.heard.clone();
+        let known = heard.wait_for(|heard| heard.webhooks.is_some());
+        // Whoever never serves them is told of by `unserved_webhooks`.
+        let _ = tokio::time::timeout(SERVE, known).await;
+    }
+
+    /// Why webhooks that the project's files have are not reached.
+    fn unserved_webhooks(&self) -> Option<String> {
+        let programs = self.programs.as_ref()?;
+        match &self.heard.borrow().webhooks {
+            Some(Ok(())) => None,
+            Some(Err(why)) => Some(why.clone()),
+            None => programs.serve_webhooks().then(|| "the program does not listen at their port".to_owned()),
         }
     }
 
@@ -167,7 +195,7 @@ impl Running {
         let _ = self.reconcilers.task.await;
     }
 
-    /// Waits until it is at rest, or until `limit` is over.
+    /// Waits until it is settled, or until `limit` is over.
     pub(super) async fn rest(&self, plane: &Plane, limit: Duration) -> Rest {
         let deadline = Instant::now() + limit;
         let calm = if self.programs.is_some() { CALM_OF_PROGRAMS } else { CALM };
@@ -231,13 +259,16 @@ impl Running {
             Err(_) => Vec::new(),
         };
         let heard = self.heard.borrow().clone();
-        let fails = |(key, pass): (ObjectKey, Arc<Reconcile>)| pass.failure.is_some().then_some((key, pass));
+        let fails = |(key, reconcile): (ObjectKey, Arc<Reconcile>)| {
+            reconcile.failure.is_some().then_some((key, reconcile))
+        };
         Rest {
             failing: heard.last.into_iter().filter_map(fails).collect(),
             loops: heard.loops,
             unserved: kinds.into_iter().filter(|kind| kind.problem.is_some()).collect(),
             restless,
             ended: self.ended(),
+            unserved_webhooks: self.unserved_webhooks(),
         }
     }
 
@@ -249,14 +280,14 @@ impl Running {
         }
         let mut idle = true;
         // A program tries again by itself.
-        for (key, pass) in heard.last.iter().filter(|(_, pass)| pass.process.is_none()) {
-            let Some(attempt) = pass.failure.as_ref().map(|failure| failure.attempt) else { continue };
+        for (key, reconcile) in heard.last.iter().filter(|(_, reconcile)| reconcile.process.is_none()) {
+            let Some(attempt) = reconcile.failure.as_ref().map(|failure| failure.attempt) else { continue };
             if attempt >= TRIES {
                 continue;
             }
             idle = false;
             if nudged.insert(key.clone(), attempt) != Some(attempt) {
-                let object: ObjectRef = pass.object.clone();
+                let object: ObjectRef = reconcile.object.clone();
                 // An operator that has ended reconciles nothing more.
                 let _ = self.reconcilers.asks.send(ManagerRequest::ReconcileNow { object }).await;
             }
@@ -310,10 +341,14 @@ async fn listen(mut facts: mpsc::Receiver<Event>, tell: watch::Sender<Heard>) {
 fn hear(heard: &mut Heard, event: Event) -> bool {
     match event {
         Event::QueueChanged(counts) => heard.queue = counts,
-        Event::Reconciled(pass) => {
-            heard.last.insert(pass.object.key(), pass);
+        Event::Reconciled(reconcile) => {
+            heard.last.insert(reconcile.object.key(), reconcile);
         }
         Event::LoopFound(found) => heard.loops.push(found),
+        Event::Noticed(notice) => match webhooks_of(&notice) {
+            None => return false,
+            said => heard.webhooks = said,
+        },
         Event::ProcessChanged(changed) => {
             heard.programs.insert(changed.program.clone(), changed.state.clone());
         }

@@ -2,6 +2,7 @@
 //! begins on a control plane of its own, so that none sees what another has done; several run at once.
 
 use super::calls::Writes;
+use super::conversion::{self, Lossy, Way};
 use super::end::End;
 use super::finding::merged;
 use super::judge::{self, Defined, Observed, Tried};
@@ -10,6 +11,7 @@ use super::report::{Report, Told};
 use super::running::{Rest, Running};
 use super::samples::{self, Sample};
 use super::snapshot::Snapshot;
+use super::swap::Variant;
 use crate::api::ApiError;
 use crate::dev::trust::Trust;
 use crate::event::words::one_line;
@@ -18,75 +20,11 @@ use anyhow::{Context as _, Result, bail};
 use futures::stream::{self, StreamExt as _};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
-
-/// How the new version takes over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Variant {
-    /// CRDs, then the operator.
-    Plain,
-    /// The operator alone.
-    CrdLeftOld,
-    /// As `Plain`, and then the old version again.
-    Back,
-    /// The old version again: what it does then, it does without any upgrade.
-    Same,
-}
-
-impl Variant {
-    /// All of them, in the order of reports.
-    pub const ALL: [Variant; 4] = [Variant::Plain, Variant::CrdLeftOld, Variant::Back, Variant::Same];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Variant::Plain => "plain",
-            Variant::CrdLeftOld => "crd-left-old",
-            Variant::Back => "back",
-            Variant::Same => "same",
-        }
-    }
-
-    /// What is done.
-    pub fn what(self) -> &'static str {
-        match self {
-            Variant::Plain => "CRDs and operator are swapped",
-            Variant::CrdLeftOld => "the operator alone, as helm upgrade does",
-            Variant::Back => "the old version after the new one",
-            Variant::Same => "the old version again: the baseline",
-        }
-    }
-}
-
-impl FromStr for Variant {
-    type Err = NoVariant;
-
-    fn from_str(text: &str) -> Result<Variant, NoVariant> {
-        Variant::ALL
-            .into_iter()
-            .find(|variant| variant.name() == text)
-            .ok_or_else(|| NoVariant(text.to_owned()))
-    }
-}
-
-/// There is no such variant.
-#[derive(Debug)]
-pub struct NoVariant(String);
-
-impl fmt::Display for NoVariant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = Variant::ALL.iter().map(|variant| variant.name()).collect();
-        write!(f, "{}: the variants are {}", self.0, names.join(", "))
-    }
-}
-
-impl std::error::Error for NoVariant {}
 
 /// What to rehearse.
 pub struct Input {
@@ -100,7 +38,7 @@ pub struct Input {
     pub operator: Settings,
     /// Which variants; the baseline runs whenever another one does.
     pub only: Vec<Variant>,
-    /// How long the operator may take to come to rest each time.
+    /// How long the operator may take to settle each time.
     pub limit: Duration,
     /// How many variants run at once.
     pub parallel: usize,
@@ -158,9 +96,15 @@ pub async fn rehearse(input: &Input) -> Result<Report> {
     };
     let mut report = Report::new(&input.from, &input.to, notes);
     let mut found = Vec::new();
+    let mut all = Vec::new();
     for (variant, ended) in ended {
-        let seen = ended
-            .map_err(|error| anyhow::anyhow!("{} tripped over a bug in opdev: {error}", variant.name()))??;
+        let bug = |error| anyhow::anyhow!("{} tripped over a bug in opdev: {error}", variant.name());
+        all.push((variant, ended.map_err(bug)??));
+    }
+    let baseline = all.iter().find(|(variant, _)| *variant == Variant::Same);
+    let lossy = baseline.map(|(_, seen)| seen.observed.lossy.clone()).unwrap_or_default();
+    for (variant, mut seen) in all {
+        seen.observed.forget_lossy(&lossy);
         report.notes.extend(seen.notes.into_iter().filter(|_| variant == Variant::Same));
         if seen.objects > 0 {
             (report.samples, report.objects) = (seen.samples, seen.objects);
@@ -256,10 +200,11 @@ impl<'a> Rehearsal<'a> {
         let mut done = writes.take();
         done.extend(plane.stage().map(|(_, writes)| writes.take()).unwrap_or_default());
         for write in done.iter_mut().filter(|write| write.is_refused() && write.stored.is_none()) {
-            // A refusal stores nothing: the object is at rest as it was then.
+            // A refusal stores nothing: the object is settled as it was then.
             write.stored = plane.get(&write.path).await.ok().flatten();
         }
         let tries = self.tries(plane, variant, &before.applied).await;
+        let lossy = self.lossy(plane, variant, &defined).await;
         let left = self.left(plane, &running, &before).await?;
         running.stop().await;
         let (old_again, old_anew, new) = tries;
@@ -276,6 +221,7 @@ impl<'a> Rehearsal<'a> {
             old_again,
             old_anew,
             new,
+            lossy,
             left,
             before: objects,
         };
@@ -340,14 +286,11 @@ impl<'a> Rehearsal<'a> {
         self.runs(&rest)?;
         running.stop().await;
         if let Some(why) = &rest.restless {
-            notes.push(format!(
-                "{} did not come to rest within {} s: {why}",
-                self.from.name,
-                self.limit.as_secs()
-            ));
+            notes.push(format!("{} did not settle within {} s: {why}", self.from.name, self.limit.as_secs()));
         }
-        for (key, pass) in &rest.failing {
-            let why = pass.failure.as_ref().and_then(|failure| failure.chain.last()).map(|why| one_line(why));
+        for (key, reconcile) in &rest.failing {
+            let why =
+                reconcile.failure.as_ref().and_then(|failure| failure.chain.last()).map(|why| one_line(why));
             notes.push(format!(
                 "{}: the reconcile of {} fails: {}",
                 self.from.name,
@@ -387,6 +330,24 @@ impl<'a> Rehearsal<'a> {
             }
         }
         Ok(all)
+    }
+
+    /// What the converter of the version that runs loses.
+    async fn lossy(&self, plane: &Plane, variant: Variant, defined: &[Defined]) -> BTreeMap<Way, Lossy> {
+        let mut found = BTreeMap::new();
+        let Some((stage, _)) = plane.stage().filter(|_| matches!(variant, Variant::Plain | Variant::Same))
+        else {
+            return found;
+        };
+        for one in defined {
+            // The converter is reached as the definition that is stored says.
+            let path = plane.path(&one.new, "").await;
+            let Ok(path) = path else { continue };
+            if let Ok(Some(crd)) = plane.get(&path).await {
+                found.extend(conversion::lossy(stage, &crd).await);
+            }
+        }
+        found
     }
 
     /// Manifests that are tried after the swap: those of the old version again, and those of the new one.
@@ -480,7 +441,7 @@ async fn served(plane: &Plane, object: &Value) -> Option<Value> {
     let crd = crds["items"].as_array()?.iter().find(is)?;
     let version = crd["spec"]["versions"].as_array()?.iter().find(|version| version["served"] == true)?;
     let mut object = object.clone();
-    object["apiVersion"] = json!(format!("{}/{}", gvk.group, version["name"].as_str()?));
+    meta::put(&mut object, &["apiVersion"], format!("{}/{}", gvk.group, version["name"].as_str()?));
     Some(object)
 }
 
@@ -500,6 +461,8 @@ async fn apply(plane: &Plane, sample: &Sample, how: How) -> Result<(), ApiError>
     }
 }
 
+const NAMESPACE: &[&str] = &["metadata", "namespace"];
+
 /// How long a kind may take to be served once its definition is established.
 const SERVED: Duration = Duration::from_secs(2);
 
@@ -516,7 +479,7 @@ async fn tried(plane: &Plane, sample: &Sample, how: How) -> Option<Tried> {
     };
     let mut object = sample.object.clone();
     if meta::namespace(&object).is_none() {
-        object["metadata"]["namespace"] = json!(sample.namespace);
+        meta::put(&mut object, NAMESPACE, sample.namespace.as_str());
     }
     Some(Tried::refused(&sample.place, &object, refusal, &details))
 }
@@ -525,10 +488,10 @@ async fn tried(plane: &Plane, sample: &Sample, how: How) -> Option<Tried> {
 async fn tried_anew(plane: &Plane, sample: &Sample, how: How) -> Option<Tried> {
     let mut fresh = sample.clone();
     let name = meta::name(&sample.object).unwrap_or_default();
-    fresh.object["metadata"]["name"] = json!(format!("{name}-new"));
+    meta::put(&mut fresh.object, &["metadata", "name"], format!("{name}-new"));
     // Its namespace may be one that comes with another object of the file.
     if meta::namespace(&fresh.object).is_some_and(|own| own != sample.namespace)
-        && let Some(metadata) = fresh.object["metadata"].as_object_mut()
+        && let Some(metadata) = fresh.object.get_mut("metadata").and_then(Value::as_object_mut)
     {
         metadata.remove("namespace");
         fresh.namespace = "default".to_owned();
@@ -536,7 +499,7 @@ async fn tried_anew(plane: &Plane, sample: &Sample, how: How) -> Option<Tried> {
     let mut tried = tried(plane, &fresh, how).await?;
     tried.object = sample.object.clone();
     if meta::namespace(&tried.object).is_none() {
-        tried.object["metadata"]["namespace"] = json!(sample.namespace);
+        meta::put(&mut tried.object, NAMESPACE, sample.namespace.as_str());
     }
     Some(tried)
 }

@@ -5,6 +5,7 @@
 
 use super::notices::tell;
 use crate::api::{OWN_MANAGER, is_not_found, send};
+use crate::dev::audit::{NOT_REGISTERED, REGISTERED};
 use crate::dev::backoff::{AGAIN, until_refused};
 use crate::dev::cluster::Connection;
 use crate::dev::manifests::{self, Asked};
@@ -185,15 +186,9 @@ impl Serving {
         let (level, message) = match self.register(&said.webhooks).await {
             Ok(names) => (
                 Level::Info,
-                format!(
-                    "webhooks of the program are registered and reached at 127.0.0.1:{}: {}",
-                    self.port,
-                    names.join(", ")
-                ),
+                format!("{REGISTERED} and reached at 127.0.0.1:{}: {}", self.port, names.join(", ")),
             ),
-            Err(error) => {
-                (Level::Error, format!("the webhooks of the program are not registered: {error:#}"))
-            }
+            Err(error) => (Level::Error, format!("{NOT_REGISTERED}: {error:#}")),
         };
         let hint = said.by_markers.then(|| {
             "config/webhook has no configuration: they are made from the markers; opdev webhook writes the file".to_owned()

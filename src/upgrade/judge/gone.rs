@@ -1,7 +1,8 @@
 //! Objects that are gone, have another name, or were deleted and made again; and what is left at the end.
 
+use super::objects::differences;
+use super::observed::Observed;
 use super::words::named;
-use super::{Observed, differences};
 use crate::upgrade::finding::{Class, Finding, Level};
 use crate::upgrade::snapshot::Snapshot;
 use opdev_object::meta::{self, ObjectKey};

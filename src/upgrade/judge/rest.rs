@@ -1,10 +1,12 @@
-//! How the new version came to rest: reconciles that fail, kinds that are not served, conditions that are worse, loops.
+//! How the new version settled: reconciles that fail, kinds that are not served, conditions that are worse, loops.
 
+use super::observed::Observed;
 use super::words::named;
-use super::{Observed, Variant, writes};
+use super::writes;
 use crate::event::{Reconcile, words};
 use crate::state::waiting::is_bad_news;
 use crate::upgrade::finding::{Class, Finding, Level};
+use crate::upgrade::swap::Variant;
 use opdev_object::meta::ObjectKey;
 use serde_json::Value;
 
@@ -13,18 +15,26 @@ pub(super) fn findings(observed: &Observed, refused: &[Finding]) -> Vec<Finding>
     let blocked = writes::blocked(observed);
     let is_told =
         |message: &str| refused.iter().any(|one| one.lines.iter().any(|line| shares(line, message)));
-    for (key, pass) in &observed.rest.failing {
-        let why = failure(pass);
+    for (key, reconcile) in &observed.rest.failing {
+        let why = failure(reconcile);
         if observed.rest_before.failing.contains_key(key) || blocked.contains(key) || is_told(&why) {
             continue;
         }
-        found.push(fails(observed, key, pass, &why));
+        found.push(fails(observed, key, reconcile, &why));
     }
     for (program, why) in &observed.rest.ended {
         let title = format!("{program} of {} does not run", observed.to);
         let finding =
             Finding::new(Level::Error, Class::DoesNotStart, program.clone(), title).line(why.clone());
         found.push(finding.fix("look at its last words: an argument, a variable or a port may be missing"));
+    }
+    if let Some(why) = observed.rest.unserved_webhooks.as_ref().filter(|_| observed.rest.ended.is_empty()) {
+        let title = format!("nobody of {} serves its webhooks", observed.to);
+        let finding =
+            Finding::new(Level::Error, Class::WebhookNotServed, "webhooks", title).line(why.clone());
+        found.push(
+            finding.fix("serve them, or take their configurations and the converter out of the manifests"),
+        );
     }
     for kind in &observed.rest.unserved {
         let name = format!("{} {}", kind.gvk.kind, kind.gvk.api_version());
@@ -54,14 +64,14 @@ pub(super) fn findings(observed: &Observed, refused: &[Finding]) -> Vec<Finding>
         );
     }
     if let Some(why) = &observed.rest.restless {
-        let title = format!("{} does not come to rest after the swap", observed.to);
+        let title = format!("{} does not settle after the swap", observed.to);
         found.push(Finding::new(Level::Warning, Class::Restless, "", title).line(why.clone()));
     }
     found
 }
 
-fn failure(pass: &Reconcile) -> String {
-    let chain = pass.failure.as_ref().map(|failure| failure.chain.join(": ")).unwrap_or_default();
+fn failure(reconcile: &Reconcile) -> String {
+    let chain = reconcile.failure.as_ref().map(|failure| failure.chain.join(": ")).unwrap_or_default();
     words::one_line(&chain)
 }
 
@@ -71,10 +81,11 @@ fn shares(line: &str, why: &str) -> bool {
     message.len() > 20 && why.contains(message)
 }
 
-fn fails(observed: &Observed, key: &ObjectKey, pass: &Reconcile, why: &str) -> Finding {
+fn fails(observed: &Observed, key: &ObjectKey, reconcile: &Reconcile, why: &str) -> Finding {
     let object = named(key);
     let title = format!("{object}: its reconcile fails");
-    let place = pass.failure.as_ref().and_then(|failure| failure.diagnostic.as_ref()).map(words::diagnostic);
+    let place =
+        reconcile.failure.as_ref().and_then(|failure| failure.diagnostic.as_ref()).map(words::diagnostic);
     let old = observed.variant == Variant::CrdLeftOld;
     Finding::new(Level::Error, Class::ReconcileFails, object, title)
         .line(place.unwrap_or_else(|| why.to_owned()))
@@ -85,7 +96,7 @@ fn fails(observed: &Observed, key: &ObjectKey, pass: &Reconcile, why: &str) -> F
         })
 }
 
-/// Conditions of custom resources that were good at rest, and are not any more.
+/// Conditions of custom resources that were good settled, and are not any more.
 fn conditions(observed: &Observed) -> Vec<(ObjectKey, Finding)> {
     let mut found = Vec::new();
     for (key, before) in observed.before.0.iter().filter(|(key, _)| observed.is_custom(key)) {

@@ -1,10 +1,11 @@
 //! Stored custom resources and the definitions: fields that are lost, objects that the new schema refuses, versions that are
 //! served no more, manifests that fit no longer.
 
+use super::observed::{Defined, Observed, Tried};
 use super::words::{causes, some_of};
-use super::{Defined, Observed, Tried, Variant};
 use crate::event::words::one_line;
 use crate::upgrade::finding::{Class, Finding, Level};
+use crate::upgrade::swap::Variant;
 use opdev_object::meta;
 use opdev_types::impact;
 use serde_json::Value;

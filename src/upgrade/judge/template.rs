@@ -1,7 +1,7 @@
 //! Pods that are made anew because the template that they are made from differs. The template tells it, never the pods:
 //! a rollout may wait for an application that does not run here.
 
-use super::Observed;
+use super::observed::Observed;
 use super::words::{self, named};
 use crate::upgrade::finding::{Class, Finding, Level};
 use opdev_object::diff::{Change, diff};

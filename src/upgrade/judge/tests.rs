@@ -1,9 +1,14 @@
 //! Whole observations and their findings.
 
 use super::*;
+use crate::upgrade::calls::Write;
 use crate::upgrade::finding::{Class, Level};
+use crate::upgrade::running::Rest;
+use crate::upgrade::snapshot::Snapshot;
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 fn observed(before: Vec<Value>, after: Vec<Value>) -> Observed {
     Observed {
@@ -19,6 +24,7 @@ fn observed(before: Vec<Value>, after: Vec<Value>) -> Observed {
         old_again: Vec::new(),
         old_anew: Vec::new(),
         new: Vec::new(),
+        lossy: BTreeMap::new(),
         left: BTreeSet::new(),
     }
 }

@@ -1,10 +1,12 @@
 //! Writes that are refused, with the fields that may not change; and fields that were written and not stored.
 
+use super::objects::{owners, plain};
+use super::observed::Observed;
 use super::words::{self, causes, named};
-use super::{Observed, Variant, owners, plain};
 use crate::event::words::one_line;
 use crate::upgrade::calls::Write;
 use crate::upgrade::finding::{Class, Finding, Level};
+use crate::upgrade::swap::Variant;
 use http::Method;
 use opdev_object::diff::{Change, diff};
 use opdev_object::facts::facts;

@@ -196,3 +196,109 @@ fn whatever_ends_a_rehearsal_leaves_no_process_worktree_or_lock() {
     let (report, code) = project.report(&["--trust", "--only", "same"]);
     assert_eq!((findings(&report), code), (Vec::new(), 0), "{report:#}");
 }
+
+/// A converter: `v1beta1` calls `size` another name, and knows nothing of `port`.
+const CONVERTER: &str = r#"
+import http.server, json, os, ssl, threading
+
+KEEPS = True
+
+def turned(object, wanted):
+    spec, version = dict(object.get("spec", {})), wanted.split("/")[1]
+    notes = object["metadata"].setdefault("annotations", {})
+    if object["apiVersion"] == wanted:
+        return object
+    if version == "v1beta1":
+        if "port" in spec:
+            port = spec.pop("port")
+            if KEEPS:
+                notes["x.io/port"] = str(port)
+        if "size" in spec:
+            spec["count"] = spec.pop("size")
+    else:
+        if "count" in spec:
+            spec["size"] = spec.pop("count")
+        if "x.io/port" in notes:
+            spec["port"] = int(notes.pop("x.io/port"))
+    return {**object, "apiVersion": wanted, "spec": spec}
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = review["request"]
+        objects = [turned(one, request["desiredAPIVersion"]) for one in request["objects"]]
+        response = {"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}}
+        text = json.dumps({**review, "request": None, "response": response}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *words):
+        pass
+
+http.server.ThreadingHTTPServer.allow_reuse_address = True
+server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
+tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+folder = os.environ["TMPDIR"] + "/k8s-webhook-server/serving-certs/"
+tls.load_cert_chain(folder + "tls.crt", folder + "tls.key")
+server.socket = tls.wrap_socket(server.socket, server_side=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+"#;
+
+/// A project whose program converts.
+fn converter() -> Option<Repository> {
+    let project = program()?;
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    let text = format!("{}{OPERATOR}", CONVERTER.replace("PORT", &port.to_string()));
+    let v1 = version("v1", true, SIZE, "ready: {type: boolean}");
+    let beta = version("v1beta1", false, "count: {type: integer}", "ready: {type: boolean}");
+    let conversion = "  conversion:\n    strategy: Webhook\n    webhook:\n      conversionReviewVersions: [v1]\n      clientConfig: {service: \
+                      {name: webhook, namespace: system, path: /convert}}\n";
+    let definition = crd("Field", &(beta + &v1)).replace("  scope:", &format!("{conversion}  scope:"));
+    let manager = format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: manager, namespace: system}}\nspec:\n  selector: {{matchLabels: \
+         {{control-plane: manager}}}}\n  template:\n    metadata: {{labels: {{control-plane: manager}}}}\n    spec:\n      \
+         containers:\n      - {{name: manager, image: a, ports: [{{name: webhook-server, containerPort: {port}}}]}}\n"
+    );
+    fs::remove_file(project.root.join("config/crd/fields.yaml")).unwrap();
+    project.write(&[
+        ("operator.py", &text),
+        ("config/crd/bases/fields.yaml", &definition),
+        ("config/manager/manager.yaml", &manager),
+        ("config/manager/kustomization.yaml", "resources: [manager.yaml]\n"),
+        ("config/default/kustomization.yaml", "resources: [../manager]\n"),
+    ]);
+    project.release("v1.1.0");
+    Some(project)
+}
+
+#[test]
+fn a_converter_that_loses_fields_is_found_without_a_line_written_for_it() {
+    let Some(project) = converter() else { return };
+    let (report, code) = project.report(&["--trust", "--only", "plain"]);
+    assert_eq!((findings(&report), code), (Vec::new(), 0), "one with annotations is not accused: {report:#}");
+    project.edit("operator.py", "KEEPS = True", "KEEPS = False");
+    let (report, code) = project.report(&["--trust", "--only", "plain"]);
+    assert_eq!(
+        findings(&report),
+        ["error conversion fields.x.io v1 to v1beta1 [.spec.port] plain"],
+        "{report:#}"
+    );
+    assert_eq!(code, 1);
+    // Its files say that it converts, and it does not.
+    project.edit(
+        "operator.py",
+        "server = http",
+        "time = __import__('time')\nserver = None\nwhile False: server = http",
+    );
+    project.edit("operator.py", "server.socket = tls", "tls = tls\nif False: server.socket = tls");
+    project.edit("operator.py", "threading.Thread", "if False: threading.Thread");
+    let (report, _) = project.report(&["--trust", "--only", "plain"]);
+    assert!(
+        findings(&report).contains(&"error webhook-not-served webhooks [] plain".to_owned()),
+        "{report:#}"
+    );
+}
