@@ -307,7 +307,7 @@ mod tests {
         let mine = format!("{UNFINISHED}{}-x", std::process::id());
         fs::create_dir(root.join(&mine)).unwrap();
         sweep(root);
-        assert_eq!(listed(root), [mine.clone()]);
+        assert_eq!(listed(root), std::slice::from_ref(&mine));
         for number in 0..KEPT + 3 {
             let path = root.join(format!("{number:02}"));
             fs::create_dir(&path).unwrap();

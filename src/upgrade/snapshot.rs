@@ -36,16 +36,16 @@ impl Snapshot {
 /// Objects that follow from others, or that say what has happened.
 fn follows(key: &ObjectKey, object: &Value) -> bool {
     let kind = (key.group.as_str(), key.kind.as_str());
-    let of_cluster = matches!(
-        kind,
-        ("" | "events.k8s.io", "Event")
-            | ("" | "discovery.k8s.io", "Endpoints" | "EndpointSlice")
-            | ("" | "coordination.k8s.io", "Lease" | "Namespace" | "Node" | "PersistentVolume")
-            | ("apps", "ControllerRevision")
-            | ("apiextensions.k8s.io", "CustomResourceDefinition")
-            | ("metrics.k8s.io", _)
-            | ("apiregistration.k8s.io", _)
-    );
+    let of_cluster = match kind.0 {
+        "" => matches!(kind.1, "Event" | "Endpoints" | "Namespace" | "Node" | "PersistentVolume"),
+        "events.k8s.io"
+        | "discovery.k8s.io"
+        | "coordination.k8s.io"
+        | "metrics.k8s.io"
+        | "apiregistration.k8s.io"
+        | "apiextensions.k8s.io" => true,
+        group => (group, kind.1) == ("apps", "ControllerRevision"),
+    };
     let of_namespace = matches!(
         (key.kind.as_str(), key.name.as_str()),
         ("ConfigMap", "kube-root-ca.crt") | ("ServiceAccount", "default")

@@ -481,7 +481,7 @@ async fn tried(plane: &Plane, sample: &Sample, how: How) -> Option<Tried> {
     if meta::namespace(&object).is_none() {
         meta::put(&mut object, NAMESPACE, sample.namespace.as_str());
     }
-    Some(Tried::refused(&sample.place, &object, refusal, &details))
+    Some(Tried::refused(&sample.place, &object, &refusal, &details))
 }
 
 /// Tried under a name that is not there yet.

@@ -191,11 +191,11 @@ fn stored_at_other_version(defined: &Defined, old: &Value) -> Option<Finding> {
 
 impl Tried {
     /// A manifest that was refused with this answer.
-    pub(in crate::upgrade) fn refused(place: &str, object: &Value, refusal: String, status: &Value) -> Tried {
+    pub(in crate::upgrade) fn refused(place: &str, object: &Value, refusal: &str, status: &Value) -> Tried {
         let mut fields = causes(status);
         if fields.is_empty() {
             fields = causes(&serde_json::json!({ "message": refusal }));
         }
-        Tried { place: place.to_owned(), object: object.clone(), refusal: one_line(&refusal), fields }
+        Tried { place: place.to_owned(), object: object.clone(), refusal: one_line(refusal), fields }
     }
 }

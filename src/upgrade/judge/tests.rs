@@ -29,7 +29,7 @@ fn observed(before: Vec<Value>, after: Vec<Value>) -> Observed {
     }
 }
 
-fn object(kind: &str, name: &str, uid: &str, more: Value) -> Value {
+fn object(kind: &str, name: &str, uid: &str, more: &Value) -> Value {
     let api = if kind == "Deployment" || kind == "StatefulSet" { "apps/v1" } else { "v1" };
     let mut object = json!({ "apiVersion": api, "kind": kind, "metadata": { "name": name, "namespace": "a", "uid": uid } });
     object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -57,7 +57,7 @@ fn meta_name(object: &Value) -> String {
 fn a_refused_selector_is_named_with_both_values() {
     let selector =
         |app: &str| json!({ "spec": { "selector": { "matchLabels": { "app": app } }, "replicas": 1 } });
-    let stored = object("Deployment", "web", "1", selector("old"));
+    let stored = object("Deployment", "web", "1", &selector("old"));
     let mut body = selector("new");
     body["spec"]["replicas"] = json!(2);
     let mut seen = observed(vec![stored.clone()], vec![stored.clone()]);
@@ -80,7 +80,7 @@ fn a_refused_selector_is_named_with_both_values() {
         Write { status: 200, answer: seen.writes[0].stored.clone().unwrap(), ..seen.writes[0].clone() };
     seen.writes.push(back);
     assert_eq!(findings(&seen).len(), 1, "a rollback makes up for nothing");
-    let answer = object("Deployment", "web", "1", json!({ "spec": seen.writes[0].body["spec"] }));
+    let answer = object("Deployment", "web", "1", &json!({ "spec": seen.writes[0].body["spec"] }));
     let again = Write { status: 200, answer, ..seen.writes[0].clone() };
     seen.writes.push(again);
     assert!(findings(&seen).is_empty());
@@ -92,7 +92,7 @@ fn the_field_of_a_stateful_set_is_found_by_comparing() {
         json!({ "spec": { "replicas": replicas, "serviceName": "db", "volumeClaimTemplates": [
             { "metadata": { "name": "data" }, "spec": { "resources": { "requests": { "storage": size } } } }] } })
     };
-    let stored = object("StatefulSet", "db", "1", spec("1Gi", 1));
+    let stored = object("StatefulSet", "db", "1", &spec("1Gi", 1));
     let body = spec("2Gi", 3);
     let mut seen = observed(vec![stored.clone()], vec![stored.clone()]);
     let message = "StatefulSet.apps \"db\" is invalid: spec: Forbidden: updates to statefulset spec for fields other than";
@@ -105,8 +105,8 @@ fn the_field_of_a_stateful_set_is_found_by_comparing() {
 #[test]
 fn objects_that_go_are_told_from_renamed_ones() {
     let service =
-        |name: &str, uid: &str, port: i64| object("Service", name, uid, json!({ "spec": { "port": port } }));
-    let map = |name: &str| object("ConfigMap", name, name, json!({}));
+        |name: &str, uid: &str, port: i64| object("Service", name, uid, &json!({ "spec": { "port": port } }));
+    let map = |name: &str| object("ConfigMap", name, name, &json!({}));
     let before = vec![service("web", "1", 80), map("gone"), service("stays", "2", 80)];
     let after = vec![service("web-svc", "3", 80), service("stays", "4", 80), service("other", "5", 443)];
     let seen = observed(before, after);
