@@ -51,6 +51,13 @@ pub(super) struct ManifestArgs {
 pub(super) struct CrdArgs {
     #[command(flatten)]
     manifest: ManifestArgs,
+    /// Write nothing; say what changes for those who use the CRDs of this tag, commit or folder, and fail where something that
+    /// works there stops working
+    #[arg(long, value_name = "REF|DIR", conflicts_with_all = ["check", "output", "paths", "version_profile"])]
+    compare: Option<String>,
+    /// Also what changes nothing for anybody
+    #[arg(short, long, requires = "compare")]
+    verbose: bool,
 }
 
 /// Write the roles that the project's RBAC markers ask for, as controller-gen does
@@ -95,6 +102,9 @@ pub(super) fn deep_copy(args: &DeepCopyArgs) -> Result<ExitCode> {
 
 /// Runs `opdev crd`.
 pub(super) fn crd(args: &CrdArgs) -> Result<ExitCode> {
+    if let Some(reference) = &args.compare {
+        return super::compare::run(reference, args.manifest.sources.project.as_deref(), args.verbose);
+    }
     run(&args.manifest.sources, &manifest(&args.manifest, false)?, manifests::crds)
 }
 

@@ -5,6 +5,7 @@ mod about;
 mod arguments;
 mod begin;
 mod ci;
+mod compare;
 mod crd;
 mod dependency;
 mod deploy;
@@ -26,6 +27,7 @@ pub mod serve;
 pub mod signals;
 mod tail;
 mod trust;
+mod upgrade;
 mod visible;
 mod webhooks;
 
@@ -53,6 +55,7 @@ enum Command {
     Run(run::RunArgs),
     Plan(plan::PlanArgs),
     Ci(ci::CiArgs),
+    Upgrade(upgrade::UpgradeArgs),
     Operate(operate::OperateArgs),
     Image(image::ImageArgs),
     Init(scaffold::InitArgs),
@@ -138,6 +141,7 @@ pub fn main() -> ExitCode {
     }
     let result = match command {
         Command::Ci(args) => return ci::run(args),
+        Command::Upgrade(args) => return upgrade::run(&args),
         Command::Plan(args) => return code(plan::run(args)),
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),

@@ -2,6 +2,7 @@
 //! warnings and its error (`client`, `error`), and objects with their resources over it (`objects`, `discovery`).
 //! Never retries and never decides. Streams and watches go through kube's own client.
 
+mod all_kinds;
 pub mod backoff;
 mod call;
 mod discovery;
@@ -14,6 +15,7 @@ pub mod read_only;
 pub mod recorder;
 pub mod watch;
 
+pub use all_kinds::all_kinds;
 pub use call::{
     ApiClient, MERGE, OWN_MANAGER, STRATEGIC, escape, object_path, plural_path, resource_of, send,
 };

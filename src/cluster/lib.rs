@@ -373,6 +373,19 @@ impl Connection {
         }
     }
 
+    /// Custom resources at another version, as the converter of the embedded control plane makes them; an error in words.
+    pub async fn convert(
+        &self,
+        resource: &str,
+        objects: Vec<Value>,
+        api_version: &str,
+    ) -> Result<Vec<Value>, String> {
+        let Some((plane, _)) = &self.plane else {
+            return Err("no embedded control plane converts".to_owned());
+        };
+        plane.convert(resource, objects, api_version).await.map_err(|error| error.to_string())
+    }
+
     /// A client that asks `rules` before each write and tells them of each call.
     ///
     /// # Errors

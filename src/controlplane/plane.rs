@@ -193,6 +193,22 @@ impl ControlPlane {
         Ok(self.front.clients().admit(token, user, observer))
     }
 
+    /// Custom resources (`group/plural`) at another version of their definition, as its converter makes them. Nothing is stored.
+    ///
+    /// # Errors
+    /// What the converter could not do, or that there is no such resource.
+    pub async fn convert(
+        &self,
+        resource: &str,
+        objects: Vec<serde_json::Value>,
+        api_version: &str,
+    ) -> Result<Vec<serde_json::Value>, Error> {
+        let (registry, resource) = (self.api.registry().clone(), resource.to_owned());
+        let wanted = api_version.to_owned();
+        let converted = blocking::run(move || registry.converted(&resource, &objects, &wanted)).await;
+        converted.map_err(|error| Error(error.into()))?.map_err(|status| Error(status.message.into()))
+    }
+
     /// Ends everything: open watches, connections, controllers. Prompt: at most a few seconds.
     pub async fn stop(self) {
         self.stop.cancel();

@@ -488,6 +488,7 @@ fn place<'a>(
         poll: input.poll,
         disturb: (&input.disturb, input.disturb_seed),
         acting,
+        audit: None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! swapped (`supervise`), their log lines read (`logs`), their reconciles told by `trace`. Never draws, never names a
 //! cluster, and never decides what a reconcile means: `tap::attribute` does. Starts nothing by itself: `dev` asks for it.
 
+pub mod audit;
 mod build;
 mod connections;
 mod crash;
@@ -15,6 +16,7 @@ mod logs;
 mod missing_kinds;
 pub(crate) mod notices;
 pub(crate) mod observation_queue;
+pub mod rehearsal;
 pub(crate) mod requests;
 pub mod start;
 mod supervise;

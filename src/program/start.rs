@@ -1,6 +1,7 @@
 //! The operator's own programs beside the inner loop: what they are, when each may start, which environment it gets, which
 //! saved files concern it. `process` builds and runs them.
 
+use super::audit::Audit;
 use super::tracing::Tracing;
 use crate::notices::tell;
 use crate::webhooks::{Serving, certified, free_lease, host_name, make_namespace, watched};
@@ -100,6 +101,8 @@ pub struct Place<'a> {
     pub disturb: (&'a [FaultRule], u64),
     /// Whom its calls are made as, where not as the user.
     pub acting: Option<&'a Identity>,
+    /// Who sees each of its calls, besides the trace.
+    pub audit: Option<&'a Audit>,
 }
 
 /// The programs that are looked after.
@@ -118,7 +121,7 @@ pub(crate) struct Handle {
     work: JoinHandle<()>,
     patience: Duration,
     /// Its webhooks, where it has any.
-    serving: Option<Serving>,
+    pub(crate) serving: Option<Serving>,
     /// Hears what it does.
     pub(crate) tracing: Option<Arc<Tracing>>,
     /// Which of its calls are hit by chance.
@@ -277,7 +280,7 @@ async fn trace(
 ) -> Option<Arc<Tracing>> {
     let socket = opdev_trace::inject::socket_path(folder.path());
     let sink = ReconcileSink { events: place.events.clone(), numbers: place.numbers.clone() };
-    let traced = super::tracing::start(place.connection, &socket, place.acting, sink).await;
+    let traced = super::tracing::start((place.connection, place.audit), &socket, place.acting, sink).await;
     let traced = traced.and_then(|traced| {
         let Some((tracing, [plain, added])) = traced else { return Ok(None) };
         let ways = [

@@ -26,6 +26,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::audit::Audit;
 use super::faults::Faults;
 use super::observation_queue::ObservationQueue;
 use opdev_cluster::Connection;
@@ -74,7 +75,7 @@ type Start = (Vec<String>, u64);
 /// # Errors
 /// Where a socket cannot be made.
 pub(crate) async fn start(
-    connection: &Connection,
+    (connection, audit): (&Connection, Option<&Audit>),
     socket: &Path,
     acting: Option<&Identity>,
     sink: ReconcileSink,
@@ -84,7 +85,7 @@ pub(crate) async fn start(
         Some((plane, Some(listening))) => {
             let tracing = match acting {
                 Some(identity) => Tracing::start_as(socket, plane, identity, sink),
-                None => Tracing::start(socket, plane, User::admin(), sink),
+                None => Tracing::audited(socket, plane, audit.cloned(), sink),
             };
             (tracing?, Some(listening))
         }
@@ -103,6 +104,17 @@ impl Tracing {
     pub fn start(socket: &Path, plane: &ControlPlane, user: User, sink: ReconcileSink) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, true)?;
         Self::admitted(heard, copies, plane, user, sink)
+    }
+
+    /// The same as the admin; `audit` sees the calls, too.
+    fn audited(
+        socket: &Path,
+        plane: &ControlPlane,
+        audit: Option<Audit>,
+        sink: ReconcileSink,
+    ) -> Result<Tracing> {
+        let (heard, copies) = TraceInput::listen(socket, true)?;
+        Self::admitted(heard, Copies { audit, ..copies }, plane, User::admin(), sink)
     }
 
     /// The same as this ServiceAccount. Rights that it lacks are told to whoever keeps its roles.
@@ -239,6 +251,7 @@ impl TraceInput {
             dropped: Arc::clone(&dropped),
             calls: Arc::clone(&calls),
             refused: None,
+            audit: None,
         };
         Ok((TraceInput { listener, records, seen, dropped, faults, calls }, copies))
     }
@@ -254,6 +267,8 @@ struct Copies {
     calls: Arc<AtomicU64>,
     /// Where rights go that it lacks, where somebody keeps its roles.
     refused: Option<Sender<MissingRight>>,
+    /// Who sees each call.
+    audit: Option<Audit>,
 }
 
 impl Copies {
@@ -286,6 +301,9 @@ impl Observer for Copies {
     fn seen(&self, observation: Observation) {
         if let Observation::Answered(exchange) = &observation {
             self.note_refusal(exchange);
+            if let Some(Audit(see)) = &self.audit {
+                see(call(exchange));
+            }
         }
         // What keeps caches filled says nothing but by its objects and events, and discovery says nothing at all.
         let dull = match &observation {

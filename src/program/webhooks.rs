@@ -5,6 +5,7 @@
 
 use super::notices::tell;
 use crate::Environment;
+use crate::audit::{NOT_REGISTERED, REGISTERED};
 use anyhow::{Context as _, Result, bail};
 use futures::StreamExt as _;
 use http::Method;
@@ -186,15 +187,9 @@ impl Serving {
         let (level, message) = match self.register(&said.webhooks).await {
             Ok(names) => (
                 Level::Info,
-                format!(
-                    "webhooks of the program are registered and reached at 127.0.0.1:{}: {}",
-                    self.port,
-                    names.join(", ")
-                ),
+                format!("{REGISTERED} and reached at 127.0.0.1:{}: {}", self.port, names.join(", ")),
             ),
-            Err(error) => {
-                (Level::Error, format!("the webhooks of the program are not registered: {error:#}"))
-            }
+            Err(error) => (Level::Error, format!("{NOT_REGISTERED}: {error:#}")),
         };
         let hint = said.by_markers.then(|| {
             "config/webhook has no configuration: they are made from the markers; opdev webhook writes the file".to_owned()

@@ -4,6 +4,7 @@ use anyhow::Result;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::discovery::{Discovery, Scope, verbs};
 use kube::{Client, ResourceExt as _};
+use opdev_client::all_kinds;
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_project::program::webhooks::LABEL;
 use std::collections::BTreeMap;
@@ -38,7 +39,7 @@ pub(crate) async fn inventory(
     namespace: Option<&str>,
 ) -> Result<BTreeMap<String, ObjectRef>> {
     let discovery = Discovery::new(client.clone()).run_aggregated().await?;
-    let kinds = discovery.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
+    let kinds = discovery.groups().flat_map(all_kinds);
     let kinds = kinds.filter(|(resource, capabilities)| {
         capabilities.supports_operation(verbs::LIST)
             && capabilities.supports_operation(verbs::DELETE)

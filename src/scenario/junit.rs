@@ -95,7 +95,7 @@ fn seconds(took: Duration) -> String {
 }
 
 /// Text as XML and HTML have it; what neither may hold is left out.
-pub(crate) fn content(text: &str) -> String {
+pub fn content(text: &str) -> String {
     let allowed =
         |c: &char| (!c.is_control() || matches!(c, '\n' | '\t')) && !matches!(c, '\u{fffe}' | '\u{ffff}');
     let mut out = String::with_capacity(text.len());

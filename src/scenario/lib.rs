@@ -15,7 +15,7 @@ pub mod world;
 
 pub use found::Gate;
 pub use html::{EMBEDDED, html};
-pub use junit::junit;
+pub use junit::{content, junit};
 pub use kuttl::KuttlTest;
 pub use report::{Case, Outcome, Report, Suite, annotations, text};
 pub use sample::SampleFile;

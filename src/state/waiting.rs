@@ -195,7 +195,7 @@ fn children(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
 }
 
 /// Conditions that say bad news when they are true; all others do so when they are not.
-fn is_bad_news(name: &str) -> bool {
+pub fn is_bad_news(name: &str) -> bool {
     const ENDINGS: [&str; 9] = [
         "Failed",
         "Failure",

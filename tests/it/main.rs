@@ -47,3 +47,4 @@ mod traced;
 mod trust;
 mod tutorial;
 mod type_files;
+mod upgrade;

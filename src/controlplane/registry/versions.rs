@@ -130,6 +130,17 @@ impl Registry {
         Ok(Value::clone(&convert::served(to, &kept)))
     }
 
+    /// Custom resources at another version of their definition, as the converter makes them: nothing is stored, nor held to a
+    /// schema. Waits for a webhook: only on a thread that may block.
+    ///
+    /// # Errors
+    /// What the converter could not do, or that there is no such resource.
+    pub(crate) fn converted(&self, id: &str, objects: &[Value], wanted: &str) -> Result<Vec<Value>, Status> {
+        let resource = self.resource(id)?;
+        let objects: Vec<&Value> = objects.iter().collect();
+        self.turned(&resource, &objects, wanted)
+    }
+
     /// The versions of a custom resource, for what its managers own at them.
     pub(super) fn siblings<'a>(&'a self, resource: &'a Resource) -> Option<Siblings<'a>> {
         let custom = resource.custom.as_ref()?;

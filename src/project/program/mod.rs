@@ -1,6 +1,6 @@
 //! The programs of a project as its files describe them: how each is found, built, configured and deployed. Starts none.
 use crate::Project;
-use crate::program::settings::Plan;
+use crate::program::settings::{Generate, Plan};
 use opdev_event::Permission;
 use opdev_sources::load::OwnProgram;
 
@@ -54,6 +54,15 @@ impl Programs {
     /// What the user is asked before anything of them is built or started.
     pub fn permissions(&self) -> Vec<Permission> {
         self.plans.iter().map(permission).collect()
+    }
+
+    /// Copy methods become part of the build only: nothing is written into the project.
+    #[must_use]
+    pub fn writing_nothing(mut self) -> Programs {
+        for plan in self.plans.iter_mut().filter(|plan| plan.generate == Generate::Write) {
+            plan.generate = Generate::Overlay;
+        }
+        self
     }
 
     /// How each of them is built and started.

@@ -162,6 +162,8 @@ impl Webhooks {
             "webhook": {
                 "conversionReviewVersions": ["v1"],
                 "clientConfig": {
+                    // A merge takes away what the definition's own file says; both together are refused.
+                    "service": null,
                     "url": format!("https://127.0.0.1:{port}/convert"),
                     "caBundle": STANDARD.encode(authority),
                 },

@@ -12,7 +12,7 @@ use http::Method;
 use kube::Client;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery::{ApiGroup, Scope, verbs};
-use opdev_client::{ApiError, OWN_MANAGER, is_not_found, object_path, plural_path, send};
+use opdev_client::{ApiError, OWN_MANAGER, all_kinds, is_not_found, object_path, plural_path, send};
 use opdev_event::words;
 use opdev_object::meta;
 use serde_json::{Value, json};
@@ -359,7 +359,7 @@ async fn listed(client: &Client) -> Result<(Vec<ApiResource>, Vec<String>)> {
             silent.push(name.to_owned());
             continue;
         };
-        for (resource, capabilities) in group.recommended_resources() {
+        for (resource, capabilities) in all_kinds(&group) {
             let is_listed = capabilities.supports_operation(verbs::LIST)
                 && capabilities.supports_operation(verbs::DELETE)
                 && capabilities.scope == Scope::Namespaced;

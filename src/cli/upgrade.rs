@@ -1,0 +1,196 @@
+//! `opdev upgrade`: the next release rehearsed on living objects. Exit codes: 0 nothing as bad as `--fail-on`, 1 findings, 2 wrong
+//! usage, 3 no environment (a version does not load, there is nothing to upgrade), 130 broken off.
+
+use anyhow::{Context as _, Result};
+use opdev_event::shell;
+use opdev_event::words::{escaped_json, visible};
+use opdev_os::private_folder::write_named;
+use opdev_project::Project;
+use opdev_project::trust::{Store, Trust};
+use opdev_release::script::outside::end_programs;
+use opdev_release::settings::{HelmCompat, Settings};
+use opdev_upgrade::{EndInput, Input, Level, Reader, Report, Variant};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Rehearse the next release: what happens to the objects of the version that users have when they install this one
+///
+/// The version before makes the objects of its samples on a control plane of its own. Then the CRDs and the operator are swapped
+/// for those of the working tree, and each write that is refused, each field that is lost and each pod that is made anew is told.
+#[derive(Debug, clap::Args)]
+pub(super) struct UpgradeArgs {
+    /// The version that users have: a tag, a commit, or a folder; default: the newest tag that leads to HEAD
+    #[arg(long, value_name = "REF|DIR")]
+    from: Option<String>,
+    /// The version that they get; default: the working tree
+    #[arg(long, value_name = "REF|DIR")]
+    to: Option<String>,
+    /// Only these ways to swap: plain, crd-left-old, back, same
+    #[arg(long, value_name = "VARIANTS", value_delimiter = ',')]
+    only: Vec<Variant>,
+    /// Which findings make the exit code 1
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = FailOn::Error)]
+    fail_on: FailOn,
+    /// Pods that are made anew are errors
+    #[arg(long)]
+    no_restarts: bool,
+    /// Tell all of every finding, and name the objects that differ
+    #[arg(short, long)]
+    verbose: bool,
+    /// How to print it
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    output: Format,
+    /// Write a JUnit report
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// How long the operator may take to settle each time
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = super::arguments::duration)]
+    timeout: Duration,
+    /// How many variants run at once; default: one for each core
+    #[arg(long, value_name = "N")]
+    parallel: Option<usize>,
+    /// Allow both versions what they want beyond rendering and applying, for this time
+    #[arg(long)]
+    trust: bool,
+    /// The project's folder instead of the nearest one above the working directory
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Render charts as this Helm does
+    #[arg(long, value_name = "3|4", default_value = "3", value_parser = super::arguments::compat)]
+    helm_compat: HelmCompat,
+}
+
+/// From which level on findings fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    Error,
+    Warning,
+    None,
+}
+
+/// How a report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+impl FailOn {
+    fn level(self) -> Option<Level> {
+        match self {
+            FailOn::Error => Some(Level::Error),
+            FailOn::Warning => Some(Level::Warning),
+            FailOn::None => None,
+        }
+    }
+}
+
+/// No environment.
+const NOTHING: u8 = 3;
+/// Broken off by a signal from the keyboard.
+const INTERRUPTED: u8 = 130;
+/// How long threads that are still at work may take at the end.
+const LAST_WAIT: Duration = Duration::from_millis(500);
+
+/// Rehearses, and prints what was found.
+pub(super) fn run(args: &UpgradeArgs) -> ExitCode {
+    let shutdown = CancellationToken::new();
+    match rehearse(args, &shutdown) {
+        Ok(code) => code,
+        Err(_) if shutdown.is_cancelled() => ExitCode::from(INTERRUPTED),
+        Err(error) => {
+            let _ = writeln!(super::visible::err(), "error: {}", visible(&format!("{error:#}")));
+            ExitCode::from(NOTHING)
+        }
+    }
+}
+
+fn rehearse(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("opdev").build()?;
+    let _log = super::logging::to_stderr();
+    let stop = super::signals::stop_signal()?;
+    let asked = shutdown.clone();
+    runtime.spawn(async move {
+        stop.await;
+        asked.cancel();
+    });
+    let input = input(args, shutdown)?;
+    let report = runtime.block_on(opdev_upgrade::rehearse(&input));
+    end_programs();
+    runtime.shutdown_timeout(LAST_WAIT);
+    let mut report = report?;
+    if args.no_restarts {
+        report.forbid_restarts();
+    }
+    tell(args, &report)?;
+    let fails = args.fail_on.level().is_some_and(|level| report.has(level));
+    Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn input(args: &UpgradeArgs, shutdown: &CancellationToken) -> Result<Input> {
+    let here = std::env::current_dir().context("the working directory cannot be read")?;
+    let project = Project::discover(args.project.as_deref(), &here)?;
+    let trust = Trust::of(&project.root, Store::of_user());
+    let command = super::trust::command(&project.root);
+    let reader = Reader::of_operators(&project.root, trust, command, args.trust);
+    let from = args.from.clone().map_or(EndInput::NewestTag, EndInput::Named);
+    let to = args.to.clone().map_or_else(|| EndInput::Folder(project.root.clone()), EndInput::Named);
+    let (from, to) = (reader.read(&from)?, reader.read(&to)?);
+    if args.to.is_none() {
+        tell_dirty(&project);
+    }
+    let all = || Variant::ALL.to_vec();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(Input {
+        from,
+        to,
+        trust: reader.trust(),
+        operator: Settings { helm_compat: args.helm_compat, ..Settings::default() },
+        only: if args.only.is_empty() { all() } else { args.only.clone() },
+        limit: args.timeout,
+        parallel: args.parallel.unwrap_or(cores),
+        shutdown: shutdown.clone(),
+    })
+}
+
+/// What is not committed counts, and whoever compares tags wants to know that.
+fn tell_dirty(project: &Project) {
+    let changed = opdev_upgrade::Git::of(&project.root).map_or(0, |git| git.changed_files());
+    let files = match changed {
+        0 => return,
+        1 => "1 file that is not committed counts".to_owned(),
+        many => format!("{many} files that are not committed count"),
+    };
+    let _ = writeln!(super::visible::err(), "note: {files} for the working tree");
+}
+
+fn tell(args: &UpgradeArgs, report: &Report) -> Result<()> {
+    if let Some(path) = &args.junit {
+        let fails = args.fail_on.level().unwrap_or(Level::Error);
+        write_named(path, opdev_upgrade::junit(report, fails).as_bytes())?;
+    }
+    let mut text = match args.output {
+        Format::Text => opdev_upgrade::text(report, args.verbose, &replay(args, report)),
+        Format::Json => format!("{}\n", escaped_json(opdev_upgrade::json(report).to_string())),
+    };
+    if args.output == Format::Text && std::env::var_os("GITHUB_ACTIONS").is_some() {
+        text.push_str(&opdev_upgrade::annotations(report));
+    }
+    let mut out = super::visible::out();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// The command that rehearses the same two versions.
+fn replay(args: &UpgradeArgs, report: &Report) -> String {
+    let mut command = format!("opdev upgrade --from {}", shell::word(&report.from));
+    if let Some(to) = &args.to {
+        command.push_str(&format!(" --to {}", shell::word(to)));
+    }
+    command
+}

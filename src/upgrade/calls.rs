@@ -1,0 +1,235 @@
+//! The writes of one client of a control plane, each with what was sent and what was answered. Reads and watches go
+//! through as they are.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{Method, Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use kube::Client;
+use kube::client::Body;
+use opdev_client::{MERGE, STRATEGIC};
+use opdev_findings::facts::observed::ObservedCall;
+use opdev_object::{meta, yaml};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use tower::Service;
+
+/// A write.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Write {
+    /// `PUT`, `PATCH`, `POST` or `DELETE`.
+    pub(super) method: Method,
+    /// The path, without its query.
+    pub(super) path: String,
+    pub(super) query: String,
+    /// The content type of what was sent.
+    pub(super) content: String,
+    /// What was sent.
+    pub(super) body: Value,
+    /// The HTTP status.
+    pub(super) status: u16,
+    /// What was answered.
+    pub(super) answer: Value,
+    /// The object as it was stored, where the write was refused.
+    pub(super) stored: Option<Value>,
+}
+
+impl Write {
+    /// Whether nothing would have been stored.
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.query.contains("dryRun=All")
+    }
+
+    /// Whether the API server said no for good: not that the object is gone, is there already or has changed meanwhile.
+    pub(super) fn is_refused(&self) -> bool {
+        self.status >= 400 && !matches!(self.status, 404 | 409 | 410 | 429)
+    }
+
+    /// The message of a refusal.
+    pub(super) fn message(&self) -> &str {
+        self.answer.get("message").and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// The writes so far. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Writes(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    writes: Mutex<Vec<Write>>,
+    activity: Mutex<Activity>,
+}
+
+/// What programs have asked so far.
+#[derive(Debug, Default)]
+struct Activity {
+    /// How often each question was asked, and each write was refused.
+    known: HashMap<String, u32>,
+    /// All that is news: writes, and the rest once.
+    news: u64,
+    /// All calls.
+    calls: u64,
+}
+
+/// A write that was refused so often is refused for good.
+const REFUSED: u32 = 3;
+/// Questions that are known at most.
+const KNOWN: usize = 100_000;
+
+impl Activity {
+    fn note(&mut self, call: &ObservedCall) {
+        self.calls += 1;
+        let refused = call.writes() && call.status >= 400;
+        let most = if refused { REFUSED } else { 1 };
+        // A write that changes nothing is answered with the version of before.
+        let version = call.answered.as_ref().filter(|_| call.writes()).and_then(meta::resource_version);
+        let version = version.unwrap_or_default();
+        if self.known.len() > KNOWN {
+            self.known.clear();
+        }
+        let asked = format!("{} {} {} {version}", call.method, call.path, call.status);
+        let times = self.known.entry(asked).or_default();
+        *times = times.saturating_add(1);
+        // Who asks the same again and again waits for something.
+        if *times <= most {
+            self.news += 1;
+        }
+    }
+}
+
+impl Writes {
+    pub(super) fn add(&self, write: Write) {
+        self.0.writes.lock().unwrap_or_else(PoisonError::into_inner).push(write);
+    }
+
+    /// All of them, and none are left.
+    pub(super) fn take(&self) -> Vec<Write> {
+        std::mem::take(&mut *self.0.writes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How many calls programs have made.
+    pub(super) fn calls(&self) -> u64 {
+        self.0.activity.lock().unwrap_or_else(PoisonError::into_inner).calls
+    }
+
+    /// It grows with all that programs do, not with what they ask again and again.
+    pub(super) fn news(&self) -> u64 {
+        self.0.activity.lock().unwrap_or_else(PoisonError::into_inner).news
+    }
+
+    /// Notes a call of a program. Elections and Kubernetes events say nothing of the objects.
+    pub(super) fn observe(&self, call: ObservedCall) {
+        if call.path.contains("/leases") || call.path.ends_with("/events") {
+            return;
+        }
+        self.0.activity.lock().unwrap_or_else(PoisonError::into_inner).note(&call);
+        if call.writes() && !call.path.contains("reviews") {
+            self.add(Write::observed(call));
+        }
+    }
+}
+
+impl Write {
+    fn observed(call: ObservedCall) -> Write {
+        let body = call.sent.unwrap_or_default();
+        let patches = |name: &str| body.to_string().contains(name);
+        let content = match call.method.as_str() {
+            "PATCH" if call.query.contains("force=") || body["apiVersion"].is_string() => APPLY,
+            "PATCH" if body.is_array() => "application/json-patch+json",
+            "PATCH" if patches("\"$patch\"") || patches("\"$setElementOrder") => STRATEGIC,
+            "PATCH" => MERGE,
+            _ => "application/json",
+        };
+        Write {
+            method: call.method.parse().unwrap_or_default(),
+            path: call.path,
+            query: call.query,
+            content: content.to_owned(),
+            body,
+            status: call.status,
+            answer: call.answered.unwrap_or_default(),
+            stored: None,
+        }
+    }
+}
+
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// A service for `kube::Client` whose writes are recorded.
+#[derive(Clone)]
+pub(super) struct Recorded {
+    /// The API server, as the administrator asks it.
+    pub(super) plane: Client,
+    pub(super) writes: Writes,
+}
+
+type Answer = Response<UnsyncBoxBody<Bytes, tower::BoxError>>;
+
+impl Service<Request<Body>> for Recorded {
+    type Response = Answer;
+    type Error = tower::BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Answer, tower::BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { service.answer(request).await })
+    }
+}
+
+impl Recorded {
+    async fn answer(mut self, request: Request<Body>) -> Result<Answer, tower::BoxError> {
+        let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
+        if reads {
+            let answer = self.plane.send(request).await?;
+            return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
+        }
+        let (head, body) = request.into_parts();
+        let sent = body.collect().await?.to_bytes();
+        let content = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content = content.unwrap_or_default().split(';').next().unwrap_or_default().to_owned();
+        let mut write = Write {
+            method: head.method.clone(),
+            path: head.uri.path().to_owned(),
+            query: head.uri.query().unwrap_or_default().to_owned(),
+            content,
+            body: parsed(&sent),
+            ..Write::default()
+        };
+        let answer = self.plane.send(Request::from_parts(head, Body::from(sent.to_vec()))).await?;
+        let (head, body) = answer.into_parts();
+        let said = body.collect().await?.to_bytes();
+        write.status = head.status.as_u16();
+        write.answer = parsed(&said);
+        if write.is_refused() && [Method::PUT, Method::PATCH].contains(&write.method) {
+            write.stored = self.stored(&write.path).await;
+        }
+        self.writes.add(write);
+        Ok(Response::from_parts(head, Full::new(said).map_err(|never| match never {}).boxed_unsync()))
+    }
+
+    async fn stored(&mut self, path: &str) -> Option<Value> {
+        let request = Request::get(path).body(Body::empty()).ok()?;
+        let answer = self.plane.send(request).await.ok()?;
+        let found = answer.status().is_success();
+        let bytes = answer.into_body().collect().await.ok()?.to_bytes();
+        found.then(|| parsed(&bytes))
+    }
+}
+
+/// JSON, or the YAML that a server-side apply may be; null where it is neither.
+fn parsed(bytes: &Bytes) -> Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|_| {
+        let text = std::str::from_utf8(bytes).unwrap_or_default();
+        yaml::from_str(text).unwrap_or(Value::Null)
+    })
+}

@@ -1,0 +1,152 @@
+//! A report for programs: JSON, and JUnit XML with a suite for each variant and a case for each finding.
+
+use super::finding::{Finding, Level};
+use super::report::Report;
+use super::swap::Variant;
+use opdev_scenario::junit::content;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// The report as JSON.
+pub fn json(report: &Report) -> Value {
+    let names = |variants: &[Variant]| variants.iter().map(|variant| variant.name()).collect::<Vec<_>>();
+    let finding = |finding: &Finding| {
+        json!({
+            "level": finding.level.name(),
+            "class": finding.class.name(),
+            "object": finding.object,
+            "others": finding.others,
+            "fields": finding.fields,
+            "title": finding.title,
+            "lines": finding.lines,
+            "fix": finding.fix,
+            "variants": names(&finding.variants),
+        })
+    };
+    let variants: Vec<Value> = report
+        .told
+        .iter()
+        .map(|told| {
+            let tally = &told.tally;
+            json!({
+                "variant": told.variant.name(),
+                "same": tally.same,
+                "versionLabelsOnly": tally.labels,
+                "updated": tally.changed,
+                "new": tally.created,
+            })
+        })
+        .collect();
+    json!({
+        "from": report.from,
+        "to": report.to,
+        "objects": report.objects,
+        "tookMs": u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
+        "variants": variants,
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "notes": report.notes,
+    })
+}
+
+/// The report as JUnit XML. Findings from `fails` on are failures; the others are told in cases that succeed.
+pub fn junit(report: &Report, fails: Level) -> String {
+    let attribute = |text: &str| content(text).replace('\n', "&#10;").replace('\t', "&#9;");
+    let of = |variant: Variant| {
+        report.findings.iter().filter(move |finding| finding.variants.first() == Some(&variant))
+    };
+    let failures = report.findings.iter().filter(|finding| finding.level >= fails).count();
+    let tests: usize = report.told.iter().map(|told| of(told.variant).count().max(1)).sum();
+    let seconds = report.took.as_secs_f64();
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let _ = writeln!(
+        out,
+        "<testsuites name=\"opdev upgrade\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" time=\"{seconds:.3}\">"
+    );
+    for told in &report.told {
+        let name = told.variant.name();
+        let cases: Vec<&Finding> = of(told.variant).collect();
+        let failed = cases.iter().filter(|finding| finding.level >= fails).count();
+        let _ = writeln!(
+            out,
+            "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"0\" time=\"0.000\">",
+            cases.len().max(1)
+        );
+        if cases.is_empty() {
+            let _ = writeln!(
+                out,
+                "    <testcase name=\"{}\" classname=\"{name}\" time=\"0.000\"/>",
+                told.variant.what()
+            );
+        }
+        for finding in cases {
+            let title = attribute(&finding.title);
+            let _ = write!(out, "    <testcase name=\"{title}\" classname=\"{name}\" time=\"0.000\"");
+            let details = content(&format!("{}\nfix: {}", finding.lines.join("\n"), finding.fix));
+            let _ = match finding.level >= fails {
+                true => writeln!(
+                    out,
+                    ">\n      <failure message=\"{title}\">{details}</failure>\n    </testcase>"
+                ),
+                false => writeln!(out, ">\n      <system-out>{details}</system-out>\n    </testcase>"),
+            };
+        }
+        out.push_str("  </testsuite>\n");
+    }
+    out.push_str("</testsuites>\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Class;
+    use crate::report::{Told, text};
+    use std::time::Duration;
+
+    fn report() -> Report {
+        let mut finding =
+            Finding::new(Level::Error, Class::WriteRefused, "Deployment a/b", "<it> may not change")
+                .fields(vec![".spec.selector".to_owned()])
+                .line("update answered 422")
+                .fix("keep it");
+        finding.variants = vec![Variant::Plain, Variant::CrdLeftOld];
+        let told = |variant| Told { variant, tally: Default::default(), found: Vec::new() };
+        let mut report = Report {
+            from: "v1".to_owned(),
+            to: "your working tree".to_owned(),
+            samples: 1,
+            objects: 2,
+            told: [Variant::Plain, Variant::CrdLeftOld, Variant::Same].map(told).to_vec(),
+            findings: vec![finding],
+            notes: vec!["a note".to_owned()],
+            took: Duration::from_millis(1200),
+        };
+        report.count();
+        report
+    }
+
+    #[test]
+    fn all_forms_tell_the_same() {
+        let report = report();
+        let value = json(&report);
+        assert_eq!(value["findings"][0]["class"], "write-refused");
+        assert_eq!(value["findings"][0]["variants"], json!(["plain", "crd-left-old"]));
+        let xml = junit(&report, Level::Error);
+        assert!(
+            xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("&lt;it&gt; may not change"),
+            "{xml}"
+        );
+        assert!(
+            junit(&report, Level::Error).contains("<testcase name=\"the old version again: the baseline\"")
+        );
+        let told = text(&report, false, "opdev upgrade --from v1");
+        let expected = "v1 → your working tree: rehearsed in 1.2 s with 1 object of samples, 2 objects of v1\n  \
+                        plain         CRDs and operator are swapped              1 error\n  \
+                        crd-left-old  the operator alone, as helm upgrade does   1 error\n  \
+                        same          the old version again: the baseline        changes nothing\n\n\
+                        error   <it> may not change\n        update answered 422\n        fix: keep it\n        \
+                        in: plain, crd-left-old; again: opdev upgrade --from v1 --only plain\n\n\
+                        plain: 0 objects the same\nnote: a note\n";
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,373 @@
+//! An operator on a control plane, and when it is settled. Charts and scripts: nothing waits for a reconcile, and what failed
+//! has failed in one way three times. Programs: they run, and ask for nothing any more. Of both: all objects are ready, and
+//! nothing is written.
+
+use super::calls::Writes;
+use super::end::End;
+use super::plane::{LOOK, Plane};
+use anyhow::Result;
+use opdev_event::sink::EventSink;
+use opdev_event::sink::ReconcileNumbers;
+use opdev_event::{BuildState, Event, LoopFound, ProcessState, QueueChanged, Reconcile, words};
+use opdev_object::meta::{self, ObjectKey, ObjectRef};
+use opdev_operator::manager;
+use opdev_operator::manager::{KindState, ManagerInput, ManagerRequest};
+use opdev_program::audit::webhooks_of;
+use opdev_program::rehearsal::{Cast, Started};
+use opdev_project::trust::Trust;
+use opdev_release::settings::Settings;
+use opdev_sources::Sources;
+use opdev_sources::on_save::OnSave;
+use opdev_types::readiness;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+/// Events that wait before the operator does.
+const EVENTS: usize = 4_096;
+/// How often a reconcile fails in one way before nobody tries it again.
+const TRIES: u32 = 3;
+/// After so long without a write nothing is expected any more, though some object is not ready.
+const QUIET: Duration = Duration::from_millis(1500);
+/// Without a write for so long, where all objects are ready.
+const CALM: Duration = Duration::from_millis(60);
+/// The same where programs run, whose queues nobody sees.
+const CALM_OF_PROGRAMS: Duration = Duration::from_millis(1200);
+/// How long the streams of the operator may take to show what there is.
+const CATCH_UP: Duration = Duration::from_secs(2);
+/// How long a program that runs may take until it serves its webhooks.
+const SERVE: Duration = Duration::from_secs(20);
+/// How long a program may take until it is built and runs.
+const BUILD: Duration = Duration::from_secs(900);
+
+/// What is known of an operator from its events.
+#[derive(Clone, Debug, Default)]
+struct Heard {
+    queue: QueueChanged,
+    /// The last reconcile of each object.
+    last: BTreeMap<ObjectKey, Arc<Reconcile>>,
+    loops: Vec<Arc<LoopFound>>,
+    programs: BTreeMap<String, ProcessState>,
+    /// Why a program cannot be built.
+    broken: Option<String>,
+    /// Whether its webhooks are reached, or why not.
+    webhooks: Option<Result<(), String>>,
+}
+
+/// How an operator runs.
+#[derive(Clone, Copy)]
+pub(super) struct How<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) trust: &'a Trust,
+    /// The folder for what is built.
+    pub(super) folder: &'a Path,
+}
+
+/// An operator that runs.
+pub(super) struct Running {
+    /// Reconciles by charts and scripts.
+    reconcilers: Reconcilers,
+    programs: Option<Started>,
+    heard: watch::Receiver<Heard>,
+    _publish: watch::Sender<Arc<Sources>>,
+    _listening: AbortOnDropHandle<()>,
+}
+
+struct Reconcilers {
+    asks: mpsc::Sender<ManagerRequest>,
+    stop: CancellationToken,
+    task: AbortOnDropHandle<Result<()>>,
+}
+
+/// How an operator settled.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rest {
+    /// The objects whose reconcile fails, each with the last one.
+    pub(super) failing: BTreeMap<ObjectKey, Arc<Reconcile>>,
+    pub(super) loops: Vec<Arc<LoopFound>>,
+    /// Kinds that are not served, with the reason.
+    pub(super) unserved: Vec<KindState>,
+    /// Why it never settled.
+    pub(super) restless: Option<String>,
+    /// Programs that do not run, each with its last words.
+    pub(super) ended: Vec<(String, String)>,
+    /// Why webhooks that the project's files have are not reached.
+    pub(super) unserved_webhooks: Option<String>,
+}
+
+impl Running {
+    /// Starts an operator; its writes are recorded.
+    ///
+    /// # Errors
+    /// Where nothing can be built.
+    pub(super) async fn start(plane: &Plane, end: &End, how: How<'_>, writes: &Writes) -> Result<Running> {
+        let (events, facts) = EventSink::channel(EVENTS);
+        let (asks, requests) = mpsc::channel(64);
+        let (publish, sources) = watch::channel(Arc::clone(&end.sources));
+        let stop = CancellationToken::new();
+        let (tell, heard) = watch::channel(Heard::default());
+        let listening = AbortOnDropHandle::new(tokio::spawn(listen(facts, tell)));
+        let programs = match plane.stage().filter(|_| end.has_program()) {
+            Some((stage, _)) => {
+                let cast = Cast {
+                    project: &end.project,
+                    folder: how.folder,
+                    trust: how.trust,
+                    sources: &sources,
+                    events: &events,
+                };
+                Some(stage.start(&cast).await?)
+            }
+            None => None,
+        };
+        let manager = manager::run(ManagerInput {
+            client: plane.operators(writes),
+            sources,
+            events,
+            numbers: ReconcileNumbers::default(),
+            requests,
+            // A new version of a chart is a new revision, as in production.
+            settings: Settings { on_save: OnSave::Upgrade, ..how.settings.clone() },
+            shutdown: stop.clone(),
+        });
+        let task = AbortOnDropHandle::new(tokio::spawn(manager));
+        let running = Running {
+            reconcilers: Reconcilers { asks, stop, task },
+            programs,
+            heard,
+            _publish: publish,
+            _listening: listening,
+        };
+        running.programs_run(plane).await;
+        Ok(running)
+    }
+
+    /// Waits until all programs have asked for something, or will never do.
+    async fn programs_run(&self, plane: &Plane) {
+        let Some((_, writes)) = plane.stage().filter(|_| self.programs.is_some()) else { return };
+        let deadline = Instant::now() + BUILD;
+        let before = writes.calls();
+        while Instant::now() < deadline {
+            let heard = self.heard.borrow().clone();
+            let is_over = |state: &ProcessState| {
+                !matches!(state, ProcessState::Waiting { .. } | ProcessState::Running { .. })
+            };
+            let runs = |state: &ProcessState| matches!(state, ProcessState::Running { .. });
+            let called = writes.calls() > before;
+            if heard.broken.is_some() || heard.programs.values().any(is_over) {
+                return;
+            }
+            if called && !heard.programs.is_empty() && heard.programs.values().all(runs) {
+                return self.webhooks_served().await;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Waits until the webhooks of its programs are reached.
+    async fn webhooks_served(&self) {
+        if !self.programs.as_ref().is_some_and(Started::serve_webhooks) {
+            return;
+        }
+        let mut heard = self.heard.clone();
+        let known = heard.wait_for(|heard| heard.webhooks.is_some());
+        // Whoever never serves them is told of by `unserved_webhooks`.
+        let _ = tokio::time::timeout(SERVE, known).await;
+    }
+
+    /// Why webhooks that the project's files have are not reached.
+    fn unserved_webhooks(&self) -> Option<String> {
+        let programs = self.programs.as_ref()?;
+        match &self.heard.borrow().webhooks {
+            Some(Ok(())) => None,
+            Some(Err(why)) => Some(why.clone()),
+            None => programs.serve_webhooks().then(|| "the program does not listen at their port".to_owned()),
+        }
+    }
+
+    /// Stops it in good order.
+    pub(super) async fn stop(self) {
+        if let Some(programs) = self.programs {
+            programs.end().await;
+        }
+        self.reconcilers.stop.cancel();
+        // One that tripped over a bug has told so in the log.
+        let _ = self.reconcilers.task.await;
+    }
+
+    /// Waits until it is settled, or until `limit` is over.
+    pub(super) async fn rest(&self, plane: &Plane, limit: Duration) -> Rest {
+        let deadline = Instant::now() + limit;
+        let calm = if self.programs.is_some() { CALM_OF_PROGRAMS } else { CALM };
+        let mut nudged: BTreeMap<ObjectKey, u32> = BTreeMap::new();
+        let mut activity = None;
+        let mut since = Instant::now();
+        let mut waits = "objects are not ready".to_owned();
+        while Instant::now() < deadline && self.ended().is_empty() {
+            let now = self.activity(plane).await;
+            let idle = self.idle(&mut nudged).await;
+            if activity.as_ref() != Some(&now) || !idle {
+                (activity, since) = (Some(now), Instant::now());
+                if !idle {
+                    "reconciles go on".clone_into(&mut waits);
+                }
+            } else if since.elapsed() >= calm && self.caught_up(plane).await {
+                let unready = unready(plane).await;
+                if unready.is_none() || since.elapsed() >= QUIET {
+                    return self.at_rest(None).await;
+                }
+                waits = unready.unwrap_or_default();
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        let restless = self.ended().is_empty().then_some(waits);
+        self.at_rest(restless).await
+    }
+
+    /// It changes with all that happens. A program that keeps a Lease writes for ever.
+    async fn activity(&self, plane: &Plane) -> (u64, Option<String>) {
+        match plane.stage().filter(|_| self.programs.is_some()) {
+            Some((_, writes)) => (writes.news(), None),
+            None => (0, plane.revision().await),
+        }
+    }
+
+    /// Programs that do not run, each with the reason.
+    fn ended(&self) -> Vec<(String, String)> {
+        let heard = self.heard.borrow();
+        let mut found: Vec<(String, String)> = heard
+            .broken
+            .iter()
+            .map(|why| ("the program".to_owned(), format!("cannot be built: {why}")))
+            .collect();
+        for (program, state) in &heard.programs {
+            let exit = match state {
+                ProcessState::Waiting { .. } | ProcessState::Running { .. } => continue,
+                ProcessState::Restarting { exit, .. }
+                | ProcessState::Failed { exit }
+                | ProcessState::Ended { exit } => exit,
+            };
+            found.push((program.clone(), words::one_line(&words::exit(exit))));
+        }
+        found
+    }
+
+    async fn at_rest(&self, restless: Option<String>) -> Rest {
+        let (reply, answer) = oneshot::channel();
+        let kinds = match self.reconcilers.asks.send(ManagerRequest::Look { reply }).await {
+            Ok(()) => answer.await.unwrap_or_default(),
+            Err(_) => Vec::new(),
+        };
+        let heard = self.heard.borrow().clone();
+        let fails = |(key, reconcile): (ObjectKey, Arc<Reconcile>)| {
+            reconcile.failure.is_some().then_some((key, reconcile))
+        };
+        Rest {
+            failing: heard.last.into_iter().filter_map(fails).collect(),
+            loops: heard.loops,
+            unserved: kinds.into_iter().filter(|kind| kind.problem.is_some()).collect(),
+            restless,
+            ended: self.ended(),
+            unserved_webhooks: self.unserved_webhooks(),
+        }
+    }
+
+    /// Whether nothing is left to reconcile. What has failed is tried again at once, so that nobody waits for its pause.
+    async fn idle(&self, nudged: &mut BTreeMap<ObjectKey, u32>) -> bool {
+        let heard = self.heard.borrow().clone();
+        if heard.queue.waiting + heard.queue.running > 0 {
+            return false;
+        }
+        let mut idle = true;
+        // A program tries again by itself.
+        for (key, reconcile) in heard.last.iter().filter(|(_, reconcile)| reconcile.process.is_none()) {
+            let Some(attempt) = reconcile.failure.as_ref().map(|failure| failure.attempt) else { continue };
+            if attempt >= TRIES {
+                continue;
+            }
+            idle = false;
+            if nudged.insert(key.clone(), attempt) != Some(attempt) {
+                let object: ObjectRef = reconcile.object.clone();
+                // An operator that has ended reconciles nothing more.
+                let _ = self.reconcilers.asks.send(ManagerRequest::ReconcileNow { object }).await;
+            }
+        }
+        idle
+    }
+
+    /// Whether its streams have shown all that there is, and it has nothing to do because of it.
+    async fn caught_up(&self, plane: &Plane) -> bool {
+        let Ok(snapshot) = plane.snapshot().await else { return false };
+        let (reply, answer) = oneshot::channel();
+        let asked =
+            self.reconcilers.asks.send(ManagerRequest::CatchUp { objects: snapshot.all(), reply }).await;
+        if asked.is_err() || tokio::time::timeout(CATCH_UP, answer).await.is_err() {
+            return asked.is_err();
+        }
+        let heard = self.heard.borrow();
+        heard.queue.waiting + heard.queue.running == 0
+    }
+}
+
+/// An object that is not ready, in words.
+async fn unready(plane: &Plane) -> Option<String> {
+    let snapshot = plane.snapshot().await.ok()?;
+    let waits = |key: &ObjectKey| {
+        matches!(
+            key.kind.as_str(),
+            "Pod"
+                | "Deployment"
+                | "StatefulSet"
+                | "DaemonSet"
+                | "ReplicaSet"
+                | "Job"
+                | "PersistentVolumeClaim"
+        )
+    };
+    let mut waiting = snapshot.0.iter().filter(|(key, object)| {
+        let going = meta::deletion_timestamp(object).is_some();
+        going || waits(key) && !readiness::ready(object)
+    });
+    waiting.next().map(|(key, _)| format!("{key} is not ready"))
+}
+
+async fn listen(mut facts: mpsc::Receiver<Event>, tell: watch::Sender<Heard>) {
+    while let Some(event) = facts.recv().await {
+        tell.send_if_modified(|heard| hear(heard, event));
+    }
+}
+
+/// Whether the event says something.
+fn hear(heard: &mut Heard, event: Event) -> bool {
+    match event {
+        Event::QueueChanged(counts) => heard.queue = counts,
+        Event::Reconciled(reconcile) => {
+            heard.last.insert(reconcile.object.key(), reconcile);
+        }
+        Event::LoopFound(found) => heard.loops.push(found),
+        Event::Noticed(notice) => match webhooks_of(&notice) {
+            None => return false,
+            said => heard.webhooks = said,
+        },
+        Event::ProcessChanged(changed) => {
+            heard.programs.insert(changed.program.clone(), changed.state.clone());
+        }
+        Event::ReloadFailed(failed) => {
+            let told: Vec<String> = failed.diagnostics.iter().take(3).map(words::diagnostic).collect();
+            heard.broken = Some(told.join("; "));
+        }
+        Event::BuildChanged(changed) => match changed.state {
+            BuildState::Building => return false,
+            BuildState::Built { .. } => heard.broken = None,
+            BuildState::Broken { .. } => {
+                let _ = heard.broken.get_or_insert_with(|| changed.build.clone());
+            }
+        },
+        _ => return false,
+    }
+    true
+}

@@ -1,0 +1,304 @@
+//! Operators that are programs of their own: each version runs from its checkout against the same objects.
+
+use super::{Repository, SIZE, crd, findings, told, version};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// An operator without a library: for each `Field` a Deployment, made once and merged from then on, and a status.
+const OPERATOR: &str = r#"
+import base64, json, os, re, ssl, sys, time, urllib.error, urllib.request
+
+SELECTOR = {"app": "field"}
+IMAGE = "web:1"
+STATUS = {"ready": True}
+
+text = open(os.environ["KUBECONFIG"]).read()
+find = lambda name: re.search(name + r":\s*\"?([^\s\"]+)", text).group(1)
+trust = ssl.create_default_context(cadata=base64.b64decode(find("certificate-authority-data")).decode())
+
+def call(method, path, body=None, kind="application/json"):
+    request = urllib.request.Request(find("server") + path, method=method, data=body and json.dumps(body).encode())
+    request.add_header("Authorization", "Bearer " + find("token"))
+    request.add_header("Content-Type", kind)
+    try:
+        return json.load(urllib.request.urlopen(request, context=trust))
+    except urllib.error.HTTPError as error:
+        print(error.code, error.read().decode(), flush=True)
+        return None
+
+if os.environ.get("PID_FILE"):
+    open(os.environ["PID_FILE"], "a").write(str(os.getpid()) + "\n")
+FAULT = None
+if FAULT:
+    sys.exit(FAULT)
+merge = "application/merge-patch+json"
+while True:
+    for field in (call("GET", "/apis/x.io/v1/fields") or {}).get("items", []):
+        if field["metadata"].get("deletionTimestamp"):
+            continue
+        space, name = field["metadata"]["namespace"], field["metadata"]["name"]
+        path = f"/apis/apps/v1/namespaces/{space}/deployments"
+        owner = {"apiVersion": "x.io/v1", "kind": "Field", "name": name, "uid": field["metadata"]["uid"], "controller": True}
+        spec = {"replicas": 2, "selector": {"matchLabels": SELECTOR}, "template": {"metadata": {"labels": SELECTOR},
+            "spec": {"containers": [{"name": "web", "image": IMAGE}]}}}
+        there = call("GET", f"{path}/{name}")
+        if there is None:
+            call("POST", path, {"apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": name, "ownerReferences": [owner]}, "spec": spec})
+        elif there["spec"]["selector"] != spec["selector"] or there["spec"]["template"]["spec"]["containers"][0]["image"] != IMAGE:
+            call("PATCH", f"{path}/{name}", {"spec": spec}, merge)
+        if any(field.get("status", {}).get(key) != value for key, value in STATUS.items()):
+            call("PATCH", f"/apis/x.io/v1/namespaces/{space}/fields/{name}/status", {"status": STATUS}, merge)
+    time.sleep(0.1)
+"#;
+
+fn has_python() -> bool {
+    Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// A project whose program is in Python.
+fn program() -> Option<Repository> {
+    if !has_python() {
+        eprintln!("skipped: there is no python3");
+        return None;
+    }
+    let v1 = version("v1", true, SIZE, "ready: {type: boolean}");
+    let sample = "apiVersion: x.io/v1\nkind: Field\nmetadata: {name: field}\nspec: {size: 5}\n";
+    Some(Repository::new(&[
+        (
+            "opdev.yaml",
+            "operator: {command: [python3, operator.py], watch: [operator.py], trace: wire, stopAfter: 1s}\n",
+        ),
+        ("operator.py", OPERATOR),
+        ("config/crd/fields.yaml", &crd("Field", &v1)),
+        ("config/samples/field.yaml", sample),
+    ]))
+}
+
+#[test]
+fn incidents_of_programs_are_named_with_object_and_field() {
+    let Some(project) = program() else { return };
+    project.edit(
+        "operator.py",
+        "SELECTOR = {\"app\": \"field\"}",
+        "SELECTOR = {\"app\": \"field\", \"part\": \"web\"}",
+    );
+    let (report, code) = project.report(&["--trust", "--only", "plain"]);
+    assert_eq!(
+        findings(&report),
+        ["error write-refused Deployment default/field [.spec.selector] plain"],
+        "{report:#}"
+    );
+    assert_eq!(code, 1);
+    project.git(&["checkout", "-q", "."]);
+    // Another image, and a status that only the new CRD has.
+    project.edit("operator.py", "web:1", "web:2");
+    project.edit("operator.py", "{\"ready\": True}", "{\"ready\": True, \"address\": \"x\"}");
+    let v1 = version("v1", true, SIZE, "ready: {type: boolean}, address: {type: string}");
+    project.write(&[("config/crd/fields.yaml", &crd("Field", &v1))]);
+    let (report, code) = project.report(&["--trust", "--only", "plain,crd-left-old"]);
+    assert_eq!(
+        findings(&report),
+        [
+            "warning pods-roll Deployment default/field [.spec.template.spec.containers[name=web].image] plain crd-left-old",
+            "hint field-pruned Field default/field [.status.address] crd-left-old",
+        ],
+        "{report:#}"
+    );
+    assert_eq!(code, 0);
+    assert!(!project.root.join(".opdev").exists(), "nothing is written into the project");
+}
+
+#[test]
+fn an_upgrade_of_a_program_that_hurts_nobody_is_quiet() {
+    let Some(project) = program() else { return };
+    project.edit("operator.py", "time.sleep(0.1)", "time.sleep(0.05)");
+    let (report, code) = project.report(&["--trust", "--fail-on", "warning", "--only", "plain,back"]);
+    assert_eq!((findings(&report), code), (Vec::new(), 0), "{report:#}");
+    // The trust that the project has counts for its older versions, too.
+    assert!(project.command(&["trust"]).output().unwrap().status.success());
+    assert_eq!(project.report(&["--only", "same"]).1, 0);
+}
+
+#[test]
+fn a_program_that_does_not_run_is_told_with_its_last_words() {
+    let Some(project) = program() else { return };
+    project.edit("operator.py", "FAULT = None", "FAULT = \"error: unknown flag: --fast\"");
+    let (report, code) = project.report(&["--trust", "--only", "plain"]);
+    assert_eq!(findings(&report), ["error does-not-start python3 operator.py [] plain"], "{report:#}");
+    assert!(
+        report["findings"][0]["lines"][0].as_str().unwrap().contains("unknown flag: --fast"),
+        "{report:#}"
+    );
+    assert_eq!(code, 1);
+    // Without the version before there is nothing to upgrade.
+    project.release("v1.1.0");
+    let output = project.run(&["--trust", "--only", "plain"]);
+    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
+    assert!(told(&output).contains("v1.1.0: python3 operator.py"), "{}", told(&output));
+}
+
+fn lives(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    match stat {
+        Ok(stat) => !stat.rsplit(") ").next().unwrap().starts_with('Z'),
+        Err(_) if Path::new("/proc/self").exists() => false,
+        Err(_) => Command::new("kill").args(["-0", pid]).status().unwrap().success(),
+    }
+}
+
+fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is() {
+        assert!(Instant::now() < deadline, "not within a minute: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn whatever_ends_a_rehearsal_leaves_no_process_worktree_or_lock() {
+    let Some(project) = program() else { return };
+    let before = fs::read_dir(project.root.join(".git")).unwrap().count();
+    for signal in ["INT", "TERM", "KILL"] {
+        let pids = project.folder.path().join(signal);
+        let mut command = project.command(&["upgrade", "--trust"]);
+        command.env("PID_FILE", &pids).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut opdev = command.spawn().unwrap();
+        until("the program runs", || fs::read_to_string(&pids).is_ok_and(|text| text.ends_with('\n')));
+        assert!(
+            Command::new("kill")
+                .args([&format!("-{signal}"), &opdev.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let ended = opdev.wait().unwrap();
+        let told = BufReader::new(opdev.stdout.take().unwrap()).lines().count();
+        assert_eq!(told, 0, "a report of half a rehearsal");
+        if signal != "KILL" {
+            assert_eq!(ended.code(), Some(130), "{signal}");
+        }
+        for pid in fs::read_to_string(&pids).unwrap().lines() {
+            until("the program is gone", || !lives(pid));
+        }
+        assert_eq!(fs::read_dir(project.root.join(".git")).unwrap().count(), before);
+        assert!(!project.root.join(".git/worktrees").exists() && !project.root.join(".opdev").exists());
+        let cache = project.folder.path().join(".cache/opdev/upgrade");
+        let left = fs::read_dir(cache)
+            .unwrap()
+            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("unfinished-"));
+        assert_eq!(left.count(), 0, "{signal}");
+    }
+    // The next one works.
+    let (report, code) = project.report(&["--trust", "--only", "same"]);
+    assert_eq!((findings(&report), code), (Vec::new(), 0), "{report:#}");
+}
+
+/// A converter: `v1beta1` calls `size` another name, and knows nothing of `port`.
+const CONVERTER: &str = r#"
+import http.server, json, os, ssl, threading
+
+KEEPS = True
+
+def turned(object, wanted):
+    spec, version = dict(object.get("spec", {})), wanted.split("/")[1]
+    notes = object["metadata"].setdefault("annotations", {})
+    if object["apiVersion"] == wanted:
+        return object
+    if version == "v1beta1":
+        if "port" in spec:
+            port = spec.pop("port")
+            if KEEPS:
+                notes["x.io/port"] = str(port)
+        if "size" in spec:
+            spec["count"] = spec.pop("size")
+    else:
+        if "count" in spec:
+            spec["size"] = spec.pop("count")
+        if "x.io/port" in notes:
+            spec["port"] = int(notes.pop("x.io/port"))
+    return {**object, "apiVersion": wanted, "spec": spec}
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = review["request"]
+        objects = [turned(one, request["desiredAPIVersion"]) for one in request["objects"]]
+        response = {"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}}
+        text = json.dumps({**review, "request": None, "response": response}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *words):
+        pass
+
+http.server.ThreadingHTTPServer.allow_reuse_address = True
+server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
+tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+folder = os.environ["TMPDIR"] + "/k8s-webhook-server/serving-certs/"
+tls.load_cert_chain(folder + "tls.crt", folder + "tls.key")
+server.socket = tls.wrap_socket(server.socket, server_side=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+"#;
+
+/// A project whose program converts.
+fn converter() -> Option<Repository> {
+    let project = program()?;
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    let text = format!("{}{OPERATOR}", CONVERTER.replace("PORT", &port.to_string()));
+    let v1 = version("v1", true, SIZE, "ready: {type: boolean}");
+    let beta = version("v1beta1", false, "count: {type: integer}", "ready: {type: boolean}");
+    let conversion = "  conversion:\n    strategy: Webhook\n    webhook:\n      conversionReviewVersions: [v1]\n      clientConfig: {service: \
+                      {name: webhook, namespace: system, path: /convert}}\n";
+    let definition = crd("Field", &(beta + &v1)).replace("  scope:", &format!("{conversion}  scope:"));
+    let manager = format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: manager, namespace: system}}\nspec:\n  selector: {{matchLabels: \
+         {{control-plane: manager}}}}\n  template:\n    metadata: {{labels: {{control-plane: manager}}}}\n    spec:\n      \
+         containers:\n      - {{name: manager, image: a, ports: [{{name: webhook-server, containerPort: {port}}}]}}\n"
+    );
+    fs::remove_file(project.root.join("config/crd/fields.yaml")).unwrap();
+    project.write(&[
+        ("operator.py", &text),
+        ("config/crd/bases/fields.yaml", &definition),
+        ("config/manager/manager.yaml", &manager),
+        ("config/manager/kustomization.yaml", "resources: [manager.yaml]\n"),
+        ("config/default/kustomization.yaml", "resources: [../manager]\n"),
+    ]);
+    project.release("v1.1.0");
+    Some(project)
+}
+
+#[test]
+fn a_converter_that_loses_fields_is_found_without_a_line_written_for_it() {
+    let Some(project) = converter() else { return };
+    let (report, code) = project.report(&["--trust", "--only", "plain"]);
+    assert_eq!((findings(&report), code), (Vec::new(), 0), "one with annotations is not accused: {report:#}");
+    project.edit("operator.py", "KEEPS = True", "KEEPS = False");
+    let (report, code) = project.report(&["--trust", "--only", "plain"]);
+    assert_eq!(
+        findings(&report),
+        ["error conversion fields.x.io v1 to v1beta1 [.spec.port] plain"],
+        "{report:#}"
+    );
+    assert_eq!(code, 1);
+    // Its files say that it converts, and it does not.
+    project.edit(
+        "operator.py",
+        "server = http",
+        "time = __import__('time')\nserver = None\nwhile False: server = http",
+    );
+    project.edit("operator.py", "server.socket = tls", "tls = tls\nif False: server.socket = tls");
+    project.edit("operator.py", "threading.Thread", "if False: threading.Thread");
+    let (report, _) = project.report(&["--trust", "--only", "plain"]);
+    assert!(
+        findings(&report).contains(&"error webhook-not-served webhooks [] plain".to_owned()),
+        "{report:#}"
+    );
+}
