@@ -19,4 +19,5 @@ pub mod scaffold;
 pub mod sources;
 pub mod state;
 pub mod tap;
+pub mod torture;
 pub mod tui;

@@ -28,13 +28,13 @@ const ATTEMPTS: u32 = 3;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampleFile {
     /// Path relative to the project's root.
-    pub(super) path: String,
+    pub path: String,
     /// Its objects that the operator reconciles, in the order of the file.
-    pub(super) objects: Vec<ObjectRef>,
+    pub objects: Vec<ObjectRef>,
     /// What else it brings along; nobody deletes that.
-    pub(super) others: Vec<ObjectRef>,
+    pub others: Vec<ObjectRef>,
     /// Samples to apply before it.
-    pub(super) first: Vec<String>,
+    pub first: Vec<String>,
 }
 
 impl SampleFile {

@@ -23,6 +23,7 @@ mod scaffold;
 pub mod serve;
 pub mod signals;
 mod tail;
+mod torture;
 mod trust;
 mod visible;
 mod webhooks;
@@ -51,6 +52,7 @@ enum Command {
     Run(run::RunArgs),
     Plan(plan::PlanArgs),
     Ci(ci::CiArgs),
+    Torture(Box<torture::TortureArgs>),
     Operate(operate::OperateArgs),
     Image(image::ImageArgs),
     Init(scaffold::InitArgs),
@@ -136,6 +138,7 @@ pub fn main() -> ExitCode {
     }
     let result = match command {
         Command::Ci(args) => return ci::run(args),
+        Command::Torture(args) => return torture::run(*args),
         Command::Plan(args) => return code(plan::run(args)),
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),
