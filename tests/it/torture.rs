@@ -211,7 +211,7 @@ fn what_cannot_be_run_says_why() {
 fn the_demo_is_quiet() {
     let (_folder, root) = demo_project();
     let output =
-        torture(&root, &["samples/podset.yaml", "samples/hello.yaml", "--level", "quick", "--seed", "1"]);
+        torture(&root, &["samples/podset.yaml", "samples/hello.yaml", "--scenario", "recreate,up-down", "--level", "quick", "--seed", "1"]);
     let text = told(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("0 findings in") && text.contains("down") && text.contains("crash"), "{text}");
