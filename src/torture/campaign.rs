@@ -113,8 +113,7 @@ pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> R
             continue;
         }
         for scenario in scenarios(sample, scale.as_deref()) {
-            let wanted =
-                input.scenarios.is_empty() || input.scenarios.contains(&scenario.name);
+            let wanted = input.scenarios.is_empty() || input.scenarios.contains(&scenario.name);
             if !wanted || over() {
                 report.left_out += usize::from(wanted);
                 continue;
@@ -401,7 +400,7 @@ impl FieldWork {
             took: Duration::ZERO,
         };
         let mut runs = Vec::new();
-        for number in 0..2 {
+        for number in 0..UNDISTURBED {
             runs.push(work.run(input, prepared, None, input.seed.wrapping_add(number)).await?);
         }
         work.varying = varying(&runs);

@@ -29,6 +29,8 @@ const ATTEMPTS: u32 = 5;
 const FIRST_CALL: Duration = Duration::from_secs(60);
 /// The longest time for which a program is taken to be at work though nothing changes.
 const LONGEST_WINDOW: Duration = Duration::from_secs(5);
+/// Where an answer is held and nothing has changed for so long, nothing will.
+const UNCHANGED: Duration = Duration::from_millis(500);
 /// Characters of what a program printed that are told.
 const PRINTED: usize = 400;
 
@@ -304,12 +306,19 @@ impl Operator {
             Operator::Own(_) => Duration::from_millis(30),
             Operator::Program(_) => window,
         };
+        let store = &plane.api().registry().store;
+        let (mut revision, mut unchanged) = (store.revision(), Instant::now());
         loop {
             quiet(plane, record, window).await;
+            if store.revision() != revision {
+                (revision, unchanged) = (store.revision(), Instant::now());
+            }
             match self {
+                // What others wait for may be this one answer, so that they go on trying.
+                Operator::Own(_) if unchanged.elapsed() > UNCHANGED => return,
                 Operator::Own(own) if !own.is_idle_but_for_one() => {
                     let mut news = own.news.clone();
-                    if tokio::time::timeout(LONGEST_WINDOW, news.changed()).await.is_err() {
+                    if tokio::time::timeout(UNCHANGED, news.changed()).await.is_err() {
                         return;
                     }
                 }

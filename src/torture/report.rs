@@ -211,8 +211,8 @@ fn finding_text(out: &mut String, finding: &Finding) {
     if finding.alike > 0 {
         let _ = writeln!(
             out,
-            "     alike         {} end like that",
-            many(finding.alike, "other plan", "other plans")
+            "     alike         {} like that",
+            many(finding.alike, "other plan ends", "other plans end")
         );
     }
     if let Some(file) = &finding.file {

@@ -22,6 +22,10 @@ use tokio_util::sync::CancellationToken;
 const BYSTANDER: &str = "bystander";
 /// How often all is reconciled once more until nothing changes.
 const ROUNDS: usize = 4;
+/// The longest time for which a client waits before it watches again.
+const WATCH_AGAIN: Duration = Duration::from_secs(15);
+/// For so long a program that was started is at the beginning, and for so long it has to be quiet then.
+const BEGINNING: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(1));
 /// The longest time for a watch to end that is told to.
 const WATCH_END: Duration = Duration::from_secs(3);
 
@@ -126,6 +130,10 @@ pub(super) struct Stage<'a> {
     pub(super) operator: Option<Operator>,
     killed: watch::Receiver<u32>,
     pub(super) troubles: Vec<String>,
+    /// The last start of the operator.
+    started: Instant,
+    /// How often it was killed where the plan says so: a write may come while a step is still being done.
+    kills: u32,
 }
 
 impl<'a> Stage<'a> {
@@ -141,8 +149,18 @@ impl<'a> Stage<'a> {
         let client = plane.client();
         let record = Record::new(Arc::clone(plane.api().registry()), input.disturbance.cloned())?;
         let killed = record.killed();
-        let mut stage =
-            Stage { input, plane, listening, client, record, operator: None, killed, troubles: Vec::new() };
+        let mut stage = Stage {
+            input,
+            plane,
+            listening,
+            client,
+            record,
+            operator: None,
+            killed,
+            troubles: Vec::new(),
+            started: Instant::now(),
+            kills: 0,
+        };
         stage.grows().await?;
         let definitions: Vec<Value> = input.definitions.iter().map(|one| (**one).clone()).collect();
         stage.apply(&definitions).await?;
@@ -165,10 +183,10 @@ impl<'a> Stage<'a> {
     }
 
     pub(super) async fn start(&mut self) -> Result<()> {
-        let mut operator =
-            self.input.subject.start(&self.plane, self.listening.as_ref(), &self.record)?;
+        let mut operator = self.input.subject.start(&self.plane, self.listening.as_ref(), &self.record)?;
         first_call(&mut operator, &self.record).await?;
         self.operator = Some(operator);
+        self.started = Instant::now();
         Ok(())
     }
 
@@ -266,6 +284,7 @@ impl<'a> Stage<'a> {
     /// Ends held watches, so that the operator lists anew.
     async fn see_again(&self, resource: &str) {
         let mut news = self.record.news();
+        let open = self.record.watches(resource);
         self.record.gate(resource, Passage::Expired);
         let ended = async {
             while self.record.watches(resource) > 0 {
@@ -276,13 +295,28 @@ impl<'a> Stage<'a> {
         };
         let _ = tokio::time::timeout(WATCH_END, ended).await;
         self.record.gate(resource, Passage::Open);
+        // Clients wait before they list again; until then nobody would see anything.
+        let begun = async {
+            while self.record.watches(resource) < open {
+                if news.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(WATCH_AGAIN, begun).await;
     }
 
     /// Waits until all is settled. Where the operator is to be killed on the way, it is, and starts anew.
     pub(super) async fn rest(&mut self) -> Result<()> {
         let deadline = tokio::time::Instant::now() + self.input.limit;
         loop {
-            let killed = *self.killed.borrow_and_update();
+            let kills = *self.killed.borrow();
+            if kills != self.kills {
+                self.kills = kills;
+                self.kill().await;
+                self.start().await?;
+                continue;
+            }
             let Some(operator) = &mut self.operator else {
                 self.plane.settled().await;
                 return Ok(());
@@ -297,7 +331,11 @@ impl<'a> Stage<'a> {
                 self.start().await?;
                 continue;
             }
-            let (plane, record, window) = (&self.plane, &self.record, self.input.window);
+            let (plane, record) = (&self.plane, &self.record);
+            let window = match self.started.elapsed() < BEGINNING.0 {
+                true => self.input.window.max(BEGINNING.1),
+                false => self.input.window,
+            };
             let held = record.holds();
             let blind = record.is_blind();
             let resting = async {
@@ -307,7 +345,7 @@ impl<'a> Stage<'a> {
                     operator.at_rest(plane, record, window).await;
                 }
             };
-            let mut news = record.news();
+            let (mut news, mut again) = (record.news(), self.killed.clone());
             let other = async {
                 // An answer may begin to be held at any time: then the rest is another one.
                 while record.holds() == held {
@@ -318,14 +356,10 @@ impl<'a> Stage<'a> {
             };
             tokio::select! {
                 biased;
-                changed = self.killed.changed() => {
-                    changed.context("the record is gone")?;
-                    self.kill().await;
-                    self.start().await?;
-                }
+                _ = again.wait_for(|now| *now != kills) => {}
                 () = other => {}
                 () = resting => {
-                    if *self.killed.borrow() != killed {
+                    if *self.killed.borrow() != kills {
                         continue;
                     }
                     if record.let_go() || self.settles().await? {
@@ -349,7 +383,7 @@ impl<'a> Stage<'a> {
         }
         for _ in 0..ROUNDS {
             let revision = self.plane.api().registry().store.revision();
-            let killed = *self.killed.borrow();
+            let killed = self.kills;
             let Some(operator) = &mut self.operator else { return Ok(false) };
             operator.reconcile_all(reconciled(&self.plane, self.input)).await;
             let resting = operator.at_rest(&self.plane, &self.record, self.input.window);

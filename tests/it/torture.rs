@@ -110,6 +110,23 @@ fn a_change_that_was_never_seen_is_found_unless_only_the_newest_one_counts() {
     }
 }
 
+/// A kill may come while the step goes on: the first of several objects is reconciled before the last one is applied.
+#[test]
+fn a_kill_in_the_middle_of_a_step_is_followed_by_a_new_start() {
+    let (_folder, root) = project(&two_writes(true));
+    let one = fs::read_to_string(root.join(SAMPLE)).unwrap();
+    let named = |name: &str| one.replace("name: top", &format!("name: {name}"));
+    let all: Vec<String> = (0..6).map(|at| named(&format!("top-{at}"))).collect();
+    fs::write(root.join(SAMPLE), all.join("---\n")).unwrap();
+    let output = torture(
+        &root,
+        &[SAMPLE, "--scenario", "child", "--only", "crash", "--seed", "7", "--level", "quick"],
+    );
+    let text = told(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("crash") && text.contains("0 findings in"), "{text}");
+}
+
 /// A size that never goes down: changed back it stays, and a smaller one reaches only a new object.
 #[test]
 fn a_field_that_does_not_come_back_is_found() {
@@ -210,8 +227,19 @@ fn what_cannot_be_run_says_why() {
 #[test]
 fn the_demo_is_quiet() {
     let (_folder, root) = demo_project();
-    let output =
-        torture(&root, &["samples/podset.yaml", "samples/hello.yaml", "--scenario", "recreate,up-down", "--level", "quick", "--seed", "1"]);
+    let output = torture(
+        &root,
+        &[
+            "samples/podset.yaml",
+            "samples/hello.yaml",
+            "--scenario",
+            "recreate,up-down",
+            "--level",
+            "quick",
+            "--seed",
+            "1",
+        ],
+    );
     let text = told(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("0 findings in") && text.contains("down") && text.contains("crash"), "{text}");
