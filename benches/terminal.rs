@@ -49,7 +49,7 @@ fn reference(object: &Value) -> ObjectRef {
     ObjectRef::of(object).unwrap()
 }
 
-#[allow(clippy::needless_reconcile_by_value)] // objects are written where they are used
+#[allow(clippy::needless_pass_by_value)] // objects are written where they are used
 fn seen(object: Value) -> Event {
     Event::ObjectSeen(ObjectSeen {
         at: Timestamp::now(),

@@ -26,6 +26,7 @@ mod scaffold;
 pub mod serve;
 pub mod signals;
 mod tail;
+mod torture;
 mod trust;
 mod upgrade;
 mod visible;
@@ -56,6 +57,7 @@ enum Command {
     Plan(plan::PlanArgs),
     Ci(ci::CiArgs),
     Upgrade(upgrade::UpgradeArgs),
+    Torture(Box<torture::TortureArgs>),
     Operate(operate::OperateArgs),
     Image(image::ImageArgs),
     Init(scaffold::InitArgs),
@@ -142,6 +144,7 @@ pub fn main() -> ExitCode {
     let result = match command {
         Command::Ci(args) => return ci::run(args),
         Command::Upgrade(args) => return upgrade::run(&args),
+        Command::Torture(args) => return torture::run(*args),
         Command::Plan(args) => return code(plan::run(args)),
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),

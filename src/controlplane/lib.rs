@@ -79,9 +79,10 @@ pub use fidelity::{Gap, gaps};
 pub use identity::User;
 pub use plane::{Config, ControlPlane, Error};
 pub use server::{
-    Asked, Copied, Delivery, EndpointHandler, EndpointRequest, EndpointResponse, Exchange, InProcess, Listen,
-    Listening, Observation, ObservedToken, Observer, Passage, Refusal, Relay, RelayedAnswer, Reset, Serving,
-    Treatment, Upstream, certificate_end, check_serving, self_signed, serve_endpoint,
+    Asked, Copied, Delivery, Disconnected, EndpointHandler, EndpointRequest, EndpointResponse, Exchange,
+    InProcess, Leaving, Listen, Listening, Observation, ObservedInProcess, ObservedToken, Observer, Passage,
+    Refusal, Relay, RelayedAnswer, Reset, Serving, Treatment, Upstream, certificate_end, check_serving,
+    self_signed, serve_endpoint,
 };
 pub use storage::{MovedAside, panics_are_caught};
 pub use version::git_version;

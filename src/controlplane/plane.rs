@@ -3,6 +3,7 @@
 
 use crate::admission::Webhooks;
 use crate::blocking;
+use crate::controllers::runner::Rest;
 use crate::controllers::{self, Controllers, Settings, stage};
 use crate::handlers::Api;
 use crate::identity::User;
@@ -80,7 +81,7 @@ pub struct ControlPlane {
     authority: Arc<Authority>,
     stop: CancellationToken,
     tasks: TaskTracker,
-    at_rest: watch::Receiver<bool>,
+    at_rest: watch::Receiver<Rest>,
     moved_aside: Option<MovedAside>,
     _watchdog: Watchdog,
 }
@@ -124,7 +125,7 @@ impl ControlPlane {
         if config.controllers != Controllers::None {
             chosen.push(controllers::token_secrets(authority.certificate(), tokens.clone()));
         }
-        let (tell_rest, at_rest) = watch::channel(false);
+        let (tell_rest, at_rest) = watch::channel(Rest::default());
         tasks.spawn(controllers::runner::run(registry.clone(), chosen, tell_rest, stop.clone()));
         let api = Arc::new(Api::new(registry, Arc::new(Printers), tokens));
         let front = Arc::new(Front::new(api.clone(), stop.clone()));
@@ -138,7 +139,20 @@ impl ControlPlane {
     /// each namespace.
     pub async fn controllers_at_rest(&self) {
         // They end with the plane.
-        let _ = self.at_rest.clone().wait_for(|rest| *rest).await;
+        let _ = self.at_rest.clone().wait_for(|rest| rest.reached).await;
+    }
+
+    /// Waits until its controllers have seen every change there is and have nothing left to do now or soon. Whoever writes in the
+    /// meantime keeps them from it.
+    pub async fn settled(&self) {
+        let store = &self.api.registry().store;
+        // They end with the plane.
+        let _ = self.at_rest.clone().wait_for(|rest| rest.revision == Some(store.revision())).await;
+    }
+
+    /// Whether they have, as [`ControlPlane::settled`] waits for.
+    pub fn is_settled(&self) -> bool {
+        self.at_rest.borrow().revision == Some(self.api.registry().store.revision())
     }
 
     /// The store of an earlier run that could not be read and made way for an empty one. Worth telling the user.

@@ -2,16 +2,16 @@
 //! TLS over a socket, and the real kubectl and Helm.
 
 mod client;
-#[allow(clippy::needless_reconcile_by_value)]
+#[allow(clippy::needless_pass_by_value)]
 mod conversion;
 mod door;
 mod envtest;
 mod helm;
 mod kubectl;
 mod persistence;
-#[allow(clippy::needless_reconcile_by_value)]
+#[allow(clippy::needless_pass_by_value)]
 mod plugins;
-#[allow(clippy::needless_reconcile_by_value)]
+#[allow(clippy::needless_pass_by_value)]
 mod policies;
 mod policy_types;
 mod rbac;
@@ -22,5 +22,5 @@ mod tools;
 mod transport;
 mod versions;
 pub(crate) mod webhook_server;
-#[allow(clippy::needless_reconcile_by_value)]
+#[allow(clippy::needless_pass_by_value)]
 mod webhooks;

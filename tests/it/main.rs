@@ -43,6 +43,7 @@ mod several;
 mod supervised;
 mod terminal;
 mod told_by_calls;
+mod torture;
 mod traced;
 mod trust;
 mod tutorial;

@@ -15,6 +15,7 @@ use crate::storage::{self, ChangeKind, Stored};
 use crate::watchdog;
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -86,12 +87,24 @@ fn observe_all(engine: &Engine, registry: &Registry) {
     }
 }
 
-/// Runs until stopped. Each job is short; between a few of them other tasks get a turn. `at_rest` becomes true once there
-/// has been nothing left to do.
+/// A timer that fires later than this keeps nobody waiting for the controllers.
+const SOON: Duration = Duration::from_secs(2);
+
+/// How far the controllers have come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// Whether there has been nothing left to do at least once.
+    pub reached: bool,
+    /// The revision that all of them have seen with nothing left to do now or soon.
+    pub revision: Option<u64>,
+}
+
+/// Runs until stopped. Each job is short; between a few of them other tasks get a turn. `at_rest` says once there has been
+/// nothing left to do, and whether that is so now.
 pub async fn run(
     registry: Arc<Registry>,
     controllers: Vec<Box<dyn Controller>>,
-    at_rest: watch::Sender<bool>,
+    at_rest: watch::Sender<Rest>,
     stop: CancellationToken,
 ) {
     let engine = Arc::new(Engine::new(controllers));
@@ -112,7 +125,7 @@ pub async fn run(
 struct Runner {
     engine: Arc<Engine>,
     registry: Arc<Registry>,
-    at_rest: watch::Sender<bool>,
+    at_rest: watch::Sender<Rest>,
     started: Instant,
     stop: CancellationToken,
 }
@@ -148,6 +161,7 @@ impl Runner {
             }
             while waiting.try_join_next().is_some() {}
             if let Some(job) = self.engine.take(self.started.elapsed(), AT_ONCE) {
+                self.at_rest.send_if_modified(|rest| rest.revision.take().is_some());
                 self.perform(job, waiting);
                 jobs = jobs.wrapping_add(1);
                 if jobs.is_multiple_of(TURN) {
@@ -155,10 +169,12 @@ impl Runner {
                 }
                 continue;
             }
-            if waiting.is_empty() {
-                self.at_rest.send_if_modified(|rest| !std::mem::replace(rest, true));
-            }
             let deadline = self.engine.next_deadline().map(|after| self.started + after);
+            if waiting.is_empty() {
+                let soon = deadline.is_some_and(|at| at < Instant::now() + SOON);
+                let now = Rest { reached: true, revision: (!soon).then(|| watch.position()) };
+                self.at_rest.send_if_modified(|rest| std::mem::replace(rest, now) != now);
+            }
             let timer = async {
                 match deadline {
                     Some(at) => sleep_until(at).await,

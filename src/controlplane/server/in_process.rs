@@ -2,12 +2,16 @@
 //! This is what `kube::Client` is built on; the user is the one who made the service, not the one who makes the request.
 
 use super::front::Front;
+use super::observed::{self, Disconnected};
+use super::observer::{Client, Observer};
 use crate::body::Body;
 use crate::handlers::AheadOfDisk;
 use crate::identity::User;
 use bytes::Bytes;
 use http::{Request, Response};
+use http_body_util::BodyExt;
 use std::convert::Infallible;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,6 +42,55 @@ impl InProcess {
     #[must_use]
     pub fn ahead_of_disk(&self) -> Self {
         InProcess { ahead_of_disk: true, ..self.clone() }
+    }
+}
+
+/// The API in this process for a client that is observed, as one with a token of its own is.
+#[derive(Clone)]
+pub struct ObservedInProcess {
+    service: InProcess,
+    client: Arc<Client>,
+}
+
+impl InProcess {
+    /// The same API for a client that is observed.
+    #[must_use]
+    pub fn observed(&self, observer: Arc<dyn Observer>) -> ObservedInProcess {
+        let client = Client { user: (*self.user).clone(), observer };
+        ObservedInProcess { service: self.clone(), client: Arc::new(client) }
+    }
+}
+
+impl fmt::Debug for ObservedInProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObservedInProcess").finish_non_exhaustive()
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for ObservedInProcess
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Disconnected;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Disconnected>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Disconnected>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (service, client) = (self.service.clone(), self.client.clone());
+        Box::pin(async move {
+            let answer = async |mut request: Request<_>| {
+                if service.ahead_of_disk {
+                    request.extensions_mut().insert(AheadOfDisk);
+                }
+                service.front.answer(&service.user, request).await
+            };
+            observed::answer(answer, &client, request.map(BodyExt::boxed_unsync)).await
+        })
     }
 }
 

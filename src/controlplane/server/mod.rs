@@ -22,12 +22,13 @@ mod x509;
 pub use endpoint::{
     EndpointHandler, EndpointRequest, EndpointResponse, check_serving, self_signed, serve_endpoint,
 };
-pub use in_process::InProcess;
+pub use in_process::{InProcess, ObservedInProcess};
 pub use listener::{Listen, Listening, Serving};
 pub(crate) use listener::{listen, random_token};
+pub use observed::Disconnected;
 pub use observer::{
-    Asked, Copied, Delivery, Exchange, Observation, ObservedToken, Observer, Passage, Refusal, Reset,
-    Treatment,
+    Asked, Copied, Delivery, Exchange, Leaving, Observation, ObservedToken, Observer, Passage, Refusal,
+    Reset, Treatment,
 };
 pub use relay::{Relay, RelayedAnswer, Upstream};
 pub use x509::certificate_end;

@@ -2,7 +2,8 @@
 //! lets events of a watch through one by one where they are held. Never changes what is asked or answered otherwise.
 
 use super::observer::{
-    Asked, COPIED, Client, Copied, Delivery, Exchange, Observation, Observer, Passage, Reset, Treatment,
+    Asked, COPIED, Client, Copied, Delivery, Exchange, Leaving, Observation, Observer, Passage, Reset,
+    Treatment,
 };
 use crate::body::{Body, InParts};
 use crate::error::Status;
@@ -11,7 +12,7 @@ use crate::protobuf;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, Uri};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
@@ -29,7 +30,7 @@ const MARK: HeaderName = HeaderName::from_static("x-opdev-reconcile");
 
 /// The connection is to end without an answer, because the observer wants it so.
 #[derive(Debug)]
-pub(super) struct Disconnected;
+pub struct Disconnected;
 
 impl std::fmt::Display for Disconnected {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -68,6 +69,9 @@ where
         user: client.user.name.clone(),
     });
     let treatment = client.observer.treatment(&asked);
+    if let Some(uri) = treatment.query.as_deref().and_then(|query| with_query(request.uri(), query)) {
+        *request.uri_mut() = uri;
+    }
     if !treatment.delay.is_zero() {
         tokio::time::sleep(treatment.delay).await;
     }
@@ -118,7 +122,21 @@ where
         || response.extensions().get::<InParts>().is_some();
     let (response, copied) = passed(response, goes_on).await;
     answered(response.status().as_u16(), copied, disturbed);
-    Ok(response)
+    match client.observer.leaving(&asked) {
+        Leaving::Now => Ok(response),
+        Leaving::Never => Err(Disconnected),
+        Leaving::Once(mut leaves) => {
+            let _ = leaves.wait_for(|leaves| *leaves).await;
+            Ok(response)
+        }
+    }
+}
+
+/// Another query for the same path.
+fn with_query(uri: &Uri, query: &str) -> Option<Uri> {
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(format!("{}?{query}", uri.path()).parse().ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 /// Whether events follow: then the answer has no known end.

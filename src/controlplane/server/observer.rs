@@ -28,6 +28,23 @@ pub trait Observer: Send + Sync + 'static {
     /// Something has happened. The answer to a request is on its way only after this has returned, so whatever the
     /// client does next comes later.
     fn seen(&self, observation: Observation);
+
+    /// When the answer to a request leaves, which the observer has just seen.
+    fn leaving(&self, _asked: &Asked) -> Leaving {
+        Leaving::Now
+    }
+}
+
+/// When an answer leaves.
+#[derive(Clone, Debug, Default)]
+pub enum Leaving {
+    /// At once.
+    #[default]
+    Now,
+    /// Once this says so, or nobody holds the other end any more.
+    Once(watch::Receiver<bool>),
+    /// Never: the connection ends. What was asked for is done.
+    Never,
 }
 
 /// A request, as far as its head goes.
@@ -60,6 +77,8 @@ pub struct Treatment {
     pub refusal: Option<Refusal>,
     /// The connection ends without an answer.
     pub reset: Option<Reset>,
+    /// What is asked for instead of its query, such as a list of an earlier revision.
+    pub query: Option<String>,
     /// Of a watch: whether its events pass.
     pub gate: Option<watch::Receiver<Passage>>,
 }

@@ -1,6 +1,6 @@
 //! Rules over facts: each bug in its dress, and beside it what looks like it and is none.
 
-#![allow(clippy::needless_reconcile_by_value)]
+#![allow(clippy::needless_pass_by_value)]
 
 mod answers;
 

@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// Where the settings contradict each other, or one of several programs could be meant.
-pub(crate) fn detect_all(root: &Path, settings: Option<&Programs>, watches: bool) -> Result<Vec<Plan>> {
+pub fn detect_all(root: &Path, settings: Option<&Programs>, watches: bool) -> Result<Vec<Plan>> {
     let several = match settings {
         None => return Ok(detect(root, None, watches)?.into_iter().collect()),
         Some(Programs(programs)) => match programs.as_slice() {

@@ -5,7 +5,7 @@ use opdev_event::Permission;
 use opdev_sources::load::OwnProgram;
 
 pub mod detect;
-pub(crate) mod detect_all;
+pub mod detect_all;
 pub mod files;
 pub mod kustomization;
 pub mod manager_manifest;

@@ -1,5 +1,5 @@
 //! Events in, state out: levels and edges, bounds, trees and rows.
-#![allow(clippy::needless_reconcile_by_value)] // objects are written where they are used
+#![allow(clippy::needless_pass_by_value)] // objects are written where they are used
 
 use super::budget::History;
 use super::health::{self, Level};

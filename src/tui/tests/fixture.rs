@@ -75,7 +75,7 @@ pub(crate) fn seen(object: Value) -> Event {
 }
 
 /// An object event at a time.
-#[allow(clippy::needless_reconcile_by_value)] // objects are written where they are used
+#[allow(clippy::needless_pass_by_value)] // objects are written where they are used
 pub(crate) fn seen_at(time: &str, object: Value) -> Event {
     let at = at(time);
     Event::ObjectSeen(ObjectSeen {

@@ -1,6 +1,6 @@
 //! The controllers on the real registry, with its defaults, validation and no-op rules.
 
-use super::run;
+use super::{Rest, run};
 use crate::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
 use crate::controllers::fields::{count, name, put, text};
 use crate::controllers::simulation::workload;
@@ -33,7 +33,7 @@ impl Cluster {
         let task = tokio::spawn(run(
             registry.clone(),
             controllers,
-            tokio::sync::watch::Sender::new(false),
+            tokio::sync::watch::Sender::new(Rest::default()),
             stop.clone(),
         ));
         Cluster { registry, stop, task }

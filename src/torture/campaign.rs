@@ -1,0 +1,547 @@
+//! The whole of it: learns each scenario from undisturbed runs, tries its plans, tries alarms again, and makes findings of those
+//! that come again.
+
+use super::field_run::{FieldRan, has_effect, judge, run_field, varying};
+use super::fields::{Mutation, mutations, schema};
+use super::judge::{Difference, Learned, Outcome};
+use super::operator::Subject;
+use super::plan::{Class, Disturbance, plans};
+use super::replay::Replay;
+use super::report::{Finding, Learnt, Report};
+use super::run::{Ran, RunInput, run};
+use super::scenario::{Sample, Scenario, Step, scenarios};
+use super::subject::{Prepared, prepare};
+use super::{NoEnvironment, Progress, TortureInput};
+use anyhow::{Context as _, Result, bail};
+use futures::stream::{self, StreamExt as _};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Undisturbed runs of each scenario.
+const UNDISTURBED: u64 = 3;
+/// How long a program has to be quiet in the first run.
+const FIRST_WINDOW: Duration = Duration::from_millis(1500);
+/// The shortest and the longest time for that in all others.
+const WINDOWS: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(5));
+
+/// Runs one scenario.
+async fn once(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    scenario: &Arc<Scenario>,
+    disturbance: Option<Disturbance>,
+    (seed, window): (u64, Duration),
+) -> Result<Ran> {
+    on_a_thread(input, prepared, scenario, disturbance, (seed, window), async |input| run(&input).await).await
+}
+
+/// Does something with a plane on a thread of its own, so that whatever it does follows from its seed.
+async fn on_a_thread<T: Send + 'static>(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    scenario: &Arc<Scenario>,
+    disturbance: Option<Disturbance>,
+    (seed, window): (u64, Duration),
+    work: impl AsyncFnOnce(RunInput<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (prepared, scenario) = (Arc::clone(prepared), Arc::clone(scenario));
+    let (limit, shutdown) = (input.limit, input.shutdown.clone());
+    let work = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let subject = seeded(&prepared.subject, seed);
+        let input = RunInput {
+            subject: &subject,
+            definitions: &prepared.definitions,
+            scenario: &scenario,
+            disturbance: disturbance.as_ref(),
+            window,
+            limit,
+            shutdown,
+        };
+        let ran = runtime.block_on(work(input));
+        runtime.shutdown_background();
+        ran
+    };
+    tokio::task::spawn_blocking(work).await.context("a run tripped over a bug in opdev")?
+}
+
+fn seeded(subject: &Subject, seed: u64) -> Subject {
+    match subject {
+        Subject::Own { sources, settings } => {
+            let mut settings = settings.clone();
+            settings.fresh_randomness = Some(seed);
+            Subject::Own { sources: Arc::clone(sources), settings }
+        }
+        Subject::Program(_) => subject.clone(),
+    }
+}
+
+/// An alarm on its way to a finding.
+struct Alarm {
+    scenario: Arc<Scenario>,
+    disturbance: Option<Disturbance>,
+    field: Option<Mutation>,
+    differences: Vec<Difference>,
+    /// How often it came, of how many runs.
+    times: (u32, u32),
+}
+
+/// A scenario that was learned.
+struct Known {
+    learned: Learned,
+    runs: Vec<Ran>,
+    window: Duration,
+}
+
+/// Tortures the operator of a project.
+///
+/// # Errors
+/// Where there is nothing to torture: the project does not load, or no scenario can be run at all.
+pub async fn torture(input: &TortureInput, mut tell: impl FnMut(&Progress)) -> Result<Report> {
+    let began = Instant::now();
+    let prepared = Arc::new(prepare(input).await?);
+    let mut report = Report { notes: prepared.notes.clone(), seed: input.seed, ..Report::default() };
+    let mut alarms: Vec<Alarm> = Vec::new();
+    let until = input.time.map(|time| began + time);
+    let over = || until.is_some_and(|until| Instant::now() >= until) || input.shutdown.is_cancelled();
+    for (sample, scale) in &prepared.samples {
+        if input.fields {
+            fields(input, &prepared, sample, over, &mut alarms, &mut report, &mut tell).await?;
+            continue;
+        }
+        for scenario in scenarios(sample, scale.as_deref()) {
+            let wanted = input.scenarios.is_empty() || input.scenarios.contains(&scenario.name);
+            if !wanted || over() {
+                report.left_out += usize::from(wanted);
+                continue;
+            }
+            let scenario = Arc::new(scenario);
+            let name = format!("{} of {}", scenario.name, scenario.sample.path);
+            let known = match learn(input, &prepared, &scenario).await {
+                Ok(known) => known,
+                Err(_) if input.shutdown.is_cancelled() => break,
+                Err(error) => {
+                    report.problems.push(format!("{name}: {error:#}"));
+                    continue;
+                }
+            };
+            let learnt = Learnt {
+                scenario: scenario.name.clone(),
+                sample: scenario.sample.path.clone(),
+                masked: known.learned.masked(),
+                took: known.runs.iter().map(|run| run.took).sum(),
+                plans: BTreeMap::new(),
+            };
+            tell(&Progress::Learned(learnt.clone()));
+            report.learned.push(learnt);
+            let own = known.learned.own();
+            if !own.is_empty() {
+                let times = (known.runs.len() as u32, known.runs.len() as u32);
+                let new = Alarm {
+                    scenario: Arc::clone(&scenario),
+                    disturbance: None,
+                    field: None,
+                    differences: own,
+                    times,
+                };
+                found(input, new, &mut alarms, &mut report, &mut tell)?;
+            }
+            tried(input, &prepared, (&scenario, &known), over, &mut alarms, &mut report, &mut tell).await?;
+        }
+    }
+    report.interrupted = input.shutdown.is_cancelled();
+    report.took = began.elapsed();
+    if report.learned.is_empty() && !report.interrupted {
+        return Err(NoEnvironment(report.problems.join("\n")).into());
+    }
+    tell(&Progress::Done(report.clone()));
+    Ok(report)
+}
+
+/// Runs a scenario undisturbed, and takes what its runs have in common.
+async fn learn(input: &TortureInput, prepared: &Arc<Prepared>, scenario: &Arc<Scenario>) -> Result<Known> {
+    let mut runs: Vec<Ran> = Vec::new();
+    let mut window = FIRST_WINDOW;
+    for number in 0..UNDISTURBED {
+        let seed = input.seed.wrapping_add(number);
+        let ran = once(input, prepared, scenario, None, (seed, window)).await?;
+        runs.push(ran);
+        let gap = runs.iter().map(|run| run.gap).max().unwrap_or_default();
+        window = (gap + gap / 2).clamp(WINDOWS.0, WINDOWS.1);
+    }
+    let outcomes: Vec<Outcome> = runs.iter().map(|run| run.outcome.clone()).collect();
+    let learned = Learned::from(&outcomes);
+    if learned.is_unsteady() {
+        let some: Vec<&str> = learned.unsteady().take(3).map(String::as_str).collect();
+        bail!("undisturbed runs differ too much to compare anything with them: {}", some.join(", "));
+    }
+    Ok(Known { learned, runs, window })
+}
+
+/// Tries the plans of a scenario.
+async fn tried(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    (scenario, known): (&Arc<Scenario>, &Known),
+    over: impl Fn() -> bool,
+    alarms: &mut Vec<Alarm>,
+    report: &mut Report,
+    tell: &mut impl FnMut(&Progress),
+) -> Result<()> {
+    let writes: Vec<_> = known.runs.iter().map(|run| run.writes.clone()).collect();
+    let possible = known.runs.first().map(|run| run.possible.clone()).unwrap_or_default();
+    let all = plans(&writes, &scenario.steps, &possible, input.level, &input.only);
+    let steps = words(scenario);
+    let over = &over;
+    let one = |disturbance: Disturbance| async move {
+        if over() {
+            return None;
+        }
+        let began = Instant::now();
+        let ran =
+            once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, known.window)).await;
+        Some((disturbance, ran, began.elapsed()))
+    };
+    let mut runs = stream::iter(all).map(one).buffered(input.parallel.max(1));
+    while let Some(ended) = runs.next().await {
+        let Some((disturbance, ran, took)) = ended else {
+            report.left_out += 1;
+            continue;
+        };
+        let class = disturbance.class();
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(_) if input.shutdown.is_cancelled() => continue,
+            Err(error) => {
+                let words = disturbance.words(&scenario.steps);
+                report
+                    .problems
+                    .push(format!("{} of {}, {words}: {error:#}", scenario.name, scenario.sample.path));
+                continue;
+            }
+        };
+        report.count(class);
+        if !ran.met {
+            report.unmet += 1;
+        }
+        let differences =
+            known.learned.judge(&ran.outcome, class, (&steps, disturbance.effective_from()), &input.ignored);
+        tell(&Progress::Tried {
+            scenario: scenario.name.clone(),
+            class,
+            plan: disturbance.words(&scenario.steps),
+            differences: differences.len(),
+            took,
+        });
+        if differences.is_empty() || !ran.met {
+            continue;
+        }
+        report.alarms += 1;
+        let mut times = (1, 1);
+        for _ in 0..2 {
+            if input.shutdown.is_cancelled() {
+                break;
+            }
+            let again =
+                once(input, prepared, scenario, Some(disturbance.clone()), (input.seed, known.window)).await;
+            times.1 += 1;
+            let same = again.is_ok_and(|ran| {
+                let again = known.learned.judge(
+                    &ran.outcome,
+                    class,
+                    (&steps, disturbance.effective_from()),
+                    &input.ignored,
+                );
+                ran.met && differences.iter().any(|one| again.contains(one))
+            });
+            times.0 += u32::from(same);
+        }
+        if times.0 == 1 && times.1 == 3 {
+            report.flaky += 1;
+            continue;
+        }
+        let new = Alarm {
+            scenario: Arc::clone(scenario),
+            disturbance: Some(disturbance),
+            field: None,
+            differences,
+            times,
+        };
+        found(input, new, alarms, report, tell)?;
+    }
+    Ok(())
+}
+
+/// The steps in words.
+fn words(scenario: &Scenario) -> Vec<String> {
+    scenario.steps.iter().map(Step::words).collect()
+}
+
+/// Makes a finding of an alarm, unless it is one that is known: those with the same differences are one.
+fn found(
+    input: &TortureInput,
+    new: Alarm,
+    alarms: &mut Vec<Alarm>,
+    report: &mut Report,
+    tell: &mut impl FnMut(&Progress),
+) -> Result<()> {
+    let same = |known: &Alarm| known.differences == new.differences;
+    if let Some(at) = alarms.iter().position(same) {
+        report.findings[at].alike += 1;
+        return Ok(());
+    }
+    let number = alarms.len() + 1;
+    let replay = Replay {
+        seed: input.seed,
+        scenario: (*new.scenario).clone(),
+        disturbance: new.disturbance.clone(),
+        field: new.field.clone(),
+        differences: new.differences.clone(),
+    };
+    let file = match &input.folder {
+        Some(folder) => {
+            let path = format!(".opdev/torture/{number}.yaml");
+            folder.write(&format!("{number}.yaml"), replay.text(&path)?.as_bytes())?;
+            Some(path)
+        }
+        None => None,
+    };
+    let finding = Finding {
+        number,
+        scenario: new.scenario.name.clone(),
+        sample: new.scenario.sample.path.clone(),
+        class: match &new.field {
+            Some(_) => Some(Class::Field),
+            None => new.disturbance.as_ref().map(Disturbance::class),
+        },
+        how: match (&new.field, &new.disturbance) {
+            (Some(field), _) => field.to_string(),
+            (None, Some(disturbance)) => disturbance.words(&new.scenario.steps),
+            (None, None) => "nothing disturbed it: each undisturbed run ends like that".to_owned(),
+        },
+        steps: words(&new.scenario),
+        differences: new.differences.clone(),
+        times: new.times,
+        alike: 0,
+        known: false,
+        file,
+    };
+    tell(&Progress::Found(finding.clone()));
+    report.findings.push(finding);
+    alarms.push(new);
+    Ok(())
+}
+
+/// What came of running the file of a finding again.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// The disturbance in words.
+    pub how: String,
+    /// What is different now.
+    pub differences: Vec<Difference>,
+    /// Whether some of it was different then, too.
+    pub again: bool,
+    /// Whether the disturbance took place.
+    pub met: bool,
+}
+
+/// Runs the plan of a file again, after undisturbed runs to compare with.
+///
+/// # Errors
+/// Where the file is none of opdev's, or the project cannot be run.
+pub async fn replay(input: &TortureInput, file: &Path) -> Result<Replayed> {
+    let replay = Replay::read(file)?;
+    let prepared = Arc::new(prepare(input).await?);
+    let scenario = Arc::new(replay.scenario);
+    let input = &TortureInput { seed: replay.seed, ..input.clone() };
+    if let Some(mutation) = replay.field {
+        return replay_field(input, &prepared, &scenario, mutation, &replay.differences).await;
+    }
+    let known = learn(input, &prepared, &scenario).await?;
+    let Some(disturbance) = replay.disturbance else {
+        let differences = known.learned.own();
+        let again = differences.iter().any(|one| replay.differences.contains(one));
+        return Ok(Replayed { how: "nothing disturbs it".to_owned(), differences, again, met: true });
+    };
+    let class: Class = disturbance.class();
+    let how = disturbance.words(&scenario.steps);
+    let (steps, from) = (words(&scenario), disturbance.effective_from());
+    let ran = once(input, &prepared, &scenario, Some(disturbance), (input.seed, known.window)).await?;
+    let differences = known.learned.judge(&ran.outcome, class, (&steps, from), &input.ignored);
+    let again = differences.iter().any(|one| replay.differences.contains(one));
+    Ok(Replayed { how, differences, again, met: ran.met })
+}
+
+/// What it takes to change fields of one sample.
+struct FieldWork {
+    scenario: Arc<Scenario>,
+    schema: Arc<Value>,
+    /// What differs without any change.
+    varying: BTreeSet<(String, String)>,
+    window: Duration,
+    took: Duration,
+}
+
+impl FieldWork {
+    /// Learns what differs by itself.
+    async fn learn(input: &TortureInput, prepared: &Arc<Prepared>, sample: &Sample) -> Result<FieldWork> {
+        let first = sample.objects.first().context("the sample has no object")?;
+        let definitions = prepared.definitions.iter().map(|one| &**one);
+        let schema = schema(definitions, first).cloned().context("its kind has no CRD in this project")?;
+        let scenario = Scenario { name: "fields".to_owned(), sample: sample.clone(), steps: Vec::new() };
+        let mut work = FieldWork {
+            scenario: Arc::new(scenario),
+            schema: Arc::new(schema),
+            varying: BTreeSet::new(),
+            window: FIRST_WINDOW,
+            took: Duration::ZERO,
+        };
+        let mut runs = Vec::new();
+        for number in 0..UNDISTURBED {
+            runs.push(work.run(input, prepared, None, input.seed.wrapping_add(number)).await?);
+        }
+        work.varying = varying(&runs);
+        work.took = runs.iter().map(|run| run.took).sum();
+        Ok(work)
+    }
+
+    async fn run(
+        &self,
+        input: &TortureInput,
+        prepared: &Arc<Prepared>,
+        mutation: Option<Mutation>,
+        seed: u64,
+    ) -> Result<FieldRan> {
+        let schema = Arc::clone(&self.schema);
+        on_a_thread(input, prepared, &self.scenario, None, (seed, self.window), async move |input| {
+            run_field(&input, &schema, mutation.as_ref()).await
+        })
+        .await
+    }
+}
+
+/// Changes each field of a sample by itself.
+async fn fields(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    sample: &Sample,
+    over: impl Fn() -> bool,
+    alarms: &mut Vec<Alarm>,
+    report: &mut Report,
+    tell: &mut impl FnMut(&Progress),
+) -> Result<()> {
+    let work = match FieldWork::learn(input, prepared, sample).await {
+        Ok(work) => work,
+        Err(_) if input.shutdown.is_cancelled() => return Ok(()),
+        Err(error) => {
+            report.problems.push(format!("fields of {}: {error:#}", sample.path));
+            return Ok(());
+        }
+    };
+    let learnt = Learnt {
+        scenario: "fields".to_owned(),
+        sample: sample.path.clone(),
+        masked: work.varying.len(),
+        took: work.took,
+        plans: BTreeMap::new(),
+    };
+    tell(&Progress::Learned(learnt.clone()));
+    report.learned.push(learnt);
+    let wanted = |mutation: &Mutation| {
+        let path = format!(".{}", mutation.path.join("."));
+        input.field.is_empty()
+            || input.field.iter().any(|one| path.starts_with(&format!(".{}", one.trim_start_matches('.'))))
+    };
+    let all: Vec<Mutation> = sample
+        .objects
+        .first()
+        .map(|object| mutations(&work.schema, object))
+        .unwrap_or_default()
+        .into_iter()
+        .filter(wanted)
+        .collect();
+    let (over, work) = (&over, &work);
+    let one = |mutation: Mutation| async move {
+        if over() {
+            return None;
+        }
+        let ran = work.run(input, prepared, Some(mutation.clone()), input.seed).await;
+        Some((mutation, ran))
+    };
+    let mut runs = stream::iter(all).map(one).buffered(input.parallel.max(1));
+    while let Some(ended) = runs.next().await {
+        let Some((mutation, ran)) = ended else {
+            report.left_out += 1;
+            continue;
+        };
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(_) if input.shutdown.is_cancelled() => continue,
+            Err(error) => {
+                report.problems.push(format!("fields of {}, {mutation}: {error:#}", sample.path));
+                continue;
+            }
+        };
+        report.count(Class::Field);
+        if ran.refused.is_some() {
+            report.refused += 1;
+            continue;
+        }
+        let differences = judge(&ran, &work.varying, &input.ignored);
+        if differences.is_empty() && !has_effect(&ran, &work.varying) {
+            report.without_effect.push(format!("{mutation}"));
+        }
+        tell(&Progress::Tried {
+            scenario: "fields".to_owned(),
+            class: Class::Field,
+            plan: mutation.to_string(),
+            differences: differences.len(),
+            took: ran.took,
+        });
+        if differences.is_empty() {
+            continue;
+        }
+        report.alarms += 1;
+        let mut times = (1, 1);
+        for _ in 0..2 {
+            let again = work.run(input, prepared, Some(mutation.clone()), input.seed).await;
+            times.1 += 1;
+            let same = again.is_ok_and(|ran| {
+                let again = judge(&ran, &work.varying, &input.ignored);
+                differences.iter().any(|one| again.contains(one))
+            });
+            times.0 += u32::from(same);
+        }
+        if times.0 == 1 {
+            report.flaky += 1;
+            continue;
+        }
+        let new = Alarm {
+            scenario: Arc::clone(&work.scenario),
+            disturbance: None,
+            field: Some(mutation),
+            differences,
+            times,
+        };
+        found(input, new, alarms, report, tell)?;
+    }
+    Ok(())
+}
+
+async fn replay_field(
+    input: &TortureInput,
+    prepared: &Arc<Prepared>,
+    scenario: &Scenario,
+    mutation: Mutation,
+    before: &[Difference],
+) -> Result<Replayed> {
+    let work = FieldWork::learn(input, prepared, &scenario.sample).await?;
+    let how = mutation.to_string();
+    let ran = work.run(input, prepared, Some(mutation), input.seed).await?;
+    let differences = judge(&ran, &work.varying, &input.ignored);
+    let again = differences.iter().any(|one| before.contains(one));
+    Ok(Replayed { how, differences, again, met: ran.refused.is_none() })
+}

@@ -1,0 +1,420 @@
+//! The operator in a run: opdev's own reconcilers in this process, or a program of the project. Started, killed, and known to be
+//! settled.
+
+use super::record::Record;
+use anyhow::{Context as _, Result};
+use kube::Client;
+use opdev_controlplane::{ControlPlane, Listening, ObservedToken, User};
+use opdev_event::sink::EventSink;
+use opdev_event::sink::ReconcileNumbers;
+use opdev_event::{Event, QueueChanged};
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use opdev_operator::manager;
+use opdev_operator::manager::{ManagerInput, ManagerRequest};
+use opdev_os::child::{GroupEnd, Launch, Printed, printed};
+use opdev_os::private_folder::{PrivateFolder, STATE};
+use opdev_release::settings::Settings;
+use opdev_sources::Sources;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+/// Room for events that nobody has looked at yet.
+const EVENTS: usize = 4096;
+/// An object whose reconciles fail so often in a row is not waited for any more.
+const ATTEMPTS: u32 = 5;
+/// The longest time that a program may take to make its first call.
+const FIRST_CALL: Duration = Duration::from_secs(60);
+/// The longest time for which a program is taken to be at work though nothing changes.
+const LONGEST_WINDOW: Duration = Duration::from_secs(5);
+/// Where an answer is held and nothing has changed for so long, nothing will.
+const UNCHANGED: Duration = Duration::from_millis(500);
+/// Characters of what a program printed that are told.
+const PRINTED: usize = 400;
+
+/// Starts of the operator.
+#[derive(Clone)]
+pub(super) enum Subject {
+    /// Charts and scripts, in this process.
+    Own {
+        /// What reconciles.
+        sources: Arc<Sources>,
+        /// How.
+        settings: Box<Settings>,
+    },
+    /// A program.
+    Program(Arc<ProgramStart>),
+}
+
+/// How a program is started.
+#[derive(Clone, Debug)]
+pub(super) struct ProgramStart {
+    /// Its command; `$(KUBECONFIG)` stands for the path of the kubeconfig.
+    pub(super) command: Vec<String>,
+    pub(super) dir: PathBuf,
+    pub(super) env: BTreeMap<String, String>,
+}
+
+/// Stands in a command for the path of the kubeconfig.
+pub(super) const KUBECONFIG: &str = "$(KUBECONFIG)";
+
+/// A running operator.
+pub(super) enum Operator {
+    /// Charts and scripts.
+    Own(Own),
+    /// A program.
+    Program(Running),
+}
+
+/// The reconcilers of this process.
+pub(super) struct Own {
+    task: AbortOnDropHandle<anyhow::Result<()>>,
+    ask: mpsc::Sender<ManagerRequest>,
+    seen: Arc<Mutex<Seen>>,
+    news: watch::Receiver<u64>,
+    _sources: watch::Sender<Arc<Sources>>,
+    _listening: AbortOnDropHandle<()>,
+}
+
+/// What the reconcilers have told.
+#[derive(Default)]
+struct Seen {
+    queue: QueueChanged,
+    /// Reconciles that failed last: how often in a row, and why.
+    failing: BTreeMap<ObjectKey, (u32, String)>,
+}
+
+/// A program that runs.
+pub(super) struct Running {
+    task: AbortOnDropHandle<Result<Printed>>,
+    _token: ObservedToken,
+    _folder: tempfile::TempDir,
+}
+
+fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Subject {
+    /// Starts the operator on a plane.
+    ///
+    /// # Errors
+    /// Where a program cannot be started.
+    pub(super) fn start(
+        &self,
+        plane: &ControlPlane,
+        listening: Option<&Listening>,
+        record: &Arc<Record>,
+    ) -> Result<Operator> {
+        match self {
+            Subject::Own { sources, settings } => {
+                Ok(Operator::Own(Own::start(plane, record, Arc::clone(sources), settings)))
+            }
+            Subject::Program(start) => {
+                let listening = listening.context("the control plane does not listen")?;
+                Running::start(start, plane, listening, record).map(Operator::Program)
+            }
+        }
+    }
+
+    /// Whether it is a process of its own.
+    pub(super) fn is_program(&self) -> bool {
+        matches!(self, Subject::Program(_))
+    }
+}
+
+impl Own {
+    fn start(plane: &ControlPlane, record: &Arc<Record>, sources: Arc<Sources>, settings: &Settings) -> Own {
+        let service = plane.service().ahead_of_disk().observed(record.next_start());
+        let (events, mut incoming) = EventSink::channel(EVENTS);
+        let (ask, requests) = mpsc::channel(64);
+        let (publish, sources) = watch::channel(sources);
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let (tell, news) = watch::channel(0);
+        let listened = Arc::clone(&seen);
+        let listening = tokio::spawn(async move {
+            while let Some(event) = incoming.recv().await {
+                match event {
+                    Event::QueueChanged(queue) => lock(&listened).queue = queue,
+                    Event::Reconciled(reconcile) => {
+                        let key = reconcile.object.key();
+                        let mut seen = lock(&listened);
+                        match &reconcile.failure {
+                            Some(failure) => {
+                                let why = failure.chain.join(": ");
+                                seen.failing.insert(key, (failure.attempt, why));
+                            }
+                            None => {
+                                seen.failing.remove(&key);
+                            }
+                        }
+                    }
+                    _ => continue,
+                }
+                tell.send_modify(|count| *count += 1);
+            }
+        });
+        let manager = manager::run(ManagerInput {
+            client: Client::new(service, "default"),
+            sources,
+            events,
+            numbers: ReconcileNumbers::default(),
+            requests,
+            settings: settings.clone(),
+            shutdown: CancellationToken::new(),
+        });
+        Own {
+            task: AbortOnDropHandle::new(tokio::spawn(manager)),
+            ask,
+            seen,
+            news,
+            _sources: publish,
+            _listening: AbortOnDropHandle::new(listening),
+        }
+    }
+
+    /// Waits until the reconcilers have seen these objects and have nothing to do, but for what fails again and again.
+    async fn at_rest(&mut self, objects: Vec<Arc<Value>>) {
+        let (reply, answered) = oneshot::channel();
+        if self.ask.send(ManagerRequest::CatchUp { objects, reply }).await.is_err() || answered.await.is_err()
+        {
+            return;
+        }
+        loop {
+            self.news.borrow_and_update();
+            {
+                let seen = lock(&self.seen);
+                let busy = seen.queue.waiting + seen.queue.running > 0;
+                let tries = seen.queue.backing_off > 0
+                    && !seen.failing.values().any(|(attempt, _)| *attempt >= ATTEMPTS);
+                if !busy && !tries {
+                    return;
+                }
+            }
+            if self.news.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Whether all that it waits for is an answer.
+    fn is_idle_but_for_one(&self) -> bool {
+        let seen = lock(&self.seen);
+        seen.queue.waiting == 0 && seen.queue.running <= 1
+    }
+}
+
+impl Running {
+    fn start(
+        start: &ProgramStart,
+        plane: &ControlPlane,
+        listening: &Listening,
+        record: &Arc<Record>,
+    ) -> Result<Running> {
+        let token =
+            plane.observed_token(User::admin(), record.next_start()).context("no token for the program")?;
+        let folder = tempfile::tempdir().context("no folder for a kubeconfig can be made")?;
+        let private = PrivateFolder::make(&folder.path().join(STATE))?;
+        private.write("kubeconfig", listening.kubeconfig_of(&token, "default", None).as_bytes())?;
+        let path = private.path().join("kubeconfig").display().to_string();
+        let command: Vec<String> = start.command.iter().map(|word| word.replace(KUBECONFIG, &path)).collect();
+        let mut env = start.env.clone();
+        env.insert("KUBECONFIG".to_owned(), path);
+        let dir = start.dir.clone();
+        let task = tokio::spawn(async move {
+            let launch = Launch {
+                command: &command,
+                dir: Path::new(&dir),
+                env: &env,
+                without: &["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"],
+                ends: GroupEnd::AtOnce,
+            };
+            printed(&launch, Duration::from_secs(24 * 60 * 60)).await
+        });
+        Ok(Running { task: AbortOnDropHandle::new(task), _token: token, _folder: folder })
+    }
+}
+
+impl Operator {
+    /// Ends it at once, in the middle of whatever it does.
+    pub(super) async fn kill(self) {
+        match self {
+            Operator::Own(own) => {
+                own.task.abort();
+                let _ = own.task.await;
+            }
+            Operator::Program(program) => {
+                program.task.abort();
+                let _ = program.task.await;
+            }
+        }
+    }
+
+    /// How it ended, where it has ended by itself.
+    pub(super) async fn ended(&mut self) -> Option<String> {
+        match self {
+            Operator::Own(own) if own.task.is_finished() => Some("the operator has stopped".to_owned()),
+            Operator::Program(program) if program.task.is_finished() => {
+                let task = &mut program.task;
+                Some(match task.await {
+                    Ok(Ok(printed)) => {
+                        let how =
+                            printed.status.map_or_else(|| "a signal".to_owned(), |status| status.to_string());
+                        let text = String::from_utf8_lossy(&printed.text).into_owned();
+                        format!("the program has ended by itself: {how}\n{}", tail(&text))
+                    }
+                    Ok(Err(error)) => format!("the program cannot be started: {error:#}"),
+                    Err(_) => "the program has ended".to_owned(),
+                })
+            }
+            Operator::Own(_) | Operator::Program(_) => None,
+        }
+    }
+
+    /// Errors that reconciles end with again and again.
+    pub(super) fn failing(&self) -> BTreeSet<String> {
+        let Operator::Own(own) = self else { return BTreeSet::new() };
+        let seen = lock(&own.seen);
+        let told = seen.failing.iter().filter(|(_, (attempt, _))| *attempt >= ATTEMPTS);
+        told.map(|(object, (_, why))| {
+            format!("reconciles of {object} fail again and again: {}", first_line(why))
+        })
+        .collect()
+    }
+
+    /// Waits until the operator and the plane have nothing to do.
+    pub(super) async fn at_rest(&mut self, plane: &ControlPlane, record: &Record, window: Duration) {
+        match self {
+            Operator::Own(own) => loop {
+                plane.settled().await;
+                let store = &plane.api().registry().store;
+                let revision = store.revision();
+                own.at_rest(objects(plane)).await;
+                if plane.is_settled() && store.revision() == revision {
+                    return;
+                }
+            },
+            Operator::Program(_) => quiet(plane, record, window).await,
+        }
+    }
+
+    /// Waits until nothing goes on any more but one call whose answer is held, or what cannot be seen.
+    pub(super) async fn at_rest_but_for_one(&self, plane: &ControlPlane, record: &Record, window: Duration) {
+        let window = match self {
+            Operator::Own(_) => Duration::from_millis(30),
+            Operator::Program(_) => window,
+        };
+        let store = &plane.api().registry().store;
+        let (mut revision, mut unchanged) = (store.revision(), Instant::now());
+        loop {
+            quiet(plane, record, window).await;
+            if store.revision() != revision {
+                (revision, unchanged) = (store.revision(), Instant::now());
+            }
+            match self {
+                // What others wait for may be this one answer, so that they go on trying.
+                Operator::Own(_) if unchanged.elapsed() > UNCHANGED => return,
+                Operator::Own(own) if !own.is_idle_but_for_one() => {
+                    let mut news = own.news.clone();
+                    if tokio::time::timeout(UNCHANGED, news.changed()).await.is_err() {
+                        return;
+                    }
+                }
+                Operator::Own(_) | Operator::Program(_) => return,
+            }
+        }
+    }
+
+    /// Lets reconcile all objects once more, as the next period would.
+    pub(super) async fn reconcile_all(&self, objects: Vec<ObjectRef>) {
+        let Operator::Own(own) = self else { return };
+        for object in objects {
+            if own.ask.send(ManagerRequest::ReconcileNow { object }).await.is_err() {
+                return;
+            }
+        }
+        // They are known to wait once this is answered.
+        let (reply, answered) = oneshot::channel();
+        if own.ask.send(ManagerRequest::Look { reply }).await.is_ok() {
+            let _ = answered.await;
+        }
+    }
+}
+
+/// Waits for the first call of a program that was started.
+///
+/// # Errors
+/// Where none comes.
+pub(super) async fn first_call(operator: &mut Operator, record: &Record) -> Result<()> {
+    if matches!(operator, Operator::Own(_)) {
+        return Ok(());
+    }
+    let mut news = record.news();
+    news.borrow_and_update();
+    let began = Instant::now();
+    while began.elapsed() < FIRST_CALL {
+        if let Some(why) = operator.ended().await {
+            anyhow::bail!("{why}");
+        }
+        if tokio::time::timeout(Duration::from_millis(100), news.changed()).await.is_ok() {
+            return Ok(());
+        }
+    }
+    anyhow::bail!(
+        "the program has made no call for {} s: it seems to take no notice of KUBECONFIG",
+        FIRST_CALL.as_secs()
+    )
+}
+
+/// Waits until nothing has happened for a while. What goes on for ever without changing anything is left at that.
+async fn quiet(plane: &ControlPlane, record: &Record, window: Duration) {
+    let mut news = record.news();
+    let store = &plane.api().registry().store;
+    let (mut revision, mut unchanged) = (store.revision(), Instant::now());
+    loop {
+        plane.settled().await;
+        news.borrow_and_update();
+        let still = tokio::time::timeout(window, news.changed()).await.is_err();
+        if store.revision() != revision {
+            (revision, unchanged) = (store.revision(), Instant::now());
+            continue;
+        }
+        if plane.is_settled() && (still || unchanged.elapsed() > LONGEST_WINDOW) {
+            return;
+        }
+    }
+}
+
+/// All objects that an operator may have a part in.
+pub(super) fn objects(plane: &ControlPlane) -> Vec<Arc<Value>> {
+    let registry = plane.api().registry();
+    let served = registry.catalog.served();
+    let mut tables = BTreeSet::new();
+    let mut found = Vec::new();
+    for resource in served.resources() {
+        let beside = matches!(&*resource.table, "events" | "leases" | "endpointslices")
+            || matches!(
+                resource.group.as_str(),
+                "rbac.authorization.k8s.io" | "flowcontrol.apiserver.k8s.io"
+            );
+        if !beside && tables.insert(resource.table.clone()) {
+            let items = registry.store.list(&resource.table, None).items;
+            found.extend(items.iter().map(|stored| stored.glance()));
+        }
+    }
+    found
+}
+
+fn tail(text: &str) -> String {
+    let start = text.char_indices().rev().nth(PRINTED).map_or(0, |(at, _)| at);
+    text[start..].trim().to_owned()
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}

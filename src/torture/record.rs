@@ -1,0 +1,524 @@
+//! Looks over the operator's shoulder in a run: notes its writes as points, counts what comes and goes, and disturbs it where
+//! the plan says so. One for a run; each start of the operator has eyes of its own.
+
+use super::judge::Counts;
+use super::normal;
+use super::plan::{Disturbance, Possible, Write};
+use super::point::{Call, Counter, Point, signature};
+use opdev_controlplane::registry::Registry;
+use opdev_controlplane::storage::{Change, ChangeKind, Watch};
+use opdev_controlplane::{
+    Asked, Exchange, Leaving, Observation, Observer, Passage, Refusal, Reset, Treatment,
+};
+use opdev_object::api_path::ApiPath;
+use opdev_object::meta;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// What one run is made of, as it goes on.
+pub(super) struct Record {
+    registry: Arc<Registry>,
+    inner: Mutex<Inner>,
+    /// Counts everything that happens.
+    news: watch::Sender<u64>,
+    /// How often the operator was to be killed.
+    killed: watch::Sender<u32>,
+}
+
+struct Inner {
+    changes: Watch,
+    /// Whether more happened between two looks than the store remembers.
+    lost: bool,
+    /// The step that is done; nothing before the first one.
+    step: Option<usize>,
+    /// What is done to the operator.
+    armed: Option<Disturbance>,
+    met: bool,
+    /// The start of the operator that may still ask for something.
+    start: u32,
+    points: Counter,
+    calls: Counter,
+    /// By the number of the request: which call it is.
+    called: HashMap<u64, Point>,
+    /// By the number of the request: when its answer leaves.
+    leaving: HashMap<u64, Leaving>,
+    /// Lets an answer go that is held.
+    held: Option<watch::Sender<bool>>,
+    writes: Vec<Write>,
+    history: BTreeMap<String, Counts>,
+    possible: Possible,
+    gates: BTreeMap<String, watch::Sender<Passage>>,
+    open_watches: BTreeMap<String, u32>,
+    /// What lists from a cache are shown: the resource and the revision.
+    past: Option<(String, u64)>,
+    /// The last thing that happened, and the longest time between two within a step.
+    last: Instant,
+    gap: Duration,
+    /// The namespace that nobody touches.
+    bystander: Option<String>,
+}
+
+/// What is noted in a run.
+pub(super) struct Noted {
+    pub(super) writes: Vec<Write>,
+    pub(super) history: BTreeMap<String, Counts>,
+    pub(super) possible: Possible,
+    pub(super) met: bool,
+    pub(super) gap: Duration,
+    /// Whether the store forgot changes before they were seen.
+    pub(super) lost: bool,
+}
+
+impl Record {
+    /// Of what happens on a plane from now on.
+    pub(super) fn new(registry: Arc<Registry>, armed: Option<Disturbance>) -> anyhow::Result<Arc<Record>> {
+        let changes = registry.store.watch_all(registry.store.revision());
+        let changes = changes.map_err(|_| anyhow::anyhow!("the store forgot what it has just done"))?;
+        let inner = Inner {
+            changes,
+            lost: false,
+            step: None,
+            armed,
+            met: false,
+            start: 0,
+            points: Counter::default(),
+            calls: Counter::default(),
+            called: HashMap::new(),
+            leaving: HashMap::new(),
+            held: None,
+            writes: Vec::new(),
+            history: BTreeMap::new(),
+            possible: Possible::default(),
+            gates: BTreeMap::new(),
+            open_watches: BTreeMap::new(),
+            past: None,
+            last: Instant::now(),
+            gap: Duration::ZERO,
+            bystander: None,
+        };
+        Ok(Arc::new(Record {
+            registry,
+            inner: Mutex::new(inner),
+            news: watch::Sender::new(0),
+            killed: watch::Sender::new(0),
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Eyes for the next start of the operator. Those before see nothing any more: their calls end unanswered.
+    pub(super) fn next_start(self: &Arc<Self>) -> Arc<dyn Observer> {
+        let mut inner = self.lock();
+        inner.start += 1;
+        Arc::new(Eyes { record: Arc::clone(self), start: inner.start })
+    }
+
+    /// The operator that runs is gone.
+    pub(super) fn ended(&self) {
+        self.lock().start += 1;
+    }
+
+    /// What happens belongs to this step from now on.
+    pub(super) fn begin(&self, step: usize) {
+        let mut inner = self.lock();
+        self.drain(&mut inner);
+        if inner.step.is_none() {
+            inner.history.clear();
+        }
+        inner.step = Some(step);
+        inner.last = Instant::now();
+    }
+
+    /// The step is over.
+    pub(super) fn at_rest(&self) {
+        let mut inner = self.lock();
+        self.drain(&mut inner);
+        inner.last = Instant::now();
+    }
+
+    /// The namespace whose objects nobody touches, and the resource of the sample.
+    pub(super) fn concerns(&self, bystander: Option<&str>, own: &str) {
+        let mut inner = self.lock();
+        inner.bystander = bystander.map(str::to_owned);
+        own.clone_into(&mut inner.possible.own);
+    }
+
+    /// Counts everything that happens.
+    pub(super) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// Counts how often the operator was to be killed.
+    pub(super) fn killed(&self) -> watch::Receiver<u32> {
+        self.killed.subscribe()
+    }
+
+    /// Notes that the disturbance has taken place.
+    pub(super) fn meet(&self) {
+        self.lock().met = true;
+    }
+
+    /// Whether an answer is held.
+    pub(super) fn holds(&self) -> bool {
+        self.lock().held.is_some()
+    }
+
+    /// Lets the answer go that is held; whether there was one.
+    pub(super) fn let_go(&self) -> bool {
+        self.lock().held.take().is_some_and(|held| held.send(true).is_ok())
+    }
+
+    /// Whether events of a resource are held.
+    pub(super) fn is_blind(&self) -> bool {
+        self.lock().gates.values().any(|gate| *gate.borrow() != Passage::Open)
+    }
+
+    /// Holds the events of a resource, or lets them through.
+    pub(super) fn gate(&self, resource: &str, passage: Passage) {
+        self.lock().gate(resource).send_replace(passage);
+    }
+
+    /// Number of watches of a resource that are open.
+    pub(super) fn watches(&self, resource: &str) -> u32 {
+        self.lock().open_watches.get(resource).copied().unwrap_or_default()
+    }
+
+    /// Shows a resource as it was at a revision to whoever lists it from a cache, and nothing that came later.
+    pub(super) fn show_past(&self, resource: &str, revision: u64) {
+        let mut inner = self.lock();
+        inner.past = Some((resource.to_owned(), revision));
+        inner.gate(resource).send_replace(Passage::Held(0));
+    }
+
+    /// Shows everything as it is.
+    pub(super) fn show_now(&self) {
+        self.lock().past = None;
+    }
+
+    /// All that was noted.
+    pub(super) fn noted(&self) -> Noted {
+        let mut inner = self.lock();
+        self.drain(&mut inner);
+        Noted {
+            writes: std::mem::take(&mut inner.writes),
+            history: std::mem::take(&mut inner.history),
+            possible: std::mem::take(&mut inner.possible),
+            met: inner.met,
+            gap: inner.gap,
+            lost: inner.lost,
+        }
+    }
+
+    fn tell(&self, inner: &mut Inner) {
+        if inner.step.is_some() {
+            inner.gap = inner.gap.max(inner.last.elapsed());
+        }
+        inner.last = Instant::now();
+        self.news.send_modify(|count| *count += 1);
+    }
+
+    /// Counts what came and went since the last look, and gives it back.
+    fn drain(&self, inner: &mut Inner) -> Vec<Arc<Change>> {
+        let changes = match inner.changes.ready() {
+            Ok(changes) => changes,
+            Err(_) => {
+                inner.lost = true;
+                let store = &self.registry.store;
+                if let Ok(newest) = store.watch_all(store.revision()) {
+                    inner.changes = newest;
+                }
+                Vec::new()
+            }
+        };
+        for change in &changes {
+            let made = change.previous.is_none() && change.kind != ChangeKind::Deleted;
+            let gone = change.kind == ChangeKind::Deleted;
+            if !made && !gone {
+                continue;
+            }
+            let object = self.whole(change);
+            if !normal::counts(&object)
+                || normal::is_hook(&object)
+                || is_of(&object, inner.bystander.as_deref())
+            {
+                continue;
+            }
+            let counts = inner.history.entry(normal::id(&object)).or_default();
+            counts.made += u32::from(made);
+            counts.gone += u32::from(gone);
+        }
+        changes
+    }
+
+    /// The object of a change, with its kind.
+    fn whole(&self, change: &Change) -> Value {
+        (*change.object.glance()).clone()
+    }
+
+    fn write(&self, exchange: &Exchange) {
+        let asked = &exchange.asked;
+        let target = ApiPath::of(&asked.path);
+        let verb = target.verb(asked.method.as_str(), Some(asked.query.as_str()));
+        let mut inner = self.lock();
+        let changes = self.drain(&mut inner);
+        let called = inner.called.remove(&asked.number);
+        let (Some(step), Some(call)) = (inner.step, called) else { return };
+        let answer = exchange.answer.value();
+        let name = match target.name {
+            "" => answer.as_ref().and_then(meta::name).unwrap_or_default().to_owned(),
+            name => name.to_owned(),
+        };
+        let table = self.table(&asked.path, target.resource);
+        let revision =
+            answer.as_ref().and_then(meta::resource_version).and_then(|text| text.parse::<u64>().ok());
+        let of_object = |change: &&Arc<Change>| {
+            Some(&*change.table) == table.as_deref()
+                && *change.key.name == *name
+                && *change.key.namespace == *target.namespace
+        };
+        let exactly = changes.iter().filter(of_object).find(|change| Some(change.revision) == revision);
+        let change = exactly.or_else(|| changes.iter().rfind(of_object).filter(|_| verb == "delete"));
+        let before = change.and_then(|change| change.previous.as_ref()).map(|stored| stored.glance());
+        let after = change.map(|change| change.object.glance());
+        let named = Call {
+            verb,
+            resource: target.resource,
+            subresource: target.subresource,
+            namespace: target.namespace,
+            name: &name,
+        };
+        let signed = signature(&named, before.as_deref(), after.as_deref());
+        let point = inner.points.next(signed);
+        let continues = change.is_some_and(|change| continues(change, verb, target.resource));
+        let resource = match target.subresource {
+            "" => target.resource.to_owned(),
+            subresource => format!("{}/{subresource}", target.resource),
+        };
+        let changed = change.is_some();
+        inner.disturb(asked.number, &point, changed, &self.killed);
+        inner.writes.push(Write {
+            point,
+            call,
+            verb: verb.to_owned(),
+            resource,
+            changes: changed,
+            continues,
+            step,
+        });
+    }
+
+    /// The table of the store that a path leads to.
+    fn table(&self, path: &str, plural: &str) -> Option<String> {
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (group, version) = match parts.as_slice() {
+            ["api", version, ..] => ("", *version),
+            ["apis", group, version, ..] => (*group, *version),
+            _ => return None,
+        };
+        let served = self.registry.catalog.served();
+        served.find(group, version, plural).map(|resource| resource.table.to_string())
+    }
+}
+
+/// Whether an object belongs to the untouched instance.
+pub(super) fn is_of(object: &Value, bystander: Option<&str>) -> bool {
+    bystander.is_some() && meta::namespace(object) == bystander
+}
+
+/// Whether the API server itself goes on after a write: an object goes, or a workload comes or changes its size.
+fn continues(change: &Change, verb: &str, resource: &str) -> bool {
+    let workload = matches!(
+        resource,
+        "deployments" | "statefulsets" | "daemonsets" | "jobs" | "cronjobs" | "replicasets"
+    );
+    let removed = change.kind == ChangeKind::Deleted;
+    removed || verb == "delete" || (workload && verb == "create")
+}
+
+impl Inner {
+    fn gate(&mut self, resource: &str) -> &watch::Sender<Passage> {
+        self.gates.entry(resource.to_owned()).or_insert_with(|| watch::Sender::new(Passage::Open))
+    }
+
+    /// Does to the operator what is to be done at this point.
+    fn disturb(&mut self, request: u64, point: &Point, changed: bool, killed: &watch::Sender<u32>) {
+        if !changed || self.met {
+            return;
+        }
+        let leaving = match &self.armed {
+            Some(Disturbance::Crash(wanted)) if wanted == point => {
+                // Whatever it asks for from now on comes too late.
+                self.start += 1;
+                killed.send_modify(|count| *count += 1);
+                Leaving::Never
+            }
+            Some(Disturbance::Lost(wanted)) if wanted == point => Leaving::Never,
+            Some(Disturbance::Slow(wanted)) if wanted == point => {
+                let (held, leaves) = watch::channel(false);
+                self.held = Some(held);
+                Leaving::Once(leaves)
+            }
+            _ => return,
+        };
+        self.met = true;
+        self.leaving.insert(request, leaving);
+    }
+
+    /// Refuses a call, where that is the plan.
+    fn refusal(&mut self, call: &Point, target: &ApiPath<'_>) -> Option<Refusal> {
+        let Some(Disturbance::Conflict(wanted)) = &self.armed else { return None };
+        if self.met || wanted != call {
+            return None;
+        }
+        self.met = true;
+        Some(Refusal {
+            code: 409,
+            reason: "Conflict",
+            message: format!(
+                "Operation cannot be fulfilled on {} \"{}\": the object has been modified; please apply your changes to the \
+                 latest version and try again",
+                target.resource, target.name
+            ),
+            retry_after: None,
+        })
+    }
+}
+
+/// Resources whose calls say nothing about the operator's work.
+fn is_beside(resource: &str) -> bool {
+    matches!(
+        resource,
+        "" | "events"
+            | "leases"
+            | "tokenreviews"
+            | "subjectaccessreviews"
+            | "selfsubjectaccessreviews"
+            | "selfsubjectrulesreviews"
+    )
+}
+
+struct Eyes {
+    record: Arc<Record>,
+    start: u32,
+}
+
+impl Observer for Eyes {
+    fn treatment(&self, asked: &Asked) -> Treatment {
+        let target = ApiPath::of(&asked.path);
+        let verb = target.verb(asked.method.as_str(), Some(asked.query.as_str()));
+        let mut inner = self.record.lock();
+        if inner.start != self.start {
+            return Treatment { reset: Some(Reset::Before), ..Treatment::default() };
+        }
+        match verb {
+            "watch" => {
+                inner.possible.watched.insert(target.resource.to_owned());
+                let gate = inner.gate(target.resource).subscribe();
+                return Treatment { gate: Some(gate), ..Treatment::default() };
+            }
+            "list" => {
+                let from_cache = parameter(&asked.query, "resourceVersion") == Some("0");
+                if from_cache {
+                    inner.possible.from_cache.insert(target.resource.to_owned());
+                }
+                let past =
+                    inner.past.clone().filter(|(resource, _)| from_cache && resource == target.resource);
+                if let Some((_, revision)) = past {
+                    inner.met = true;
+                    return Treatment { query: Some(at(&asked.query, revision)), ..Treatment::default() };
+                }
+            }
+            "create" | "update" | "patch" | "delete"
+                if !is_beside(target.resource)
+                    && parameter(&asked.query, "dryRun").is_none()
+                    && inner.step.is_some()
+                    && inner.bystander.as_deref() != Some(target.namespace) =>
+            {
+                let call = Call {
+                    verb,
+                    resource: target.resource,
+                    subresource: target.subresource,
+                    namespace: target.namespace,
+                    name: target.name,
+                };
+                let call = inner.calls.next(call.words(None));
+                if let Some(refusal) = inner.refusal(&call, &target) {
+                    return Treatment { refusal: Some(refusal), ..Treatment::default() };
+                }
+                inner.called.insert(asked.number, call);
+            }
+            _ => {}
+        }
+        Treatment::default()
+    }
+
+    fn seen(&self, observation: Observation) {
+        let record = &self.record;
+        match &observation {
+            Observation::Answered(exchange) => {
+                let target = ApiPath::of(&exchange.asked.path);
+                let verb = target.verb(exchange.asked.method.as_str(), Some(exchange.asked.query.as_str()));
+                if verb == "watch" {
+                    if exchange.status == 200 {
+                        *record.lock().open_watches.entry(target.resource.to_owned()).or_default() += 1;
+                    }
+                } else if (200..300).contains(&exchange.status) {
+                    record.write(exchange);
+                } else {
+                    record.lock().called.remove(&exchange.asked.number);
+                }
+                if is_beside(target.resource) {
+                    return;
+                }
+            }
+            Observation::Delivered(delivery) if is_beside(ApiPath::of(&delivery.asked.path).resource) => {
+                return;
+            }
+            Observation::Delivered(_) => {}
+            Observation::WatchEnded(asked) => {
+                let target = ApiPath::of(&asked.path);
+                if let Some(open) = record.lock().open_watches.get_mut(target.resource) {
+                    *open = open.saturating_sub(1);
+                }
+            }
+        }
+        record.tell(&mut record.lock());
+    }
+
+    fn leaving(&self, asked: &Asked) -> Leaving {
+        self.record.lock().leaving.remove(&asked.number).unwrap_or_default()
+    }
+}
+
+/// A parameter of a query.
+fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    let mut parts = query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
+    parts.find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// A query for a list as it was at a revision.
+fn at(query: &str, revision: u64) -> String {
+    let others = query.split('&').filter(|part| !part.starts_with("resourceVersion") && !part.is_empty());
+    let mut parts: Vec<String> = others.map(str::to_owned).collect();
+    parts.push(format!("resourceVersion={revision}"));
+    parts.push("resourceVersionMatch=Exact".to_owned());
+    parts.join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_from_a_cache_is_asked_for_at_a_revision() {
+        let query = "limit=500&resourceVersion=0&resourceVersionMatch=NotOlderThan";
+        assert_eq!(at(query, 42), "limit=500&resourceVersion=42&resourceVersionMatch=Exact");
+        assert_eq!(at("", 3), "resourceVersion=3&resourceVersionMatch=Exact");
+        assert_eq!(parameter(query, "resourceVersion"), Some("0"));
+    }
+}

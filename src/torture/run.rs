@@ -1,0 +1,568 @@
+//! One run of a scenario: a plane, the operator, the steps, at most one disturbance, and what is left at the end.
+
+use super::judge::Outcome;
+use super::normal::{self, Snapshot};
+use super::operator::{Operator, Subject, first_call, objects};
+use super::plan::{Disturbance, Possible, Write};
+use super::record::{Record, is_of};
+use super::scenario::{Scenario, Step, reference};
+use anyhow::{Context as _, Result, bail};
+use http::{Method, Request};
+use kube::Client;
+use opdev_controlplane::registry::Registry;
+use opdev_controlplane::{Config, ControlPlane, Listen, Listening, Passage};
+use opdev_object::meta::{self, ObjectRef};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// The namespace of the untouched instance.
+const BYSTANDER: &str = "bystander";
+/// How often all is reconciled once more until nothing changes.
+const ROUNDS: usize = 4;
+/// The longest time for which a client waits before it watches again.
+const WATCH_AGAIN: Duration = Duration::from_secs(15);
+/// For so long a program that was started is at the beginning, and for so long it has to be quiet then.
+const BEGINNING: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(1));
+/// The longest time for a watch to end that is told to.
+const WATCH_END: Duration = Duration::from_secs(3);
+
+/// What a run is made of.
+pub(super) struct RunInput<'a> {
+    pub(super) subject: &'a Subject,
+    /// CRDs, and what else a plane has before the operator comes.
+    pub(super) definitions: &'a [Arc<Value>],
+    pub(super) scenario: &'a Scenario,
+    pub(super) disturbance: Option<&'a Disturbance>,
+    /// How long a program has to be quiet to be settled.
+    pub(super) window: Duration,
+    /// How long each step may take.
+    pub(super) limit: Duration,
+    pub(super) shutdown: CancellationToken,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ran {
+    pub(super) outcome: Outcome,
+    pub(super) writes: Vec<Write>,
+    pub(super) possible: Possible,
+    /// Whether the disturbance took place.
+    pub(super) met: bool,
+    pub(super) took: Duration,
+    /// The longest time within a step in which nothing happened.
+    pub(super) gap: Duration,
+}
+
+/// Runs a scenario once.
+///
+/// # Errors
+/// Where the plane or the operator do not start, or a step cannot be done at all.
+pub(super) async fn run(input: &RunInput<'_>) -> Result<Ran> {
+    let began = Instant::now();
+    let mut stage = Stage::set(input).await?;
+    let bystander = input.scenario.sample.is_namespaced().then_some(BYSTANDER);
+    stage.record.concerns(bystander, &stage.own_resource());
+    let before = match bystander {
+        Some(namespace) => {
+            let bystander = input.scenario.sample.moved(namespace, None);
+            stage.namespace(namespace).await?;
+            stage.apply(&[bystander.others, bystander.objects].concat()).await?;
+            stage.rest().await?;
+            stage.snapshot(|object| is_of(object, bystander_of(input)))
+        }
+        None => Snapshot::new(),
+    };
+    let mut revisions = Vec::new();
+    let (mut stuck, mut ends) = (Vec::new(), Vec::new());
+    for at in 0..input.scenario.steps.len() {
+        let ended = tokio::select! {
+            ended = stage.step(at, &revisions) => ended?,
+            () = input.shutdown.cancelled() => bail!("broken off"),
+        };
+        ends.push(stage.snapshot(|object| !is_of(object, bystander)));
+        revisions.push(stage.plane.api().registry().store.revision());
+        if let Some(why) = ended {
+            stuck.push(why);
+            break;
+        }
+    }
+    let after = stage.snapshot(|object| bystander.is_some() && is_of(object, bystander));
+    let mut troubles = stage.troubles.clone();
+    if let Some(operator) = &mut stage.operator {
+        troubles.extend(operator.failing());
+        troubles.extend(operator.ended().await);
+    }
+    let noted = stage.record.noted();
+    stage.leave().await;
+    if noted.lost {
+        bail!("more happened at once than the control plane remembers, so that it cannot be judged");
+    }
+    Ok(Ran {
+        outcome: Outcome {
+            ends,
+            history: noted.history,
+            stuck,
+            troubles: troubles.into_iter().collect(),
+            bystander: (before, after),
+        },
+        writes: noted.writes,
+        possible: noted.possible,
+        met: noted.met,
+        took: began.elapsed(),
+        gap: noted.gap,
+    })
+}
+
+fn bystander_of(input: &RunInput<'_>) -> Option<&'static str> {
+    input.scenario.sample.is_namespaced().then_some(BYSTANDER)
+}
+
+/// A plane with the operator on it.
+pub(super) struct Stage<'a> {
+    input: &'a RunInput<'a>,
+    pub(super) plane: ControlPlane,
+    listening: Option<Listening>,
+    client: Client,
+    pub(super) record: Arc<Record>,
+    pub(super) operator: Option<Operator>,
+    killed: watch::Receiver<u32>,
+    pub(super) troubles: Vec<String>,
+    /// The last start of the operator.
+    started: Instant,
+    /// How often it was killed where the plan says so: a write may come while a step is still being done.
+    kills: u32,
+}
+
+impl<'a> Stage<'a> {
+    /// Starts the plane, installs what the operator needs, and starts the operator.
+    pub(super) async fn set(input: &'a RunInput<'a>) -> Result<Stage<'a>> {
+        let plane =
+            ControlPlane::start_with(Config::default()).await.context("the control plane did not start")?;
+        let listening = match input.subject.is_program() {
+            true => Some(plane.listen(Listen::default()).await.context("the control plane does not listen")?),
+            false => None,
+        };
+        plane.settled().await;
+        let client = plane.client();
+        let record = Record::new(Arc::clone(plane.api().registry()), input.disturbance.cloned())?;
+        let killed = record.killed();
+        let mut stage = Stage {
+            input,
+            plane,
+            listening,
+            client,
+            record,
+            operator: None,
+            killed,
+            troubles: Vec::new(),
+            started: Instant::now(),
+            kills: 0,
+        };
+        stage.grows().await?;
+        let definitions: Vec<Value> = input.definitions.iter().map(|one| (**one).clone()).collect();
+        stage.apply(&definitions).await?;
+        stage.plane.settled().await;
+        stage.start().await?;
+        stage.rest().await?;
+        Ok(stage)
+    }
+
+    /// Claims may grow, as on most clusters.
+    async fn grows(&self) -> Result<()> {
+        let classes = self.send(Method::GET, "/apis/storage.k8s.io/v1/storageclasses", "", None).await?;
+        for class in classes["items"].as_array().into_iter().flatten() {
+            let name = meta::name(class).unwrap_or_default();
+            let path = format!("/apis/storage.k8s.io/v1/storageclasses/{name}");
+            let patch = json!({"allowVolumeExpansion": true});
+            self.send(Method::PATCH, &path, "application/merge-patch+json", Some(&patch)).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn start(&mut self) -> Result<()> {
+        let mut operator = self.input.subject.start(&self.plane, self.listening.as_ref(), &self.record)?;
+        first_call(&mut operator, &self.record).await?;
+        self.operator = Some(operator);
+        self.started = Instant::now();
+        Ok(())
+    }
+
+    pub(super) async fn kill(&mut self) {
+        self.record.ended();
+        if let Some(operator) = self.operator.take() {
+            operator.kill().await;
+        }
+        self.free_leases().await;
+    }
+
+    /// Who was killed gives no lead back; the next start need not wait for it.
+    async fn free_leases(&self) {
+        let Ok(leases) = self.send(Method::GET, "/apis/coordination.k8s.io/v1/leases", "", None).await else {
+            return;
+        };
+        for lease in leases["items"].as_array().into_iter().flatten() {
+            let (Some(namespace), Some(name)) = (meta::namespace(lease), meta::name(lease)) else { continue };
+            if namespace == "kube-node-lease" {
+                continue;
+            }
+            let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
+            if let Err(error) = self.send(Method::DELETE, &path, "", None).await {
+                tracing::debug!("lease {namespace}/{name} is left: {error:#}");
+            }
+        }
+    }
+
+    /// Ends all of it.
+    pub(super) async fn leave(mut self) {
+        if let Some(operator) = self.operator.take() {
+            self.record.ended();
+            operator.kill().await;
+        }
+        self.plane.stop().await;
+    }
+
+    /// Does a step, and what the plan says about it; why it did not come to its end, where it did not.
+    async fn step(&mut self, at: usize, revisions: &[u64]) -> Result<Option<String>> {
+        let step = &self.input.scenario.steps[at];
+        self.record.begin(at);
+        let blind = match self.input.disturbance {
+            Some(Disturbance::Blind { resource, first }) if *first == at || *first + 1 == at => {
+                Some((resource, *first))
+            }
+            _ => None,
+        };
+        if let Some((resource, first)) = blind
+            && first == at
+        {
+            self.record.gate(resource, Passage::Held(0));
+            self.record.meet();
+        }
+        let down = self.input.disturbance == Some(&Disturbance::Down(at));
+        if down {
+            self.kill().await;
+            self.record.meet();
+        }
+        self.act(step).await.with_context(|| step.words())?;
+        if down {
+            self.plane.settled().await;
+            self.start().await?;
+        }
+        self.rest().await?;
+        if let Some((resource, first)) = blind
+            && (first + 1 == at || self.input.scenario.steps.len() == at + 1)
+        {
+            self.see_again(resource).await;
+            self.rest().await?;
+        }
+        match self.input.disturbance {
+            Some(Disturbance::Restart(after)) if *after == at => {
+                self.record.meet();
+                self.kill().await;
+                self.start().await?;
+                self.rest().await?;
+            }
+            Some(Disturbance::Past(past)) if past.after == at => {
+                if let Some(revision) = revisions.get(past.seen) {
+                    self.kill().await;
+                    self.record.show_past(&past.resource, *revision);
+                    self.start().await?;
+                    self.rest().await?;
+                    self.record.show_now();
+                    self.see_again(&past.resource).await;
+                    self.rest().await?;
+                }
+            }
+            _ => {}
+        }
+        self.record.at_rest();
+        Ok(self.left(step).map(|left| format!("{}: {left} stays", step.words())))
+    }
+
+    /// Ends held watches, so that the operator lists anew.
+    async fn see_again(&self, resource: &str) {
+        let mut news = self.record.news();
+        let open = self.record.watches(resource);
+        self.record.gate(resource, Passage::Expired);
+        let ended = async {
+            while self.record.watches(resource) > 0 {
+                if news.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(WATCH_END, ended).await;
+        self.record.gate(resource, Passage::Open);
+        // Clients wait before they list again; until then nobody would see anything.
+        let begun = async {
+            while self.record.watches(resource) < open {
+                if news.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(WATCH_AGAIN, begun).await;
+    }
+
+    /// Waits until all is settled. Where the operator is to be killed on the way, it is, and starts anew.
+    pub(super) async fn rest(&mut self) -> Result<()> {
+        let deadline = tokio::time::Instant::now() + self.input.limit;
+        loop {
+            let kills = *self.killed.borrow();
+            if kills != self.kills {
+                self.kills = kills;
+                self.kill().await;
+                self.start().await?;
+                continue;
+            }
+            let Some(operator) = &mut self.operator else {
+                self.plane.settled().await;
+                return Ok(());
+            };
+            if let Some(why) = operator.ended().await {
+                // As the kubelet does; a program that ends again and again is told of once.
+                if self.troubles.contains(&why) || self.troubles.len() > 3 {
+                    return Ok(());
+                }
+                self.troubles.push(why);
+                self.kill().await;
+                self.start().await?;
+                continue;
+            }
+            let (plane, record) = (&self.plane, &self.record);
+            let window = match self.started.elapsed() < BEGINNING.0 {
+                true => self.input.window.max(BEGINNING.1),
+                false => self.input.window,
+            };
+            let held = record.holds();
+            let blind = record.is_blind();
+            let resting = async {
+                if held || blind {
+                    operator.at_rest_but_for_one(plane, record, window).await;
+                } else {
+                    operator.at_rest(plane, record, window).await;
+                }
+            };
+            let (mut news, mut again) = (record.news(), self.killed.clone());
+            let other = async {
+                // An answer may begin to be held at any time: then the rest is another one.
+                while record.holds() == held {
+                    if news.changed().await.is_err() {
+                        std::future::pending::<()>().await;
+                    }
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = again.wait_for(|now| *now != kills) => {}
+                () = other => {}
+                () = resting => {
+                    if *self.killed.borrow() != kills {
+                        continue;
+                    }
+                    if record.let_go() || self.settles().await? {
+                        continue;
+                    }
+                    return Ok(());
+                }
+                () = tokio::time::sleep_until(deadline) => {
+                    self.record.let_go();
+                    self.troubles.push(format!("the operator does not come to rest within {} s", self.input.limit.as_secs()));
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Lets the operator reconcile all once more until that changes nothing; whether the rest has to be waited for again.
+    async fn settles(&mut self) -> Result<bool> {
+        if self.input.subject.is_program() || self.record.is_blind() {
+            return Ok(false);
+        }
+        for _ in 0..ROUNDS {
+            let revision = self.plane.api().registry().store.revision();
+            let killed = self.kills;
+            let Some(operator) = &mut self.operator else { return Ok(false) };
+            operator.reconcile_all(reconciled(&self.plane, self.input)).await;
+            let resting = operator.at_rest(&self.plane, &self.record, self.input.window);
+            let mut again = self.killed.clone();
+            tokio::select! {
+                () = resting => {}
+                _ = again.wait_for(|now| *now != killed) => return Ok(true),
+                () = tokio::time::sleep(self.input.limit) => return Ok(false),
+            }
+            if self.record.holds() {
+                return Ok(true);
+            }
+            if self.plane.api().registry().store.revision() == revision {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn act(&self, step: &Step) -> Result<()> {
+        match step {
+            Step::Apply(objects) => self.apply(objects).await,
+            Step::Patch { object, patch } => {
+                let path = self.path(object)?;
+                self.send(Method::PATCH, &path, "application/merge-patch+json", Some(patch)).await.map(drop)
+            }
+            Step::Delete(objects) => {
+                for object in objects.iter().rev() {
+                    self.delete(&self.path(object)?).await?;
+                }
+                Ok(())
+            }
+            Step::DeleteChild(parent) => match self.child(parent)? {
+                Some(child) => self.delete(&self.path(&child)?).await,
+                None => Ok(()),
+            },
+            Step::DeleteNamespace(namespace) => self.delete(&format!("/api/v1/namespaces/{namespace}")).await,
+        }
+    }
+
+    async fn delete(&self, path: &str) -> Result<()> {
+        let options = json!({"propagationPolicy": "Background"});
+        match self.send(Method::DELETE, path, "application/json", Some(&options)).await {
+            Err(error) if is_not_found(&error) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    /// The first object that belongs to another one.
+    fn child(&self, parent: &Value) -> Result<Option<Value>> {
+        let wanted = reference(parent).context("an object has apiVersion, kind and a name")?;
+        let all = objects(&self.plane);
+        let is_parent =
+            |object: &&Arc<Value>| ObjectRef::of(object).is_some_and(|found| found.key() == wanted.key());
+        let Some(uid) = all.iter().find(is_parent).and_then(|object| meta::uid(object)) else {
+            return Ok(None);
+        };
+        let owned = all.iter().filter(|object| {
+            normal::counts(object) && meta::owner_references(object).iter().any(|owner| owner.uid == uid)
+        });
+        let first = owned.min_by_key(|object| normal::id(object));
+        Ok(first.map(|object| (**object).clone()))
+    }
+
+    /// The object that a step deletes and that is still there.
+    fn left(&self, step: &Step) -> Option<String> {
+        let registry = self.plane.api().registry();
+        let there = |object: &Value| {
+            let wanted = reference(object)?;
+            let table = table(registry, &wanted)?;
+            let key = opdev_controlplane::storage::Key::new(
+                wanted.namespace.as_deref().unwrap_or_default(),
+                &wanted.name,
+            );
+            registry.store.get(&table, &key)?;
+            Some(normal::id(object))
+        };
+        match step {
+            Step::Delete(objects) => objects.iter().find_map(there),
+            Step::DeleteNamespace(name) => {
+                there(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+            }
+            Step::Apply(_) | Step::Patch { .. } | Step::DeleteChild(_) => None,
+        }
+    }
+
+    /// Makes a namespace that is not there.
+    pub(super) async fn namespace(&self, name: &str) -> Result<()> {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let path = format!("/api/v1/namespaces/{name}?fieldManager=opdev&force=true");
+        self.send(Method::PATCH, &path, "application/apply-patch+yaml", Some(&namespace)).await?;
+        self.plane.settled().await;
+        Ok(())
+    }
+
+    /// Applies objects, each in its namespace, which is made where it is missing.
+    pub(super) async fn apply(&self, objects: &[Value]) -> Result<()> {
+        for object in objects {
+            if let Some(namespace) = meta::namespace(object) {
+                let table = self.plane.api().registry().store.list("namespaces", None);
+                if !table.items.iter().any(|one| &*one.key().name == namespace) {
+                    self.namespace(namespace).await?;
+                }
+            }
+            let path = format!("{}?fieldManager=opdev&force=true", self.path(object)?);
+            self.send(Method::PATCH, &path, "application/apply-patch+yaml", Some(object))
+                .await
+                .with_context(|| format!("{} is not applied", normal::id(object)))?;
+        }
+        Ok(())
+    }
+
+    /// The path of an object.
+    pub(super) fn path(&self, object: &Value) -> Result<String> {
+        let wanted = reference(object).context("an object has apiVersion, kind and a name")?;
+        let served = self.plane.api().registry().catalog.served();
+        let gvk = &wanted.gvk;
+        let resource = served
+            .by_kind(&gvk.group, Some(&gvk.version), &gvk.kind)
+            .with_context(|| format!("{} {} is not served", gvk.api_version(), gvk.kind))?;
+        let root = if gvk.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", gvk.group) };
+        let place = match (&wanted.namespace, resource.namespaced) {
+            (Some(namespace), true) => format!("namespaces/{namespace}/"),
+            (None, true) => "namespaces/default/".to_owned(),
+            (_, false) => String::new(),
+        };
+        Ok(format!("{root}/{}/{place}{}/{}", gvk.version, resource.plural, wanted.name))
+    }
+
+    /// The plural of the sample's first object.
+    fn own_resource(&self) -> String {
+        let first = self.input.scenario.sample.objects.first().and_then(reference);
+        let served = self.plane.api().registry().catalog.served();
+        let found = first.and_then(|first| {
+            let gvk = first.gvk;
+            served.by_kind(&gvk.group, Some(&gvk.version), &gvk.kind).map(|resource| resource.plural.clone())
+        });
+        found.unwrap_or_default()
+    }
+
+    pub(super) fn snapshot(&self, takes: impl Fn(&Value) -> bool) -> Snapshot {
+        let all = objects(&self.plane);
+        normal::snapshot(all.iter().map(|object| &**object).filter(|object| takes(object)))
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Option<&Value>,
+    ) -> Result<Value> {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let kind = if kind.is_empty() { "application/json" } else { kind };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", kind)
+            .body(body.into_bytes())?;
+        Ok(self.client.request::<Value>(request).await?)
+    }
+}
+
+/// The custom resources of the operator.
+fn reconciled(plane: &ControlPlane, input: &RunInput<'_>) -> Vec<ObjectRef> {
+    let Subject::Own { sources, .. } = input.subject else { return Vec::new() };
+    let of = |object: &Arc<Value>| {
+        let found = ObjectRef::of(object)?;
+        sources.watch(&found.gvk.group, &found.gvk.kind).map(|_| found)
+    };
+    objects(plane).iter().filter_map(of).collect()
+}
+
+fn table(registry: &Registry, wanted: &ObjectRef) -> Option<String> {
+    let served = registry.catalog.served();
+    let gvk = &wanted.gvk;
+    served.by_kind(&gvk.group, Some(&gvk.version), &gvk.kind).map(|resource| resource.table.to_string())
+}
+
+pub(super) fn is_not_found(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.code == 404)
+}

@@ -1,0 +1,327 @@
+//! What is done with a sample in a run: the scenarios that follow from its fields. Pure.
+
+use opdev_object::meta::{self, ObjectRef};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// Fields of a spec that say how many there are.
+const COUNTS: [&str; 7] = ["replicas", "size", "count", "nodes", "members", "instances", "replicaCount"];
+/// Parts of a spec below which a quantity is one of storage.
+const STORAGE: [&str; 5] = ["storage", "persistence", "volume", "disk", "size"];
+/// Fields that are switched at most.
+const MOST_TOGGLED: usize = 4;
+/// The namespace of the scenario that deletes it.
+pub(super) const OWN: &str = "torture";
+
+/// The objects of a file of samples, with their namespaces.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Sample {
+    /// Path relative to the project's root.
+    pub(super) path: String,
+    /// What is to be there before, and is never changed.
+    #[serde(default)]
+    pub(super) others: Vec<Value>,
+    /// What the operator reconciles.
+    pub(super) objects: Vec<Value>,
+}
+
+/// Steps, from a plane with nothing but the bystander on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Scenario {
+    /// Its name, such as `up-down`.
+    pub(super) name: String,
+    /// The sample it is about.
+    pub(super) sample: Sample,
+    /// The steps.
+    pub(super) steps: Vec<Step>,
+}
+
+/// One step. The next one begins once all is settled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Step {
+    /// Objects are applied.
+    Apply(Vec<Value>),
+    /// A merge patch.
+    Patch {
+        /// Of which object, as a manifest without a spec.
+        object: Value,
+        /// The patch.
+        patch: Value,
+    },
+    /// Objects are deleted, the last one first; they are to be gone at the end of the step.
+    Delete(Vec<Value>),
+    /// One object that belongs to the first one of the sample is deleted.
+    DeleteChild(Value),
+    /// A namespace is deleted; it is to be gone at the end of the step.
+    DeleteNamespace(String),
+}
+
+impl Step {
+    /// The step in words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Step::Apply(objects) => format!("apply {}", names(objects)),
+            Step::Patch { object, patch } => format!("{}: {}", name(object), patched(patch)),
+            Step::Delete(objects) => format!("delete {}", names(objects)),
+            Step::DeleteChild(object) => format!("delete a child of {}", name(object)),
+            Step::DeleteNamespace(namespace) => format!("delete namespace {namespace}"),
+        }
+    }
+}
+
+fn name(object: &Value) -> String {
+    format!("{} {}", object["kind"].as_str().unwrap_or_default(), meta::name(object).unwrap_or_default())
+}
+
+fn names(objects: &[Value]) -> String {
+    objects.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// A patch of one field in words.
+fn patched(patch: &Value) -> String {
+    let (mut path, mut at) = (String::new(), patch);
+    while let Some((key, next)) =
+        at.as_object().filter(|map| map.len() == 1).and_then(|map| map.iter().next())
+    {
+        path.push('.');
+        path.push_str(key);
+        at = next;
+    }
+    if at.is_object() || at.is_array() { format!("{path} changed") } else { format!("{path} → {at}") }
+}
+
+impl Sample {
+    /// A copy in another namespace; what belongs to no namespace gets another name where `rename` gives one.
+    pub(super) fn moved(&self, namespace: &str, rename: Option<&str>) -> Sample {
+        let moved = |objects: &[Value]| {
+            let moved = objects.iter().map(|object| {
+                let mut object = object.clone();
+                match (meta::namespace(&object).is_some(), rename) {
+                    (true, _) => set(&mut object, "namespace", namespace),
+                    (false, Some(suffix)) => {
+                        let name = format!("{}{suffix}", meta::name(&object).unwrap_or_default());
+                        set(&mut object, "name", &name);
+                    }
+                    (false, None) => {}
+                }
+                object
+            });
+            moved.collect()
+        };
+        Sample { path: self.path.clone(), others: moved(&self.others), objects: moved(&self.objects) }
+    }
+
+    /// Whether all that is reconciled lives in namespaces.
+    pub(super) fn is_namespaced(&self) -> bool {
+        self.objects.iter().all(|object| meta::namespace(object).is_some())
+    }
+
+    fn all(&self) -> Vec<Value> {
+        self.others.iter().chain(&self.objects).cloned().collect()
+    }
+}
+
+fn set(object: &mut Value, field: &str, value: &str) {
+    meta::put(object, &["metadata", field], value);
+}
+
+/// A copy of the reconciled objects with other names.
+fn twins(objects: &[Value]) -> Vec<Value> {
+    let twin = |object: &Value| {
+        let mut object = object.clone();
+        let name = format!("{}-twin", meta::name(&object).unwrap_or_default());
+        set(&mut object, "name", &name);
+        object
+    };
+    objects.iter().map(twin).collect()
+}
+
+/// The head of an object: what it takes to find it.
+pub(super) fn head(object: &Value) -> Value {
+    let mut metadata = Map::new();
+    for field in ["name", "namespace"] {
+        if let Some(value) = object["metadata"].get(field) {
+            metadata.insert(field.to_owned(), value.clone());
+        }
+    }
+    json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": metadata})
+}
+
+/// The reference of a manifest.
+pub(super) fn reference(object: &Value) -> Option<ObjectRef> {
+    ObjectRef::of(object)
+}
+
+/// All scenarios of a sample. `scale` is where its kind says how many replicas it wants, such as `.spec.replicas`.
+pub(super) fn scenarios(sample: &Sample, scale: Option<&str>) -> Vec<Scenario> {
+    let Some(first) = sample.objects.first() else { return Vec::new() };
+    let all = || Step::Apply(sample.all());
+    let mut found = Vec::new();
+    let mut add = |name: &str, steps: Vec<Step>| {
+        found.push(Scenario { name: name.to_owned(), sample: sample.clone(), steps });
+    };
+    add("recreate", vec![all(), Step::Delete(sample.objects.clone()), Step::Apply(sample.objects.clone())]);
+    let change =
+        |path: &[String], value: Value| Step::Patch { object: head(first), patch: nested(path, value) };
+    if let Some((path, count)) = count(first, scale) {
+        add("up-down", vec![all(), change(&path, (count + 2).into()), change(&path, (count + 1).into())]);
+        let many = count.max(2);
+        let mut steps = vec![all()];
+        steps.extend((many != count).then(|| change(&path, many.into())));
+        steps.extend([change(&path, (many - 1).into()), change(&path, many.into())]);
+        add("down-up", steps);
+    }
+    if let Some((path, larger)) = storage(first) {
+        add("grow", vec![all(), change(&path, larger.into())]);
+    }
+    for (path, was, other) in toggles(first).into_iter().take(MOST_TOGGLED) {
+        let name = format!("toggle {}", path[1..].join("."));
+        add(&name, vec![all(), change(&path, other.clone()), change(&path, was), change(&path, other)]);
+    }
+    add("child", vec![all(), Step::DeleteChild(head(first))]);
+    if sample.is_namespaced() {
+        let own = sample.moved(OWN, None);
+        let steps = vec![Step::Apply(own.all()), Step::DeleteNamespace(OWN.to_owned())];
+        found.push(Scenario { name: "namespace".to_owned(), sample: own, steps });
+    }
+    let twin = twins(&sample.objects);
+    let steps = vec![all(), Step::Apply(twin), Step::Delete(sample.objects.clone())];
+    found.push(Scenario { name: "twin".to_owned(), sample: sample.clone(), steps });
+    found
+}
+
+/// A merge patch that sets one field.
+pub(super) fn nested(path: &[String], value: Value) -> Value {
+    path.iter().rev().fold(value, |inner, key| json!({ key: inner }))
+}
+
+/// The field that says how many there are, and its value.
+fn count(object: &Value, scale: Option<&str>) -> Option<(Vec<String>, i64)> {
+    if let Some(scale) = scale {
+        let path: Vec<String> = scale.trim_start_matches('.').split('.').map(str::to_owned).collect();
+        let value = path.iter().try_fold(object, |at, key| at.get(key));
+        if let Some(count) = value.and_then(Value::as_i64) {
+            return Some((path, count));
+        }
+    }
+    let spec = object.get("spec")?.as_object()?;
+    COUNTS.iter().find_map(|name| {
+        let count = spec.get(*name)?.as_i64().filter(|count| *count >= 0)?;
+        Some((vec!["spec".to_owned(), (*name).to_owned()], count))
+    })
+}
+
+/// A quantity of storage, half as large again.
+fn storage(object: &Value) -> Option<(Vec<String>, String)> {
+    fn seek(at: &Value, path: &mut Vec<String>) -> Option<(Vec<String>, String)> {
+        for (key, value) in at.as_object()? {
+            path.push(key.clone());
+            let below = path.iter().any(|part| {
+                let part = part.to_ascii_lowercase();
+                STORAGE.iter().any(|name| part.contains(name))
+            });
+            let larger = value.as_str().filter(|_| below).and_then(larger);
+            let found = larger.map(|larger| (path.clone(), larger)).or_else(|| seek(value, path));
+            if found.is_some() {
+                return found;
+            }
+            path.pop();
+        }
+        None
+    }
+    seek(object.get("spec")?, &mut vec!["spec".to_owned()])
+}
+
+/// A quantity with a suffix of bytes, half as large again, as a whole number.
+fn larger(text: &str) -> Option<String> {
+    let at = text.find(|letter: char| !letter.is_ascii_digit())?;
+    let (number, unit) = text.split_at(at);
+    let (number, smaller, factor) = match unit {
+        "Ti" => (number, "Gi", 1024),
+        "Gi" => (number, "Mi", 1024),
+        "Mi" => (number, "Ki", 1024),
+        "T" => (number, "G", 1000),
+        "G" => (number, "M", 1000),
+        _ => return None,
+    };
+    let number: u64 = number.parse().ok().filter(|number| *number > 0)?;
+    Some(match number.checked_mul(3)? {
+        even if even % 2 == 0 => format!("{}{unit}", even / 2),
+        odd => format!("{}{smaller}", odd.checked_mul(factor)? / 2),
+    })
+}
+
+/// Booleans of the spec and objects in it, each with its value and the other one.
+fn toggles(object: &Value) -> Vec<(Vec<String>, Value, Value)> {
+    fn seek(at: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Value, Value)>) {
+        for (key, value) in at.as_object().into_iter().flatten() {
+            path.push(key.clone());
+            match value {
+                Value::Bool(on) => found.push((path.clone(), value.clone(), (!on).into())),
+                Value::Object(_) => seek(value, path, found),
+                _ => {}
+            }
+            path.pop();
+        }
+    }
+    let mut found = Vec::new();
+    if let Some(spec) = object.get("spec") {
+        seek(spec, &mut vec!["spec".to_owned()], &mut found);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Sample {
+        let object = json!({"apiVersion": "g/v1", "kind": "Db", "metadata": {"name": "db", "namespace": "default"},
+            "spec": {"replicas": 1, "tls": {"enabled": false}, "persistence": {"storage": "5Gi"}}});
+        Sample { path: "samples/db.yaml".to_owned(), others: Vec::new(), objects: vec![object] }
+    }
+
+    #[test]
+    fn scenarios_follow_from_the_fields_of_the_sample() {
+        let found = scenarios(&sample(), None);
+        let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["recreate", "up-down", "down-up", "grow", "toggle tls.enabled", "child", "namespace", "twin"]
+        );
+        let words = |at: usize| found[at].steps.iter().map(Step::words).collect::<Vec<_>>();
+        assert_eq!(words(1), ["apply Db db", "Db db: .spec.replicas → 3", "Db db: .spec.replicas → 2"]);
+        assert_eq!(
+            words(2)[1..],
+            ["Db db: .spec.replicas → 2", "Db db: .spec.replicas → 1", "Db db: .spec.replicas → 2"]
+        );
+        assert_eq!(words(3)[1], "Db db: .spec.persistence.storage → \"7680Mi\"");
+        assert_eq!(meta::namespace(&found[6].sample.objects[0]), Some(OWN));
+    }
+
+    #[test]
+    fn a_sample_without_such_fields_has_the_scenarios_of_all() {
+        let mut plain = sample();
+        plain.objects[0]["spec"] = json!({});
+        plain.objects[0]["metadata"] = json!({"name": "db"});
+        let names: Vec<String> = scenarios(&plain, None).into_iter().map(|one| one.name).collect();
+        assert_eq!(names, ["recreate", "child", "twin"], "it belongs to no namespace");
+        plain.objects[0]["spec"] = json!({"workers": {"number": 3}});
+        assert_eq!(scenarios(&plain, Some(".spec.workers.number"))[1].name, "up-down");
+    }
+
+    #[test]
+    fn quantities_grow_by_half() {
+        assert_eq!(larger("10Gi").as_deref(), Some("15Gi"));
+        assert_eq!(larger("1Gi").as_deref(), Some("1536Mi"));
+        assert_eq!([larger("hdd"), larger("100m"), larger("0Gi")], [None, None, None]);
+    }
+
+    #[test]
+    fn a_moved_sample_keeps_all_but_its_place() {
+        let moved = sample().moved("other", None);
+        assert_eq!(meta::namespace(&moved.objects[0]), Some("other"));
+        assert_eq!(moved.objects[0]["spec"], sample().objects[0]["spec"]);
+    }
+}

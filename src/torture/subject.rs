@@ -1,0 +1,232 @@
+//! What of a project is tortured: its charts and scripts or its program, its CRDs, its samples.
+
+use super::operator::{KUBECONFIG, ProgramStart, Subject};
+use super::scenario::Sample;
+use super::{NoEnvironment, TortureInput};
+use anyhow::{Context as _, Result, bail};
+use opdev_ci::{CiInput, Scenario};
+use opdev_cluster::Choice;
+use opdev_event::words;
+use opdev_object::facts::facts;
+use opdev_object::meta::{self, Gvk, ObjectRef};
+use opdev_object::yaml;
+use opdev_os::child::{GroupEnd, Launch, printed};
+use opdev_os::small_file::{small_text, unreadable};
+use opdev_project::load;
+use opdev_project::program::kustomization::Kustomized;
+use opdev_project::program::manager_manifest;
+use opdev_project::program::manager_manifest::Pod;
+use opdev_project::program::settings::{Build, Plan};
+use opdev_scenario::found::Gate;
+use opdev_scenario::shared_cluster::Namespaces;
+use opdev_sources::Sources;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest time that a build may take.
+const BUILD: Duration = Duration::from_secs(600);
+
+/// All that runs are made from.
+pub(super) struct Prepared {
+    pub(super) subject: Subject,
+    pub(super) definitions: Vec<Arc<Value>>,
+    /// Each with the path of its kind's replicas.
+    pub(super) samples: Vec<(Sample, Option<String>)>,
+    /// What was left out, and why.
+    pub(super) notes: Vec<String>,
+    /// Holds the binary that was built.
+    _folder: Option<tempfile::TempDir>,
+}
+
+/// Reads the project, and builds its program where it has one.
+///
+/// # Errors
+/// Where the project does not load, its program does not build, or there is no sample.
+pub(super) async fn prepare(input: &TortureInput) -> Result<Prepared> {
+    let (sources, problems) = load::read_once(&input.project, &input.trust)?;
+    if !problems.is_empty() {
+        bail!("{}", problems.iter().map(words::diagnostic).collect::<Vec<_>>().join("\n"));
+    }
+    let (found, mut notes) = opdev_ci::scenarios(&ci_input(input))?;
+    let watches = input.project.watches.as_ref().is_some_and(|path| input.project.root.join(path).is_file());
+    let programs = opdev_project::program::detect_all::detect_all(
+        &input.project.root,
+        input.project.settings.operator.as_ref(),
+        watches,
+    )?;
+    let mut settings = input.settings.clone();
+    // One at a time: what a run does is to follow from its seed.
+    settings.max_concurrent = 1;
+    settings.fresh_randomness = Some(input.seed);
+    let definitions: Vec<Arc<Value>> = sources.definitions.iter().map(|one| one.crd.clone()).collect();
+    let by_program = |gvk: &Gvk| sources.watch(&gvk.group, &gvk.kind).is_none();
+    let mut samples = Vec::new();
+    let mut of_program = false;
+    for scenario in found {
+        let Scenario::Sample(file) = scenario else {
+            notes.push(format!("{} is left out: a folder of steps is for `opdev ci`", scenario.name()));
+            continue;
+        };
+        let Some(first) = file.objects.first() else { continue };
+        let programs_own = by_program(&first.gvk);
+        if samples.is_empty() {
+            of_program = programs_own;
+        } else if of_program != programs_own {
+            notes.push(format!("{} is left out: another part of the operator reconciles it", file.path));
+            continue;
+        }
+        let sample = sample(input, &file.path, &file.objects, &file.first, &definitions)?;
+        let scale = sources.definitions.iter().find(|definition| {
+            definition.gvk().is_some_and(|gvk| gvk.group == first.gvk.group && gvk.kind == first.gvk.kind)
+        });
+        let scale = scale.and_then(|definition| definition.scale()).map(str::to_owned);
+        samples.push((sample, scale));
+    }
+    if samples.is_empty() {
+        return Err(NoEnvironment(
+            "there is no sample of a kind that the operator reconciles: put one into config/samples"
+                .to_owned(),
+        )
+        .into());
+    }
+    let (subject, folder) = match programs.as_slice() {
+        [one, more @ ..] if of_program => {
+            if !more.is_empty() {
+                notes.push(format!("{} runs alone: other programs are left out", one.words));
+            }
+            let (start, folder) = built(input, one).await?;
+            (Subject::Program(Arc::new(start)), Some(folder))
+        }
+        _ => (own(sources, settings), None),
+    };
+    Ok(Prepared { subject, definitions, samples, notes, _folder: folder })
+}
+
+fn own(sources: Sources, settings: opdev_release::settings::Settings) -> Subject {
+    Subject::Own { sources: Arc::new(sources), settings: Box::new(settings) }
+}
+
+/// What `opdev ci` would take.
+fn ci_input(input: &TortureInput) -> CiInput {
+    CiInput {
+        project: input.project.clone(),
+        trust: input.trust.clone(),
+        cluster: Choice { embedded: true, in_memory: true, ..Choice::default() },
+        namespaces: Namespaces::default(),
+        operator: input.settings.clone(),
+        pick: input.pick.clone(),
+        parallel: 1,
+        fail_fast: false,
+        limit: input.limit,
+        run_commands: false,
+        findings: Gate::None,
+        keep: false,
+        record: None,
+        shutdown: input.shutdown.clone(),
+    }
+}
+
+/// The objects of a file of samples, and of those that are to be there before, each with its namespace.
+fn sample(
+    input: &TortureInput,
+    path: &str,
+    reconciled: &[ObjectRef],
+    first: &[String],
+    definitions: &[Arc<Value>],
+) -> Result<Sample> {
+    let cluster_wide = cluster_wide(definitions);
+    let namespace = input.project.settings.namespace.as_deref().unwrap_or("default");
+    let read = |path: &str| -> Result<Vec<Value>> {
+        let text = small_text(&input.project.root.join(path)).with_context(|| unreadable(path))?;
+        let documents = yaml::documents(&text)
+            .map_err(|error| anyhow::anyhow!("{path}:{}:{}: {}", error.line, error.column, error.message))?;
+        let mut all = Vec::new();
+        for document in &documents {
+            let mut object = yaml::to_json(document).with_context(|| path.to_owned())?;
+            let Some(gvk) = Gvk::of(&object) else { continue };
+            if meta::namespace(&object).is_none() && !cluster_wide.contains(&(gvk.group, gvk.kind)) {
+                meta::put(&mut object, &["metadata", "namespace"], namespace);
+            }
+            all.push(object);
+        }
+        Ok(all)
+    };
+    let mut found = Sample { path: path.to_owned(), ..Sample::default() };
+    for before in first {
+        found.others.extend(read(before)?);
+    }
+    for object in read(path)? {
+        let is = |one: &ObjectRef| {
+            Gvk::of(&object).is_some_and(|gvk| gvk.group == one.gvk.group && gvk.kind == one.gvk.kind)
+                && meta::name(&object) == Some(one.name.as_str())
+        };
+        if reconciled.iter().any(is) {
+            found.objects.push(object);
+        } else {
+            found.others.push(object);
+        }
+    }
+    // A namespace is no part of an instance: one is made for each that is named.
+    found.others.retain(|object| object["kind"] != "Namespace");
+    Ok(found)
+}
+
+/// Kinds whose objects live in no namespace.
+fn cluster_wide(definitions: &[Arc<Value>]) -> BTreeSet<(String, String)> {
+    let built_in = facts().resources().iter().filter(|fact| !fact.namespaced);
+    let mut found: BTreeSet<(String, String)> =
+        built_in.map(|fact| (fact.group.clone(), fact.kind.clone())).collect();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let custom = definitions.iter().filter(|crd| crd["spec"]["scope"] == "Cluster");
+    found.extend(custom.map(|crd| (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["kind"]))));
+    found
+}
+
+/// Builds a program once, and says how it is started.
+async fn built(input: &TortureInput, plan: &Plan) -> Result<(ProgramStart, tempfile::TempDir)> {
+    let folder = tempfile::tempdir().context("no folder for the program can be made")?;
+    let binary = folder.path().join("operator").display().to_string();
+    let (build, mut command) = match &plan.build {
+        Build::Go { package, flags, ldflags } => {
+            let mut words: Vec<String> = ["go", "build", "-o", &binary].map(str::to_owned).to_vec();
+            words.extend(flags.iter().cloned());
+            words.extend((!ldflags.is_empty()).then(|| format!("-ldflags={ldflags}")));
+            words.push(package.clone());
+            (Some(words), vec![binary])
+        }
+        Build::Command(words) => (Some(words.clone()), Vec::new()),
+        Build::None => (None, Vec::new()),
+    };
+    if let Some(words) = build {
+        let launch =
+            Launch { command: &words, dir: &plan.dir, env: &plan.env, without: &[], ends: GroupEnd::AtOnce };
+        let built = tokio::select! {
+            built = printed(&launch, BUILD) => built?,
+            () = input.shutdown.cancelled() => bail!("broken off"),
+        };
+        if !built.status.is_some_and(|status| status.success()) {
+            bail!("{} cannot be built:\n{}", plan.words, String::from_utf8_lossy(&built.text).trim_end());
+        }
+    }
+    let mut env = plan.env.clone();
+    // Projects of kubebuilder ask for this before they serve webhooks, which nobody calls here.
+    env.entry("ENABLE_WEBHOOKS".to_owned()).or_insert_with(|| "false".to_owned());
+    let root = input.project.root.clone();
+    let kustomized = tokio::task::spawn_blocking(move || Kustomized::read(&root)).await.unwrap_or_default();
+    let pod = Pod { namespace: "default", project: &input.project.name, binary: plan.binary.as_deref() };
+    if let Some(deployed) = manager_manifest::read(Path::new(&input.project.root), &kustomized, pod) {
+        for (name, value) in deployed.env {
+            if std::env::var_os(&name).is_none() {
+                env.entry(name).or_insert(value);
+            }
+        }
+        command.extend(deployed.args.into_iter().filter(|_| plan.main_package().is_some()));
+    }
+    command.extend(plan.command.iter().cloned());
+    let says = command.iter().any(|word| word.contains(KUBECONFIG));
+    tracing::debug!(says, "the program takes its kubeconfig from its command");
+    Ok((ProgramStart { command, dir: plan.dir.clone(), env }, folder))
+}
