@@ -3,7 +3,7 @@
 use crate::read;
 use std::path::Path;
 
-/// A file's bytes; nothing where [`disk::bytes`] gives none.
+/// A file's bytes; nothing where [`super::read::bytes`] gives none.
 pub fn small_file(path: &Path) -> Option<Vec<u8>> {
     read::bytes(path).ok()
 }

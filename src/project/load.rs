@@ -51,7 +51,7 @@ pub fn read_with_wanted(
 }
 
 /// Loads a set of sources from the files that were read, with what the user has allowed by now. Charts get no more time than
-/// after a save; a bug costs as little as in [`read`].
+/// after a save; a bug costs as little as in `read`.
 pub fn load(
     project: &Project,
     trust: &Trust,

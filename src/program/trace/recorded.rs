@@ -74,7 +74,7 @@ impl Recorders {
         None
     }
 
-    /// The call that [`Recorders::pass_of`] did not know was given to this reconcile by a guess.
+    /// The call that [`Recorders::reconcile_of`] did not know was given to this reconcile by a guess.
     pub(super) fn guessed(&mut self, call: &ObservedCall, id: &str) {
         if let Some(early) = self.early.back_mut().filter(|early| early.call.at == call.at) {
             early.guessed = Some(id.to_owned());
