@@ -68,8 +68,8 @@ pub(super) struct CiArgs {
     #[arg(long, conflicts_with = "program")]
     run_commands: bool,
     /// Which findings fail a scenario: errors, warnings too, or none. `opdev explain RULE` tells of a rule
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Which::Error, conflicts_with = "program")]
-    findings: Which,
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = FailingFindings::Error, conflicts_with = "program")]
+    findings: FailingFindings,
     /// Once a scenario has failed, leave its control plane and the operator as they are, begin no other, print the kubeconfig
     /// and wait for ctrl-c
     #[arg(long, conflicts_with = "program")]
@@ -120,18 +120,18 @@ pub(super) struct CiArgs {
 
 /// Which findings fail a scenario.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Which {
+enum FailingFindings {
     Error,
     Warning,
     None,
 }
 
-impl From<Which> for Gate {
-    fn from(which: Which) -> Gate {
+impl From<FailingFindings> for Gate {
+    fn from(which: FailingFindings) -> Gate {
         match which {
-            Which::Error => Gate::Error,
-            Which::Warning => Gate::Warning,
-            Which::None => Gate::None,
+            FailingFindings::Error => Gate::Error,
+            FailingFindings::Warning => Gate::Warning,
+            FailingFindings::None => Gate::None,
         }
     }
 }

@@ -48,7 +48,7 @@ pub(super) struct InstallArgs {
     dry_run: Option<DryRun>,
     /// Print the CRDs instead of applying them
     #[arg(short, long, value_name = "FORMAT", value_enum, conflicts_with = "dry_run")]
-    output: Option<Format>,
+    output: Option<ObjectFormat>,
     #[command(flatten)]
     apply: ApplyArgs,
 }
@@ -82,7 +82,7 @@ pub(super) struct DeployArgs {
     dry_run: Option<DryRun>,
     /// Print the objects instead of applying them
     #[arg(short, long, value_name = "FORMAT", value_enum, conflicts_with_all = ["dry_run", "save"])]
-    output: Option<Format>,
+    output: Option<ObjectFormat>,
     /// How long to wait for the operator; 0s does not wait
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = super::arguments::duration)]
     wait: Duration,
@@ -143,7 +143,7 @@ enum DryRun {
 
 /// How objects are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum ObjectFormat {
     Yaml,
 }
 
@@ -153,7 +153,7 @@ const LAST_WAIT: Duration = Duration::from_millis(500);
 pub(super) fn install(args: InstallArgs) -> Result<()> {
     let input = input(args.place, Duration::ZERO)?;
     let dry_run = args.dry_run.is_some();
-    if let Some(Format::Yaml) = args.output {
+    if let Some(ObjectFormat::Yaml) = args.output {
         return print(opdev_deploy::rendered_crds(&input)?.as_bytes());
     }
     let options = ApplyOptions { dry_run, ..args.apply.options() };
@@ -177,7 +177,7 @@ pub(super) fn deploy(args: DeployArgs) -> Result<()> {
         ..args.apply.options()
     };
     match args.output {
-        Some(Format::Yaml) => print(opdev_deploy::rendered(&input, &options)?.as_bytes()),
+        Some(ObjectFormat::Yaml) => print(opdev_deploy::rendered(&input, &options)?.as_bytes()),
         None => finish(opdev_deploy::deploy(&input, &options, &tell)),
     }
 }

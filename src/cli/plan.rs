@@ -51,8 +51,8 @@ pub(super) struct PlanArgs {
     #[arg(long)]
     diff: bool,
     /// How to print it
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
-    output: Format,
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = PlanFormat::Text)]
+    output: PlanFormat,
     /// Render charts as this Helm does
     #[arg(long, value_name = "3|4", default_value = "3", value_parser = super::arguments::compat)]
     helm_compat: HelmCompat,
@@ -60,7 +60,7 @@ pub(super) struct PlanArgs {
 
 /// How a plan is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum PlanFormat {
     Text,
     Json,
 }
@@ -89,8 +89,8 @@ pub(super) fn run(args: PlanArgs) -> Result<ExitCode> {
     drop(copies);
     let planned = planned?;
     let text = match format {
-        Format::Text => print::plan(&planned, diff),
-        Format::Json => format!("{}\n", escaped_json(serde_json::to_string(&planned)?)),
+        PlanFormat::Text => print::plan(&planned, diff),
+        PlanFormat::Json => format!("{}\n", escaped_json(serde_json::to_string(&planned)?)),
     };
     let mut out = super::visible::out();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

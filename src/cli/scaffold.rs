@@ -28,12 +28,12 @@ struct CommonArgs {
     #[arg(long)]
     force: bool,
     /// How the result is printed
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    output: Format,
+    #[arg(short, long, value_enum, default_value_t = SourceFormat::Text)]
+    output: SourceFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum SourceFormat {
     Text,
     Json,
 }
@@ -352,7 +352,7 @@ fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Resu
     }
     let mut last = "";
     match args.output {
-        Format::Json => {
+        SourceFormat::Json => {
             let files: Vec<_> = draft
                 .files()
                 .iter()
@@ -368,10 +368,10 @@ fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Resu
                 let _ = writeln!(out, "{}", escaped_json(line.to_owned()));
             }
         }
-        Format::Text if args.dry_run => out.push_str(
+        SourceFormat::Text if args.dry_run => out.push_str(
             &disk::differences(root, draft).split('\t').map(visible).collect::<Vec<_>>().join("\t"),
         ),
-        Format::Text => {
+        SourceFormat::Text => {
             for (path, file) in draft.files() {
                 if file.action != Action::Keep {
                     let _ = writeln!(out, "{} {path}", file.action.word());

@@ -41,8 +41,8 @@ pub(super) struct UpgradeArgs {
     #[arg(short, long)]
     verbose: bool,
     /// How to print it
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
-    output: Format,
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Text)]
+    output: ReportFormat,
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -73,7 +73,7 @@ enum FailOn {
 
 /// How a report is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum ReportFormat {
     Text,
     Json,
 }
@@ -173,10 +173,10 @@ fn tell(args: &UpgradeArgs, report: &Report) -> Result<()> {
         write_named(path, opdev_upgrade::junit(report, fails).as_bytes())?;
     }
     let mut text = match args.output {
-        Format::Text => opdev_upgrade::text(report, args.verbose, &replay(args, report)),
-        Format::Json => format!("{}\n", escaped_json(opdev_upgrade::json(report).to_string())),
+        ReportFormat::Text => opdev_upgrade::text(report, args.verbose, &replay(args, report)),
+        ReportFormat::Json => format!("{}\n", escaped_json(opdev_upgrade::json(report).to_string())),
     };
-    if args.output == Format::Text && std::env::var_os("GITHUB_ACTIONS").is_some() {
+    if args.output == ReportFormat::Text && std::env::var_os("GITHUB_ACTIONS").is_some() {
         text.push_str(&opdev_upgrade::annotations(report));
     }
     let mut out = super::visible::out();

@@ -12,11 +12,11 @@ const LIMIT: usize = 8192;
 /// The writes of this process, by uid and resource version; deletions by uid alone.
 #[derive(Debug, Default)]
 pub struct Echo {
-    seen: Mutex<Seen>,
+    seen: Mutex<KnownWrites>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct KnownWrites {
     marks: HashSet<(String, String)>,
     order: VecDeque<(String, String)>,
 }

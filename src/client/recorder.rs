@@ -19,11 +19,11 @@ tokio::task_local! {
 #[derive(Debug)]
 pub struct Recorder {
     start: Instant,
-    seen: Mutex<Seen>,
+    seen: Mutex<RecordedCalls>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct RecordedCalls {
     calls: Vec<Call>,
     warnings: Vec<String>,
 }
@@ -67,7 +67,7 @@ impl Recorder {
         self.lock().warnings.clone()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, RecordedCalls> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

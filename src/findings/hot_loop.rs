@@ -29,13 +29,13 @@ const KEPT: usize = 400;
 const SHORT: usize = 60;
 
 /// A field of an object.
-type Field = (ObjectKey, String);
+type FieldKey = (ObjectKey, String);
 
 /// One round: somebody wrote a field, and a reconcile wrote it back.
 #[derive(Debug)]
 struct Round {
     at: Timestamp,
-    field: Field,
+    field: FieldKey,
     shown: LoopField,
 }
 
@@ -49,17 +49,17 @@ struct Count<'r> {
 
 /// What is known of one custom resource.
 #[derive(Debug, Default)]
-struct Track {
+struct LoopTrack {
     rounds: VecDeque<Round>,
     /// When the reconciles ended that only reconciles asked for, and that wrote.
     own: VecDeque<Timestamp>,
     /// What was told already, and whether it was to be paused.
-    told: BTreeMap<Field, bool>,
+    told: BTreeMap<FieldKey, bool>,
     told_hot: bool,
     /// Reconciles in a row that upgraded without a reason.
     upgrades: Run,
     /// Reconciles in a row that put the same field back, by the field.
-    repairs: BTreeMap<Field, Run>,
+    repairs: BTreeMap<FieldKey, Run>,
     told_repair: bool,
 }
 
@@ -79,7 +79,7 @@ impl Run {
 
 /// The detector.
 #[derive(Debug, Default)]
-pub struct Loops(HashMap<ObjectKey, Track>);
+pub struct Loops(HashMap<ObjectKey, LoopTrack>);
 
 /// A loop, and whether it is quick enough to be stopped.
 #[derive(Debug, PartialEq)]
@@ -140,7 +140,7 @@ impl Loops {
     }
 }
 
-impl Track {
+impl LoopTrack {
     fn forget_old(&mut self, now: Timestamp) {
         while self.rounds.len() > KEPT || self.rounds.front().is_some_and(|round| age(now, round.at) > SLOW.1)
         {
@@ -153,7 +153,7 @@ impl Track {
 
     fn fight(&mut self, reconcile: &Reconcile) -> Option<Found> {
         let now = reconcile.at;
-        let mut counts: BTreeMap<&Field, Count<'_>> = BTreeMap::new();
+        let mut counts: BTreeMap<&FieldKey, Count<'_>> = BTreeMap::new();
         for round in &self.rounds {
             let count = counts.entry(&round.field).or_insert(Count {
                 all: 0,
@@ -166,7 +166,7 @@ impl Track {
             count.last = round;
         }
         let fast = counts.values().any(|count| count.quick >= FAST.0);
-        let news = |(field, count): (&&Field, &Count<'_>)| {
+        let news = |(field, count): (&&FieldKey, &Count<'_>)| {
             let known = self.told.get(*field);
             let slow = count.all >= SLOW.0 && age(now, count.first) >= WAIT;
             (slow && known.is_none()) || (count.quick >= FAST.0 && known != Some(&true))
@@ -174,13 +174,13 @@ impl Track {
         if !counts.iter().any(news) {
             return None;
         }
-        let mut worst: Vec<(&Field, Count<'_>)> =
+        let mut worst: Vec<(&FieldKey, Count<'_>)> =
             counts.into_iter().filter(|(_, count)| count.all >= SLOW.0).collect();
         worst.sort_by_key(|(_, count)| std::cmp::Reverse(count.all));
         let fields = worst.iter().take(NAMED).map(|(_, count)| count.last.shown.clone()).collect();
         let reconciles = worst.first().map_or(0, |(_, count)| count.all);
         let first = worst.iter().map(|(_, count)| count.first).min().unwrap_or(now);
-        let named: Vec<Field> = worst.into_iter().map(|(field, _)| field.clone()).collect();
+        let named: Vec<FieldKey> = worst.into_iter().map(|(field, _)| field.clone()).collect();
         self.told.extend(named.into_iter().map(|field| (field, fast)));
         Some(Found {
             found: loop_of(reconcile, LoopKind::Fight, reconciles, age(now, first), fields),
@@ -206,7 +206,7 @@ impl Track {
     }
 }
 
-impl Track {
+impl LoopTrack {
     /// Upgrades that nobody asked for. The engine stops them by itself.
     fn upgrades(&mut self, reconcile: &Reconcile, written: &[Written]) -> Option<Found> {
         let Some(release) = reconcile.releases.iter().find(|release| release.surplus) else {
@@ -231,7 +231,7 @@ impl Track {
         &mut self,
         reconcile: &Reconcile,
         written: &[Written],
-        others: &BTreeMap<Field, (Option<String>, Option<String>)>,
+        others: &BTreeMap<FieldKey, (Option<String>, Option<String>)>,
     ) -> Option<Found> {
         let unasked = |(field, ours, taken_from): &&Written| {
             ours.object != reconcile.object && taken_from.is_empty() && !others.contains_key(field)
@@ -245,7 +245,7 @@ impl Track {
         for (field, ..) in &repaired {
             self.repairs.entry(field.clone()).or_default().count(reconcile.at);
         }
-        let often = |field: &Field| self.repairs.get(field).filter(|run| run.reconciles >= REPEATED);
+        let often = |field: &FieldKey| self.repairs.get(field).filter(|run| run.reconciles >= REPEATED);
         let first = repaired.iter().filter_map(|(field, ..)| often(field)?.first).min()?;
         if self.told_repair {
             return None;
@@ -303,7 +303,7 @@ struct Ours {
 }
 
 /// A field, what was written, and from whom it was taken.
-type Written = (Field, Ours, Vec<String>);
+type Written = (FieldKey, Ours, Vec<String>);
 
 /// All fields that a reconcile wrote; of objects that came or went, the whole.
 fn written(reconcile: &Reconcile) -> Vec<Written> {
@@ -341,7 +341,7 @@ fn short(value: &Value) -> String {
 }
 
 /// What others wrote before the reconcile: the last writer and the last value of each field.
-fn others(reconcile: &Reconcile) -> BTreeMap<Field, (Option<String>, Option<String>)> {
+fn others(reconcile: &Reconcile) -> BTreeMap<FieldKey, (Option<String>, Option<String>)> {
     let mut out = BTreeMap::new();
     for cause in &reconcile.causes {
         let CauseKind::Watch { object, event, fields, by, own_write: false, .. } = &cause.kind else {

@@ -74,7 +74,7 @@ pub(super) struct Builder {
 }
 
 /// What a command of a build said.
-struct Said {
+struct BuildOutput {
     ok: bool,
     pub status: String,
     pub stdout: String,
@@ -188,7 +188,7 @@ impl Builder {
         flags: &[String],
         ldflags: &str,
         (version, overlay): (&str, Option<&OverlayFile>),
-    ) -> Result<Said> {
+    ) -> Result<BuildOutput> {
         let next = self.binary(NEXT);
         std::fs::create_dir_all(self.folder.join("bin"))
             .context("the folder for the binary cannot be made")?;
@@ -226,7 +226,7 @@ impl Builder {
 
     /// Runs the go command with the toolchain that is here, or with one that was fetched before; none is fetched because of a
     /// save.
-    async fn run_go(&self, words: &[String]) -> Result<Said> {
+    async fn run_go(&self, words: &[String]) -> Result<BuildOutput> {
         let local = self.run(words, &local_toolchain()).await?;
         if !local.ok && local.stderr.contains("GOTOOLCHAIN=local") && self.has_toolchain(&local.stderr).await
         {
@@ -294,7 +294,7 @@ impl Builder {
         self.folder.join("bin").join(name)
     }
 
-    async fn run(&self, words: &[String], more: &BTreeMap<String, String>) -> Result<Said> {
+    async fn run(&self, words: &[String], more: &BTreeMap<String, String>) -> Result<BuildOutput> {
         let mut env = more.clone();
         env.extend(self.plan.env.clone());
         let launch =
@@ -305,7 +305,7 @@ impl Builder {
         let (status, stdout, stderr) =
             (said.status.and_then(Result::ok), text(&said.stdout), text(&said.stderr));
         let ok = status.is_some_and(|status| status.success());
-        Ok(Said { ok, status: status_words(status), stdout, stderr })
+        Ok(BuildOutput { ok, status: status_words(status), stdout, stderr })
     }
 }
 

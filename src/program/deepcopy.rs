@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const FOLDER: &str = "copies";
 
 /// What is done for one project, and what was said about it last.
-struct Copies {
+struct ProjectCopies {
     root: PathBuf,
     generate: Generate,
     folder: PrivateFolder,
@@ -39,7 +39,7 @@ pub(crate) fn before_build(
         (Build::Go { .. }, Generate::Write | Generate::Overlay) => {}
         (Build::Go { .. } | Build::Command(_) | Build::None, _) => return None,
     }
-    let copies = Copies {
+    let copies = ProjectCopies {
         root: plan.dir.clone(),
         generate: plan.generate,
         folder: state_folder.clone(),
@@ -61,10 +61,10 @@ pub(crate) fn before_build(
 }
 
 /// What is to be told.
-type Said = Vec<(Level, String, Option<String>)>;
+type Notices = Vec<(Level, String, Option<String>)>;
 
-impl Copies {
-    fn refresh(&mut self) -> (Prepared, Said) {
+impl ProjectCopies {
+    fn refresh(&mut self) -> (Prepared, Notices) {
         match self.made() {
             Ok(made) => made,
             Err(error) => {
@@ -74,7 +74,7 @@ impl Copies {
         }
     }
 
-    fn made(&mut self) -> Result<(Prepared, Said)> {
+    fn made(&mut self) -> Result<(Prepared, Notices)> {
         let year = jiff::Zoned::now().year().to_string();
         let mut made = self.maker.make(&Asked { year, ..Asked::default() })?;
         let mut said = self.problems(&made);
@@ -108,7 +108,7 @@ impl Copies {
     }
 
     /// What could not be made; said again only once it is something else.
-    fn problems(&mut self, made: &Made) -> Said {
+    fn problems(&mut self, made: &Made) -> Notices {
         if made.broken.is_empty() || !made.failed() {
             self.told.clear();
             return Vec::new();

@@ -47,7 +47,7 @@ pub struct Tracing {
     listener: Listener,
     /// What lets the program in, for as long as this lives.
     way: Way,
-    starts: Sender<Start>,
+    starts: Sender<SavedStart>,
     printed: Sender<Seen>,
     faults: Arc<Faults>,
     calls: Arc<AtomicU64>,
@@ -65,7 +65,7 @@ enum Way {
 }
 
 /// The files whose edit leads to a start, and the number of the sources that serve then.
-type Start = (Vec<String>, u64);
+type SavedStart = (Vec<String>, u64);
 
 /// Traces a program of this machine; with it the kubeconfigs of a program without and with added files. The embedded
 /// control plane takes the program for its admin, or for the ServiceAccount that it acts as. To a cluster its calls go
@@ -114,7 +114,7 @@ impl Tracing {
         sink: ReconcileSink,
     ) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, true)?;
-        Self::admitted(heard, Copies { audit, ..copies }, plane, User::admin(), sink)
+        Self::admitted(heard, CallCopies { audit, ..copies }, plane, User::admin(), sink)
     }
 
     /// The same as this ServiceAccount. Rights that it lacks are told to whoever keeps its roles.
@@ -128,13 +128,13 @@ impl Tracing {
         sink: ReconcileSink,
     ) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, true)?;
-        let copies = Copies { refused: Some(identity.refused.clone()), ..copies };
+        let copies = CallCopies { refused: Some(identity.refused.clone()), ..copies };
         Self::admitted(heard, copies, plane, identity.user.clone(), sink)
     }
 
     fn admitted(
         heard: TraceInput,
-        copies: Copies,
+        copies: CallCopies,
         plane: &ControlPlane,
         user: User,
         sink: ReconcileSink,
@@ -239,13 +239,13 @@ struct TraceInput {
 
 impl TraceInput {
     /// Listens on the socket of the process. The copies are for whoever sees its calls, which may be disturbed or not.
-    fn listen(socket: &Path, disturbs: bool) -> Result<(TraceInput, Copies)> {
+    fn listen(socket: &Path, disturbs: bool) -> Result<(TraceInput, CallCopies)> {
         let (listener, records) = Listener::start(socket)?;
         let seen = Arc::new(ObservationQueue::default());
         let (dropped, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(Faults::default()));
         let disturbing = disturbs.then(|| Arc::clone(&faults));
         let calls = Arc::new(AtomicU64::new(0));
-        let copies = Copies {
+        let copies = CallCopies {
             observations: Arc::clone(&seen),
             faults: disturbing,
             dropped: Arc::clone(&dropped),
@@ -258,7 +258,7 @@ impl TraceInput {
 }
 
 /// Copies what the process asks and is answered, for the task.
-struct Copies {
+struct CallCopies {
     observations: Arc<ObservationQueue>,
     /// None where nothing is ever disturbed.
     faults: Option<Arc<Faults>>,
@@ -271,7 +271,7 @@ struct Copies {
     audit: Option<Audit>,
 }
 
-impl Copies {
+impl CallCopies {
     fn note_refusal(&self, exchange: &Exchange) {
         let Some(refused) = self.refused.as_ref().filter(|_| exchange.status == FORBIDDEN) else { return };
         if let Some(missing) = missing_right(&exchange.answer.bytes) {
@@ -292,7 +292,7 @@ fn missing_right(body: &[u8]) -> Option<MissingRight> {
     texts.filter_map(|text| MissingRight::parse(text.strip_suffix('"').unwrap_or(text))).next()
 }
 
-impl Observer for Copies {
+impl Observer for CallCopies {
     fn treatment(&self, asked: &Asked) -> Treatment {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.faults.as_ref().map_or_else(Treatment::default, |faults| faults.treatment(asked))
@@ -324,7 +324,7 @@ impl Observer for Copies {
 struct Sources {
     records: Receiver<Traced>,
     seen: Arc<ObservationQueue>,
-    starting: Receiver<Start>,
+    starting: Receiver<SavedStart>,
     lines: Receiver<Seen>,
     dropped: Arc<AtomicU64>,
     /// Where reconciles go that somebody follows.

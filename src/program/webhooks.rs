@@ -45,7 +45,7 @@ pub(crate) struct Serving {
     pub(crate) events: EventSink,
     pub(crate) root: PathBuf,
     /// The webhooks as the project named them before the newest start.
-    pub(crate) said: watch::Sender<Arc<Said>>,
+    pub(crate) said: watch::Sender<Arc<NamedWebhooks>>,
     pub(crate) project: String,
     /// The namespace that counts where the project names none.
     pub(crate) namespace: String,
@@ -58,7 +58,7 @@ pub(crate) struct Serving {
 
 /// The webhooks as a project names them.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct NamedWebhooks {
     pub(crate) webhooks: Webhooks,
     /// No manifest has the admission configurations: the markers in the code do.
     by_markers: bool,
@@ -68,10 +68,10 @@ pub(crate) struct Said {
 
 /// Reads what a project says of its webhooks: its manifests count, and where it has none, what its markers ask for, as
 /// `make manifests` would write it.
-pub(crate) fn read(root: &Path) -> Said {
+pub(crate) fn read(root: &Path) -> NamedWebhooks {
     let webhooks = Webhooks::read(root, &Kustomized::read(root));
     if webhooks.has_admission() || !root.join("go.mod").is_file() {
-        return Said { webhooks, ..Said::default() };
+        return NamedWebhooks { webhooks, ..NamedWebhooks::default() };
     }
     let year = jiff::Zoned::now().year().to_string();
     let made = manifests::webhooks_of_markers(root, &Asked { year, ..Asked::default() });
@@ -80,7 +80,7 @@ pub(crate) fn read(root: &Path) -> Said {
         Err(error) => (Vec::new(), Some(format!("{error:#}"))),
     };
     let by_markers = !admission.is_empty();
-    Said { webhooks: webhooks.with_admission(admission), by_markers, wrong }
+    NamedWebhooks { webhooks: webhooks.with_admission(admission), by_markers, wrong }
 }
 
 /// Makes a certificate for the webhooks of the program, where this is the embedded control plane; the answer also has the
@@ -148,8 +148,8 @@ impl Serving {
         tokio::join!(mounted, self.register_each(said));
     }
 
-    async fn register_each(&self, mut said: watch::Receiver<Arc<Said>>) {
-        let mut registered = Arc::new(Said::default());
+    async fn register_each(&self, mut said: watch::Receiver<Arc<NamedWebhooks>>) {
+        let mut registered = Arc::new(NamedWebhooks::default());
         loop {
             let newest = Arc::clone(&said.borrow_and_update());
             let is_new = newest.webhooks != registered.webhooks;
@@ -170,7 +170,7 @@ impl Serving {
                     }
                 }
                 changed = said.changed() => {
-                    registered = Arc::new(Said::default());
+                    registered = Arc::new(NamedWebhooks::default());
                     if changed.is_err() {
                         return;
                     }
@@ -180,7 +180,7 @@ impl Serving {
     }
 
     /// Waits until the program listens, and registers what leads to it.
-    async fn reached(&self, said: &Said) {
+    async fn reached(&self, said: &NamedWebhooks) {
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_err() {
             tokio::time::sleep(TRY).await;
         }

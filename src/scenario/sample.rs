@@ -60,7 +60,7 @@ pub async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> (Suite,
     match World::start(setup).await {
         Ok(world) => {
             let objects = sample.objects.clone();
-            let mut run = Run { world, sample, objects, limit, cases: Vec::new() };
+            let mut run = SampleRun { world, sample, objects, limit, cases: Vec::new() };
             match run.inside(&setup.project.root).await {
                 Ok(()) => tokio::select! {
                     () = run.steps() => {}
@@ -68,7 +68,7 @@ pub async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> (Suite,
                 },
                 Err(error) => suite.error = Some(format!("{error:#}")),
             }
-            let Run { world, cases, .. } = run;
+            let SampleRun { world, cases, .. } = run;
             suite.cases = cases;
             suite.cases.extend(found::case(&world.findings(), setup.findings));
             match world.stop_unless_kept(setup, !suite.passed()).await {
@@ -85,7 +85,7 @@ pub async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> (Suite,
     (suite, kept)
 }
 
-struct Run<'a> {
+struct SampleRun<'a> {
     world: World,
     sample: &'a SampleFile,
     /// Its reconciled objects, with their namespaces.
@@ -106,7 +106,7 @@ impl From<anyhow::Error> for Wrong {
     }
 }
 
-impl Run<'_> {
+impl SampleRun<'_> {
     /// Refuses what would not be in the namespace that the scenario has on a cluster, before anything is written.
     async fn inside(&self, root: &Path) -> Result<()> {
         let Some(own) = self.world.own_namespace() else { return Ok(()) };

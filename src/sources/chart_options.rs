@@ -186,7 +186,7 @@ pub struct Wrong {
     pub(crate) hint: Option<String>,
 }
 
-type Read<T> = Result<Option<T>, Wrong>;
+type OptionValue<T> = Result<Option<T>, Wrong>;
 
 impl ChartOptions {
     /// The options of a map; its other keys are somebody else's.
@@ -313,7 +313,7 @@ fn only(map: &Node, name: &str, known: &[&str]) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn flag(map: &Node, key: &str) -> Read<bool> {
+fn flag(map: &Node, key: &str) -> OptionValue<bool> {
     match map.get(key).map(|node| &node.kind) {
         None | Some(Kind::Null) => Ok(None),
         Some(Kind::Bool(value)) => Ok(Some(*value)),
@@ -321,7 +321,7 @@ fn flag(map: &Node, key: &str) -> Read<bool> {
     }
 }
 
-fn text(map: &Node, key: &str) -> Read<String> {
+fn text(map: &Node, key: &str) -> OptionValue<String> {
     match map.get(key) {
         None => Ok(None),
         Some(node) => match node.as_str() {
@@ -332,7 +332,7 @@ fn text(map: &Node, key: &str) -> Read<String> {
     }
 }
 
-fn duration(map: &Node, key: &str) -> Read<Duration> {
+fn duration(map: &Node, key: &str) -> OptionValue<Duration> {
     let Some(text) = map.get(key).and_then(Node::to_text) else { return Ok(None) };
     let hint = Some("write a Go duration such as 30s, 1m or 1h2m4s".to_owned());
     let none = || at(map.get(key).unwrap_or(map), format!("{key} {text:?} is no duration"), hint);
@@ -340,7 +340,7 @@ fn duration(map: &Node, key: &str) -> Read<Duration> {
 }
 
 /// Where a word stands among those that are known.
-fn word(map: &Node, key: &str, known: &[&str]) -> Read<usize> {
+fn word(map: &Node, key: &str, known: &[&str]) -> OptionValue<usize> {
     let Some(node) = map.get(key).filter(|node| node.kind != Kind::Null) else { return Ok(None) };
     let found = node.to_text().unwrap_or_default();
     known.iter().position(|word| *word == found).map(Some).ok_or_else(|| {
@@ -380,7 +380,7 @@ fn action(node: &Node, name: &str) -> Result<ActionOptions, Wrong> {
 }
 
 /// How records are split; the words are those of the library's `ChunkedSecretsConfig`.
-fn chunked(map: &Node) -> Read<Chunking> {
+fn chunked(map: &Node) -> OptionValue<Chunking> {
     let Some(node) = map.get("chunkedSecrets").filter(|node| node.kind != Kind::Null) else {
         return Ok(None);
     };
@@ -409,7 +409,7 @@ fn chunked(map: &Node) -> Read<Chunking> {
     }))
 }
 
-fn annotations(map: &Node) -> Read<Annotations> {
+fn annotations(map: &Node) -> OptionValue<Annotations> {
     let Some(node) = map.get("annotations").filter(|node| node.kind != Kind::Null) else { return Ok(None) };
     only(node, "annotations", &["install", "upgrade", "uninstall"])?;
     let mut names = Vec::new();

@@ -17,12 +17,12 @@ pub(super) type Texts = BTreeMap<String, Arc<str>>;
 /// What loads reconciler after reconciler.
 #[derive(Debug, Default)]
 pub(super) struct Reconcilers {
-    loading: BTreeMap<String, Loading>,
+    loading: BTreeMap<String, LoadingReconciler>,
 }
 
 /// One reconciler over time.
 #[derive(Debug, Default)]
-struct Loading {
+struct LoadingReconciler {
     content: u64,
     good: Option<Arc<dyn Program>>,
     /// The texts of the good one.

@@ -39,7 +39,7 @@ fn find<'a>(object: &'a Value, path: &str) -> Vec<&'a Value> {
 }
 
 /// One step of a path.
-enum Step<'p> {
+enum PathStep<'p> {
     Field(String),
     Index(usize),
     All,
@@ -47,7 +47,7 @@ enum Step<'p> {
 }
 
 /// The first step of a path, and what follows it.
-fn step(path: &str) -> Option<(Step<'_>, &str)> {
+fn step(path: &str) -> Option<(PathStep<'_>, &str)> {
     if let Some(rest) = path.strip_prefix('.') {
         // A dot in a name is escaped: `.metadata.labels.app\.kubernetes\.io/name`.
         let mut name = String::new();
@@ -55,37 +55,37 @@ fn step(path: &str) -> Option<(Step<'_>, &str)> {
         while let Some((at, c)) = letters.next() {
             match c {
                 '\\' => name.extend(letters.next().map(|(_, c)| c)),
-                '.' | '[' => return Some((Step::Field(name), &rest[at..])),
+                '.' | '[' => return Some((PathStep::Field(name), &rest[at..])),
                 c => name.push(c),
             }
         }
-        return Some((Step::Field(name), ""));
+        return Some((PathStep::Field(name), ""));
     }
     let inside = path.strip_prefix('[')?;
     if let Some(quoted) = inside.strip_prefix(['\'', '"']) {
         let end = quoted.find(['\'', '"'])?;
-        return Some((Step::Field(quoted[..end].to_owned()), quoted[end + 1..].strip_prefix(']')?));
+        return Some((PathStep::Field(quoted[..end].to_owned()), quoted[end + 1..].strip_prefix(']')?));
     }
     let end = inside.find(']')?;
     let (what, rest) = (&inside[..end], &inside[end + 1..]);
     if what == "*" {
-        return Some((Step::All, rest));
+        return Some((PathStep::All, rest));
     }
     if let Some(condition) = what.strip_prefix("?(@.").and_then(|text| text.strip_suffix(')')) {
         let (field, value) = condition.split_once("==")?;
-        return Some((Step::Where(field.trim(), value.trim().trim_matches(['\'', '"'])), rest));
+        return Some((PathStep::Where(field.trim(), value.trim().trim_matches(['\'', '"'])), rest));
     }
-    Some((Step::Index(what.parse().ok()?), rest))
+    Some((PathStep::Index(what.parse().ok()?), rest))
 }
 
-impl Step<'_> {
+impl PathStep<'_> {
     fn of<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         match self {
-            Step::Field(name) if name.is_empty() => vec![value],
-            Step::Field(name) => value.get(name).into_iter().collect(),
-            Step::Index(at) => value.get(*at).into_iter().collect(),
-            Step::All => value.as_array().into_iter().flatten().collect(),
-            Step::Where(field, wanted) => value
+            PathStep::Field(name) if name.is_empty() => vec![value],
+            PathStep::Field(name) => value.get(name).into_iter().collect(),
+            PathStep::Index(at) => value.get(*at).into_iter().collect(),
+            PathStep::All => value.as_array().into_iter().flatten().collect(),
+            PathStep::Where(field, wanted) => value
                 .as_array()
                 .into_iter()
                 .flatten()

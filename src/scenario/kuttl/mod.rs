@@ -135,7 +135,7 @@ async fn steps(world: &World, test: &KuttlTest, how: How, cases: &mut Vec<Case>)
         0 => how.limit,
         seconds => Duration::from_secs(seconds),
     };
-    let run = Run { world, cluster, folder: &test.folder };
+    let run = KuttlRun { world, cluster, folder: &test.folder };
     for command in &suite.commands {
         run.command(command, limit).await.context("a command of the suite")?;
     }
@@ -166,7 +166,7 @@ impl KuttlTest {
     }
 }
 
-struct Run<'a> {
+struct KuttlRun<'a> {
     world: &'a World,
     cluster: Cluster,
     folder: &'a Path,
@@ -178,7 +178,7 @@ struct Before {
     loops: usize,
 }
 
-impl Run<'_> {
+impl KuttlRun<'_> {
     /// What is otherwise than the step says; empty where all is as it should be.
     async fn step(&self, step: &Step, limit: Duration) -> Vec<String> {
         let deadline = Instant::now() + limit;

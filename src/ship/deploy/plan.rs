@@ -101,7 +101,7 @@ impl Selector {
 pub async fn plan(input: PlanInput, copies: &Path) -> Result<Plan> {
     let (sources, problems) = read_once(&input.project, &input.trust)?;
     kinds_known(&input.objects, &sources)?;
-    let place = Place::of(&input.cluster, &input.project.root, copies)?;
+    let place = ClusterPlace::of(&input.cluster, &input.project.root, copies)?;
     let connection = Connection::open(&place.choice, &place.folder).await?;
     let all = input.all_namespaces.unwrap_or(place.embedded);
     let planned = look(&input, &connection, all, &sources, problems).await;
@@ -178,17 +178,17 @@ fn missing<'s>(selectors: &'s [Selector], plan: &Plan) -> Option<&'s Selector> {
 }
 
 /// Where to look.
-struct Place {
+struct ClusterPlace {
     pub choice: Choice,
     /// Whether it is an embedded control plane: that of an opdev that runs is reached as any other cluster.
     embedded: bool,
     folder: PrivateFolder,
 }
 
-impl Place {
+impl ClusterPlace {
     /// The cluster that is chosen. Of the embedded one that is the one of an opdev that runs in this project, else a copy
     /// of what it keeps, on which nothing acts: a plan changes nothing.
-    fn of(choice: &Choice, root: &Path, copies: &Path) -> Result<Place> {
+    fn of(choice: &Choice, root: &Path, copies: &Path) -> Result<ClusterPlace> {
         let folder = PrivateFolder::make(&copies.join(STATE))?;
         let embedded = Connection::is_embedded(choice)?;
         let choice = match embedded {
@@ -206,7 +206,7 @@ impl Place {
                 }
             },
         };
-        Ok(Place { choice, embedded, folder })
+        Ok(ClusterPlace { choice, embedded, folder })
     }
 }
 
@@ -268,7 +268,8 @@ mod tests {
         let kubeconfig = Some(root.join(STATE).join("kubeconfig"));
         assert_eq!(running(root).unwrap(), kubeconfig);
         let copies = tempfile::tempdir().unwrap();
-        let place = Place::of(&Choice { embedded: true, ..Choice::default() }, root, copies.path()).unwrap();
+        let place =
+            ClusterPlace::of(&Choice { embedded: true, ..Choice::default() }, root, copies.path()).unwrap();
         assert!(place.embedded && !place.choice.embedded, "all its namespaces are looked at");
         assert_eq!(place.choice.kubeconfig, kubeconfig);
     }

@@ -14,7 +14,7 @@ type Kind = (String, String);
 /// What is held of each kind that a chart feeds.
 #[derive(Debug, Default)]
 pub(super) struct HeldCharts {
-    waiting: BTreeMap<Kind, Waiting>,
+    waiting: BTreeMap<Kind, HeldChange>,
     /// What the newest files of each kind are known by.
     prints: BTreeMap<Kind, u64>,
     /// The newest chart of each kind that took the place of another one.
@@ -22,7 +22,7 @@ pub(super) struct HeldCharts {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct HeldChange {
     /// What the files that are held are known by; `None` once they were broken since: whatever loads next is tried anew,
     /// also the same files.
     print: Option<u64>,
@@ -76,7 +76,7 @@ impl HeldCharts {
     pub(super) fn hold(&mut self, trial: &Trial, problem: &Diagnostic, waits: bool) {
         let kind = key(&trial.watch.gvk);
         let Some(print) = self.prints.get(&kind).copied() else { return };
-        let waiting = Waiting {
+        let waiting = HeldChange {
             print: Some(print),
             older: Arc::clone(&trial.before),
             newest: waits.then(|| Arc::clone(&trial.watch)),

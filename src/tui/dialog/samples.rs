@@ -29,30 +29,32 @@ impl Samples {
 }
 
 /// The samples that reconcile what was typed, and the typed text itself where it may be a file.
-fn choices(state: &State, typed: &str) -> Vec<Choice> {
+fn choices(state: &State, typed: &str) -> Vec<SampleRow> {
     let shown = |sample: &&Sample| {
         passes(
             typed,
             &format!("{} {} {}", sample.path, sample.kind_among(state.samples()), sample.object.name),
         )
     };
-    let mut out: Vec<Choice> = state.samples().iter().filter(shown).cloned().map(Choice::Sample).collect();
+    let mut out: Vec<SampleRow> =
+        state.samples().iter().filter(shown).cloned().map(SampleRow::Sample).collect();
     let typed = typed.trim();
     // `simple-armada` is not `simple-armada-backup`, wherever the two stand.
-    let named = |choice: &Choice| matches!(choice, Choice::Sample(sample) if sample.object.name == typed);
+    let named =
+        |choice: &SampleRow| matches!(choice, SampleRow::Sample(sample) if sample.object.name == typed);
     out.sort_by_key(|choice| !named(choice));
-    let known = |out: &[Choice], path: &str| {
-        out.iter().any(|choice| matches!(choice, Choice::Sample(sample) if sample.path == path))
+    let known = |out: &[SampleRow], path: &str| {
+        out.iter().any(|choice| matches!(choice, SampleRow::Sample(sample) if sample.path == path))
     };
     if is_path(typed) {
         for path in state.paths.found.iter().filter(|path| path.starts_with(typed)) {
             if !known(&out, path) {
-                out.push(Choice::Path(path.clone()));
+                out.push(SampleRow::Path(path.clone()));
             }
         }
-        let listed = out.iter().any(|choice| matches!(choice, Choice::Path(path) if path == typed));
+        let listed = out.iter().any(|choice| matches!(choice, SampleRow::Path(path) if path == typed));
         if !listed && !known(&out, typed) {
-            out.push(Choice::Path(typed.to_owned()));
+            out.push(SampleRow::Path(typed.to_owned()));
         }
     }
     out
@@ -67,7 +69,7 @@ fn is_path(typed: &str) -> bool {
 
 /// One row of the picker.
 #[derive(Clone, Debug)]
-enum Choice {
+enum SampleRow {
     /// A sample of the project.
     Sample(Sample),
     /// A path as typed.
@@ -82,16 +84,16 @@ impl Layer for Samples {
             (KeyCode::Esc, _) => return Answer::Close,
             (KeyCode::Enter, _) => {
                 return match choices.into_iter().nth(self.index) {
-                    Some(Choice::Sample(sample)) => {
+                    Some(SampleRow::Sample(sample)) => {
                         Answer::Ask(ObjectTask::Apply { path: sample.path }.into())
                     }
-                    Some(Choice::Path(path)) => Answer::Ask(ObjectTask::Apply { path }.into()),
+                    Some(SampleRow::Path(path)) => Answer::Ask(ObjectTask::Apply { path }.into()),
                     None => Answer::Stay,
                 };
             }
             // A path that is being typed is completed; what may follow is listed anew.
-            (KeyCode::Tab, _) if matches!(choices.get(self.index), Some(Choice::Path(path)) if *path != self.typed) => {
-                if let Some(Choice::Path(path)) = choices.get(self.index) {
+            (KeyCode::Tab, _) if matches!(choices.get(self.index), Some(SampleRow::Path(path)) if *path != self.typed) => {
+                if let Some(SampleRow::Path(path)) = choices.get(self.index) {
                     path.clone_into(&mut self.typed);
                     self.index = 0;
                 }
@@ -133,22 +135,22 @@ impl Layer for Samples {
         let skip = (index + 1).saturating_sub(height);
         let cells = (canvas.body.width as usize).saturating_sub(4);
         let kinds = choices.iter().filter_map(|choice| match choice {
-            Choice::Sample(sample) => Some(width(&sample.kind_among(state.samples()))),
-            Choice::Path(_) => None,
+            SampleRow::Sample(sample) => Some(width(&sample.kind_among(state.samples()))),
+            SampleRow::Path(_) => None,
         });
         let kind_cells = kinds.max().unwrap_or_default().min(cells / 2);
         for choice in choices.iter().skip(skip).take(height) {
             rows.push(match choice {
-                Choice::Sample(sample) => {
+                SampleRow::Sample(sample) => {
                     let kind = left(&sample.kind_among(state.samples()), kind_cells);
                     let what = format!(" {kind} {}", sample.object.name);
                     let path = cut_front(&sample.path, cells.saturating_sub(width(&what) + 3));
                     Row::new(Role::Text, what).and(Role::Dim, format!("  {path} "))
                 }
-                Choice::Path(path) if path.ends_with('/') => {
+                SampleRow::Path(path) if path.ends_with('/') => {
                     Row::new(Role::Text, format!(" the folder {path} "))
                 }
-                Choice::Path(path) => Row::new(Role::Text, format!(" the file {path} ")),
+                SampleRow::Path(path) => Row::new(Role::Text, format!(" the file {path} ")),
             });
         }
         if choices.is_empty() {

@@ -15,7 +15,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 /// A block over the whole width: what stands in its upper border, and its rows.
-struct Part {
+struct BottomBlock {
     title: Row,
     keys: Row,
     rows: Vec<Row>,
@@ -23,7 +23,7 @@ struct Part {
 
 /// What stands at the lower edge.
 pub(crate) struct Bottom {
-    parts: Vec<Part>,
+    parts: Vec<BottomBlock>,
     /// What stands in the lowest border.
     note: Option<Toast>,
 }
@@ -98,7 +98,7 @@ impl Bottom {
     }
 }
 
-fn message(toast: &Toast, cells: usize, room: usize) -> Part {
+fn message(toast: &Toast, cells: usize, room: usize) -> BottomBlock {
     let lines = toast.lines.iter().enumerate();
     let mut rows: Vec<Row> = lines
         .flat_map(|(at, text)| {
@@ -113,11 +113,11 @@ fn message(toast: &Toast, cells: usize, room: usize) -> Part {
         }
     }
     let keys = Row::new(Role::Key, " esc").and(Role::Dim, " closes ");
-    Part { title: Row::default(), keys, rows }
+    BottomBlock { title: Row::default(), keys, rows }
 }
 
 /// What is wrong with the files, until it is fixed.
-fn banner(state: &State, view: &ViewState, cells: usize, most: usize) -> Option<Part> {
+fn banner(state: &State, view: &ViewState, cells: usize, most: usize) -> Option<BottomBlock> {
     let problems = state.problems();
     let first = problems.first().filter(|_| view.told.hidden.as_ref() != Some(&problems))?;
     let of_build = |program: &&Program| {
@@ -146,7 +146,7 @@ fn banner(state: &State, view: &ViewState, cells: usize, most: usize) -> Option<
         many => format!(" · 1 of {many}"),
     };
     let title = Row::new(Role::Banner, format!(" ✗ {}{place}{many} ", what.unwrap_or_default()));
-    Some(Part { title, keys: keys(first, problems.len(), state, view), rows })
+    Some(BottomBlock { title, keys: keys(first, problems.len(), state, view), rows })
 }
 
 /// The keys that help with a problem.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A part of the left side.
-struct Part {
+struct HeaderPart {
     /// What stands between it and the part before.
     join: &'static str,
     role: Role,
@@ -89,8 +89,8 @@ pub(super) fn header(state: &State, view: &mut ViewState, cells: usize, now: Tim
 }
 
 /// The parts that stay, and the words for the save: the longest only beside all parts; others before a name is cut.
-fn fitting(parts: Vec<Part>, texts: &[String], cells: usize) -> (Vec<Part>, String) {
-    let levels = |parts: &[Part]| {
+fn fitting(parts: Vec<HeaderPart>, texts: &[String], cells: usize) -> (Vec<HeaderPart>, String) {
+    let levels = |parts: &[HeaderPart]| {
         let mut all: Vec<u8> = parts.iter().map(|part| part.keep).filter(|keep| *keep < ALWAYS).collect();
         all.sort_unstable();
         all.dedup();
@@ -109,26 +109,26 @@ fn fitting(parts: Vec<Part>, texts: &[String], cells: usize) -> (Vec<Part>, Stri
         }
     }
     // Names are cut now, and where even that does not help, a sign says it.
-    let parts: Vec<Part> = parts.into_iter().filter(|part| part.keep >= ALWAYS).collect();
-    let gives = |part: &Part| if part.long { width(&part.text).saturating_sub(LEAST_NAME) } else { 0 };
+    let parts: Vec<HeaderPart> = parts.into_iter().filter(|part| part.keep >= ALWAYS).collect();
+    let gives = |part: &HeaderPart| if part.long { width(&part.text).saturating_sub(LEAST_NAME) } else { 0 };
     let least = used(&parts) - parts.iter().map(gives).sum::<usize>();
     let sign = || texts.last().and_then(|text| text.split(' ').next()).unwrap_or_default().to_owned();
     let text = texts.iter().find(|text| least + width(text) + 3 <= cells).cloned().unwrap_or_else(sign);
     (parts, text)
 }
 
-fn size(at: usize, part: &Part) -> usize {
+fn size(at: usize, part: &HeaderPart) -> usize {
     let join = if at == 0 { 1 } else { width(part.join) };
     join + width(&part.text)
 }
 
-fn used(parts: &[Part]) -> usize {
+fn used(parts: &[HeaderPart]) -> usize {
     parts.iter().enumerate().map(|(i, part)| size(i, part)).sum()
 }
 
-fn parts(state: &State, view: &ViewState) -> Vec<Part> {
-    let part = |keep, role, text: String| Part { join: " · ", role, text, keep, long: false };
-    let beside = |keep, role, text: String| Part { join: " ", role, text, keep, long: false };
+fn parts(state: &State, view: &ViewState) -> Vec<HeaderPart> {
+    let part = |keep, role, text: String| HeaderPart { join: " · ", role, text, keep, long: false };
+    let beside = |keep, role, text: String| HeaderPart { join: " ", role, text, keep, long: false };
     let mut parts = vec![part(1, Role::Title, "opdev".to_owned())];
     match &state.started {
         None => parts.push(part(ALWAYS, Role::Dim, "starting".to_owned())),
@@ -137,7 +137,7 @@ fn parts(state: &State, view: &ViewState) -> Vec<Part> {
             let version = cluster.version.trim_start_matches('v');
             let minor = version.match_indices('.').nth(1).map_or(version, |(at, _)| &version[..at]);
             let role = if cluster.embedded { Role::Text } else { Role::Changed };
-            parts.push(Part { long: true, ..part(ALWAYS, Role::Title, started.project.clone()) });
+            parts.push(HeaderPart { long: true, ..part(ALWAYS, Role::Title, started.project.clone()) });
             parts.push(part(ALWAYS, role, cut_apart(&[cluster.name.as_str()], 40).concat()));
             // A number alone would look like a part of the name of a real cluster.
             let minor = if cluster.embedded { minor.to_owned() } else { format!("v{minor}") };
@@ -156,7 +156,7 @@ fn parts(state: &State, view: &ViewState) -> Vec<Part> {
                 None => part(ALWAYS, Role::Text, format!("ns {}", started.namespace)),
             });
             if let Some(name) = &started.identity {
-                parts.push(Part { long: true, ..part(ALWAYS, Role::Changed, format!("as {name}")) });
+                parts.push(HeaderPart { long: true, ..part(ALWAYS, Role::Changed, format!("as {name}")) });
             }
         }
     }

@@ -27,7 +27,7 @@ const LEAST_NAME: usize = 18;
 const MARKS: usize = 2;
 
 /// A column that is shown.
-struct Slot {
+struct TableSlot {
     /// Its place among the cells; the namespace has none.
     at: Option<usize>,
     name: String,
@@ -129,7 +129,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     }
 }
 
-fn is_name(slot: &Slot, table: &KindTable) -> bool {
+fn is_name(slot: &TableSlot, table: &KindTable) -> bool {
     slot.at == Some(0) && table.columns.first().is_some_and(|column| column.name == "Name")
 }
 
@@ -154,16 +154,16 @@ fn look(table: &KindTable, row: &TableRow) -> (Role, Role) {
 
 /// The columns that fit. The namespace shows where all are listed; what the server calls wide where it is wanted, or fits.
 /// Where there is no room the name is cut first, then columns go: AGE, then from the right.
-fn slots(view: &ViewState, table: &KindTable, visible: &[Arc<TableRow>], cells: usize) -> Vec<Slot> {
+fn slots(view: &ViewState, table: &KindTable, visible: &[Arc<TableRow>], cells: usize) -> Vec<TableSlot> {
     let sample = || table.rows.iter().take(SAMPLE).chain(visible);
     let widest = |of: &dyn Fn(&TableRow) -> usize, head: usize| {
         sample().map(|row| of(row)).max().unwrap_or(0).max(head)
     };
-    let mut slots: Vec<Slot> = Vec::new();
+    let mut slots: Vec<TableSlot> = Vec::new();
     let namespaced = table.kind.as_ref().is_some_and(|kind| kind.namespaced);
     if namespaced && table.namespace.is_none() {
         let size = widest(&|row| row.object_ref.namespace.as_deref().map_or(0, width), 10).min(24);
-        slots.push(Slot { at: None, name: "Namespace".to_owned(), number: false, size });
+        slots.push(TableSlot { at: None, name: "Namespace".to_owned(), number: false, size });
     }
     let slot = |at: usize| {
         let column = &table.columns[at];
@@ -173,9 +173,9 @@ fn slots(view: &ViewState, table: &KindTable, visible: &[Arc<TableRow>], cells: 
             _ => widest(&|row| row.cells.get(at).map_or(0, |cell| width(cell)), width(&column.name) + 1),
         };
         let most = if at == 0 { size } else { WIDEST };
-        Slot { at: Some(at), name: column.name.clone(), number: column.number, size: size.min(most) }
+        TableSlot { at: Some(at), name: column.name.clone(), number: column.number, size: size.min(most) }
     };
-    let needs = |slots: &[Slot]| MARKS + slots.iter().map(|slot| slot.size + 2).sum::<usize>();
+    let needs = |slots: &[TableSlot]| MARKS + slots.iter().map(|slot| slot.size + 2).sum::<usize>();
     slots.extend((0..table.columns.len()).filter(|at| !table.columns[*at].wide).map(slot));
     for at in (0..table.columns.len()).filter(|at| table.columns[*at].wide) {
         let wide = slot(at);
@@ -200,7 +200,13 @@ fn slots(view: &ViewState, table: &KindTable, visible: &[Arc<TableRow>], cells: 
     slots
 }
 
-fn headings(view: &mut ViewState, slots: &[Slot], sort: Option<&TableSort>, buffer: &mut Buffer, area: Rect) {
+fn headings(
+    view: &mut ViewState,
+    slots: &[TableSlot],
+    sort: Option<&TableSort>,
+    buffer: &mut Buffer,
+    area: Rect,
+) {
     let mut text = " ".repeat(MARKS);
     for (i, slot) in slots.iter().enumerate() {
         let sign = match sort.filter(|sort| sort.column == slot.name) {

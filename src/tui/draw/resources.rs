@@ -26,12 +26,12 @@ use std::sync::Arc;
 const LEAST_OF_PATH: usize = 8;
 
 /// A column that is shown, and how wide it is.
-struct Slot {
+struct ResourceColumn {
     column: Column,
     size: usize,
 }
 
-impl Slot {
+impl ResourceColumn {
     fn fit(&self, text: &str) -> String {
         match self.column {
             Column::Ready | Column::Age => right(text, self.size),
@@ -58,7 +58,12 @@ pub(super) const SIGN: usize = 4;
 
 /// The columns for this many cells. They follow the pane and the kinds of the project, never the rows. AGE gives way
 /// first, then STATUS down to its least, NAMESPACE, KIND where there is but one; a kind is cut last of all.
-fn slots(view: &ViewState, state: &State, cells: usize, printer: Vec<(PrinterColumn, usize)>) -> Vec<Slot> {
+fn slots(
+    view: &ViewState,
+    state: &State,
+    cells: usize,
+    printer: Vec<(PrinterColumn, usize)>,
+) -> Vec<ResourceColumn> {
     let kinds = state.kinds().iter().map(|kind| width(&kind.gvk.kind)).max();
     let mut kind = kinds.unwrap_or(view.resources.longest.kind).clamp(8, 16) + 1;
     let several = view.resources.namespaces_differ
@@ -93,17 +98,17 @@ fn slots(view: &ViewState, state: &State, cells: usize, printer: Vec<(PrinterCol
         let given = size.min(rest.saturating_sub(least + 1));
         if given >= 4 {
             rest -= given + 1;
-            shown.push(Slot { column: Column::Printer(column), size: given });
+            shown.push(ResourceColumn { column: Column::Printer(column), size: given });
         }
     }
     let (name, status) = divided(rest);
     let mut slots = Vec::new();
     let sized = [(Column::Kind, kind.saturating_sub(1)), (Column::Namespace, namespace.saturating_sub(1))];
-    slots.extend(sized.into_iter().map(|(column, size)| Slot { column, size }));
-    slots.push(Slot { column: Column::Name, size: name });
+    slots.extend(sized.into_iter().map(|(column, size)| ResourceColumn { column, size }));
+    slots.push(ResourceColumn { column: Column::Name, size: name });
     slots.extend(shown);
     let sized = [(Column::Status, status), (Column::Ready, READY), (Column::Age, age.saturating_sub(1))];
-    slots.extend(sized.into_iter().map(|(column, size)| Slot { column, size }));
+    slots.extend(sized.into_iter().map(|(column, size)| ResourceColumn { column, size }));
     slots.retain(|slot| slot.size > 0);
     slots
 }
@@ -232,7 +237,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
 }
 
 /// What the rows are called: by name, and by namespace where no column says it and two would read alike.
-fn called(visible: &[Arc<Seen>], slots: &[Slot]) -> Vec<String> {
+fn called(visible: &[Arc<Seen>], slots: &[ResourceColumn]) -> Vec<String> {
     let told = |column: &Column| slots.iter().any(|slot| slot.column == *column);
     let (kinds, namespaces) = (told(&Column::Kind), told(&Column::Namespace));
     let alike = |a: &Seen, b: &Seen| a.key.name == b.key.name && (!kinds || a.key.kind == b.key.kind);
@@ -249,7 +254,7 @@ fn called(visible: &[Arc<Seen>], slots: &[Slot]) -> Vec<String> {
 }
 
 /// The headings, with a mark at the one that the rows are sorted by.
-fn headings(view: &mut ViewState, slots: &[Slot], buffer: &mut Buffer, area: Rect) {
+fn headings(view: &mut ViewState, slots: &[ResourceColumn], buffer: &mut Buffer, area: Rect) {
     let mut text = " ".repeat(SIGN);
     for (at, slot) in slots.iter().enumerate() {
         let name = match &slot.column {

@@ -59,13 +59,13 @@ struct RowOf {
 #[derive(Default, Deserialize)]
 struct Partial {
     #[serde(default)]
-    metadata: Metadata,
+    metadata: RowMetadata,
 }
 
 /// Who manages which field is most of it, and is passed over.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Metadata {
+struct RowMetadata {
     name: String,
     namespace: Option<String>,
     uid: Option<String>,
@@ -104,7 +104,7 @@ impl Answer {
     }
 }
 
-fn row(kind: &ServedKind, metadata: &Metadata, cells: Vec<String>) -> TableRow {
+fn row(kind: &ServedKind, metadata: &RowMetadata, cells: Vec<String>) -> TableRow {
     TableRow {
         object_ref: ObjectRef {
             gvk: kind.gvk.clone(),

@@ -101,7 +101,7 @@ impl Engine {
             Capabilities::default_for(compat).with_kube_version(&served.version, compat)?;
         capabilities.api_versions = served.api_versions();
         let (limit, _waiting) = deadline::within(deadline::RENDER);
-        let outside = Outside {
+        let outside = RenderOutside {
             api: self.api.clone(),
             handle: Handle::current(),
             recorder: Recorder::current(),
@@ -184,7 +184,7 @@ struct Start {
     memory: Option<Arc<engine::Memory>>,
 }
 
-struct Outside {
+struct RenderOutside {
     api: Api,
     handle: Handle,
     recorder: Option<Arc<Recorder>>,
@@ -217,7 +217,7 @@ impl Random {
     }
 }
 
-impl Environment for Outside {
+impl Environment for RenderOutside {
     fn now(&self) -> jiff::Timestamp {
         let now = jiff::Timestamp::now();
         let later = now.checked_add(jiff::SignedDuration::from_secs(61));

@@ -22,11 +22,11 @@ pub struct ReconcileList {
     pub rows: Vec<ReconcileRow>,
     /// Reconciles that are open.
     pub open: BTreeSet<u64>,
-    made_of: Option<MadeOf>,
+    made_of: Option<RowsMadeOf>,
 }
 
 /// What the rows were made of.
-struct MadeOf {
+struct RowsMadeOf {
     history: History,
     /// The object whose reconciles they are; those of all where it is none.
     pub object: Option<ObjectKey>,
@@ -51,7 +51,7 @@ impl ReconcileList {
         }
         if !same_rows {
             self.rows = reconcile_rows(&self.list, &self.open, &state.findings);
-            self.made_of = Some(MadeOf {
+            self.made_of = Some(RowsMadeOf {
                 history: state.history.clone(),
                 object: object.cloned(),
                 filter: self.filter.clone(),

@@ -24,16 +24,16 @@ static UP: AtomicBool = AtomicBool::new(false);
 /// Whether the terminal reports the mouse to us.
 static MOUSE: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
-static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
+static SCREEN: Mutex<Option<TerminalOwner>> = Mutex::new(None);
 
 /// Who draws, and what happened elsewhere meanwhile.
-struct Screen {
+struct TerminalOwner {
     thread: ThreadId,
     panics: Vec<String>,
     told: Arc<Notify>,
 }
 
-fn screen() -> std::sync::MutexGuard<'static, Option<Screen>> {
+fn screen() -> std::sync::MutexGuard<'static, Option<TerminalOwner>> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -48,8 +48,11 @@ impl Guard {
     pub fn take() -> anyhow::Result<Self> {
         install_hook();
         let panicked = Arc::new(Notify::new());
-        *screen() =
-            Some(Screen { thread: thread::current().id(), panics: Vec::new(), told: Arc::clone(&panicked) });
+        *screen() = Some(TerminalOwner {
+            thread: thread::current().id(),
+            panics: Vec::new(),
+            told: Arc::clone(&panicked),
+        });
         up().context("cannot take over the terminal; --plain works without")?;
         Ok(Guard { panicked })
     }
@@ -158,7 +161,7 @@ fn install_hook() {
 }
 
 /// Keeps the panic of a thread that does not draw. The main thread's ends the process: nothing to keep it for.
-fn keep(screen: Option<&mut Screen>, info: &PanicHookInfo<'_>) -> bool {
+fn keep(screen: Option<&mut TerminalOwner>, info: &PanicHookInfo<'_>) -> bool {
     let here = thread::current();
     let Some(screen) = screen.filter(|screen| screen.thread != here.id() && here.name() != Some("main"))
     else {
