@@ -1,8 +1,7 @@
 //! `opdev ci`: scenarios, each on a control plane of its own with the operator of the project, and what came of them; or each
-//! in a namespace of its own on a cluster (`shared`).
-//! Draws nothing and prints nothing but through the reports that it returns. `run` runs all of them, `world` is one
-//! plane with its operator, `sample` is what is done with one sample, `kuttl` with a folder of
-//! steps, `program` runs somebody else's tests.
+//! in a namespace of its own on a cluster (`scenario/shared_cluster`).
+//! Draws nothing and prints nothing but through the reports that it returns. `run` runs all of them, `program` runs somebody
+//! else's tests; one scenario is a matter of the room `scenario`.
 
 pub mod program;
 pub mod run;

@@ -1,5 +1,5 @@
 //! Records what one reconcile does to the API server: every call with its verb, target, time and answer.
-//! Never decides anything and never changes a request. `sink` is the way of all events to the bus.
+//! Never decides anything and never changes a request. `event/sink` is the way of all events to the bus.
 
 use bytes::Bytes;
 use http::{Request, StatusCode};

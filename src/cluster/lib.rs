@@ -120,7 +120,7 @@ impl Choice {
 
 /// A connection, and the embedded control plane where that is what is behind it.
 pub struct Connection {
-    /// The client; its calls are recorded by `tap`.
+    /// The client; its calls are recorded by `client/recorder`.
     pub client: Client,
     /// What is behind it.
     pub cluster: Cluster,

@@ -1,5 +1,5 @@
 //! What a saved type file or reconciler does to what is in the cluster: facts before and after, and the ones that
-//! wait for the user's word. Plain data; `dev` decides, the screen shows.
+//! wait for the user's word. Plain data; `inner_loop` decides, the screen shows.
 
 use super::{Place, ShadowObject, millis};
 use jiff::Timestamp;

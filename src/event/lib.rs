@@ -1,6 +1,6 @@
 //! Everything that can happen (`Event`, facts in the past tense) and everything one can ask for (`Request`).
 //! Plain data: no IO, no async, no behaviour beyond names. Secrets are masked before they get in here (`mask`).
-//! Read `state/reduce.rs` for who consumes the events, `dev/inner_loop.rs` for who carries the requests out.
+//! Read `state/reduce.rs` for who consumes the events, `inner_loop` for who carries the requests out.
 
 mod body;
 mod connection;

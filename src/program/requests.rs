@@ -79,7 +79,7 @@ impl Handles {
                 let (programs, rules): (Vec<_>, _) = (of_each.collect(), rules.clone());
                 Some(async move { disturb(&programs, &rules) }.boxed())
             }
-            // `dev/requests` answers these.
+            // `inner_loop/requests` answers these.
             OperatorTask::CatchUp { .. }
             | OperatorTask::Disturb { .. }
             | OperatorTask::Pause { .. }

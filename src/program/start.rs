@@ -1,5 +1,5 @@
 //! The operator's own programs beside the inner loop: what they are, when each may start, which environment it gets, which
-//! saved files concern it. `process` builds and runs them.
+//! saved files concern it. `supervise` builds and runs them.
 
 use super::audit::Audit;
 use super::tracing::Tracing;

@@ -1,5 +1,5 @@
 //! A traced process from its socket and its calls to events: the token for the embedded control plane, the copies of
-//! its calls, and the task that makes reconciles of them. Never decides what belongs to what: `tap::attribute` does.
+//! its calls, and the task that makes reconciles of them. Never decides what belongs to what: `program/trace` does.
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;

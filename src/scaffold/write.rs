@@ -1,4 +1,4 @@
-//! Writes what `scaffold` plans: all files or none. Reads charts from folders and archives, and has them downloaded.
+//! Writes what the rest of the room plans: all files or none. Reads charts from folders and archives, and has them downloaded.
 
 use super::unfinished;
 use crate::{Action, ChartSource, Draft, PlannedFile, PresentFile, ProjectFiles};

@@ -1,5 +1,5 @@
 //! One immutable, numbered set of charts, programs, watches, CRDs and samples. A reconcile sees exactly one of them.
-//! Pure: file sets come in, a set of sources comes out. `dev/reload.rs` reads the files.
+//! Pure: file sets come in, a set of sources comes out. `project/load` reads the files.
 
 pub mod chart_options;
 pub mod chart_problems;

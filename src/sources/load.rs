@@ -1,5 +1,5 @@
 //! Texts and file sets in, a numbered set of sources out. Remembers the last good version of each part (`charts`,
-//! `definitions`, `reconcilers`), so that a broken edit replaces nothing. Pure: `dev/files.rs` reads the disk.
+//! `definitions`, `reconcilers`), so that a broken edit replaces nothing. Pure: `project/files` reads the disk.
 
 mod hold;
 mod trial;

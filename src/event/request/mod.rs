@@ -51,8 +51,8 @@ impl PodFailure {
 /// An imperative, from a key or from the command line. Each variant belongs to one part of the inner loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Work with a begin and an end: `RequestStarted` announces it, `RequestFinished` answers it. `dev/requests` carries it
-    /// out, and `dev/program` what concerns the operator's own programs.
+    /// Work with a begin and an end: `RequestStarted` announces it, `RequestFinished` answers it. `inner_loop/requests` carries it
+    /// out, and `program/requests` what concerns the operator's own programs.
     Task(Task),
     /// Something to read for the screen, or to keep for it. It is not announced. Its answer is an event of its own. The
     /// inner loop hands it to whoever reads.

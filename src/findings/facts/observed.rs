@@ -1,5 +1,5 @@
 //! What was seen of a process's calls to the API server: each call with its answer, each event of its watches.
-//! Plain data; `attribute` decides to which reconcile a call belongs.
+//! Plain data; `program/trace` decides to which reconcile a call belongs.
 
 use super::record::{PrintedLine, Traced};
 use jiff::Timestamp;

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 const GONE: &str = "the operator has stopped; restart opdev";
 
 impl Requests {
-    /// Hands a task to the operator's manager. `dev/program` takes those of a program before.
+    /// Hands a task to the operator's manager. `program/requests` takes those of a program before.
     pub(super) async fn ask_operator(&self, task: &OperatorTask) -> Result<Done> {
         match task.clone() {
             OperatorTask::Reconcile { object } => {

@@ -1,7 +1,7 @@
 //! The operator as its own ServiceAccount: its calls go out with the roles of `config/rbac` and no more. On the embedded
 //! control plane the role files are applied at the start and whenever one is saved; on a real cluster the ServiceAccount
 //! is impersonated and its roles are those of the cluster. A refused call becomes the rule that is missing.
-//! `files` reads the role files, `rules` turns refusals into rules and texts, `witness` sees the calls.
+//! `project/generate/rbac` reads the role files and turns refusals into rules and texts; `witness` sees the calls.
 
 mod witness;
 

@@ -1,5 +1,5 @@
 //! A trial run: what the reconciler of a kind would do to every known object of it. Nothing is written and nothing
-//! outside is changed; the API refuses writes and lets only dry runs through. `foresee` tries a chart, `program/shadow` a
+//! outside is changed; the API refuses writes and lets only dry runs through. `plan` tries a chart, `program/dry_run` a
 //! program.
 
 use super::program::dry_run;

@@ -1,5 +1,5 @@
 //! The project's Go types as CRDs: which packages, with which flags and after which release of controller-gen, is read
-//! from the project (`type_files`); the generator keeps what it parsed. Runs only where a saved file may matter.
+//! from the project (`files`); the generator keeps what it parsed. Runs only where a saved file may matter.
 
 use super::crd_patches::Patches;
 use super::files;

@@ -320,7 +320,7 @@ impl Session {
 
 const NOTHING: &str = "nothing was applied";
 
-/// What `foresee` says of a change that waits for the user's word.
+/// What the plan of the CRDs says of a change that waits for the user's word.
 const HELD: &str = "it would wait for your word: ";
 
 fn is_held(problem: &str) -> bool {

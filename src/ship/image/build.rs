@@ -1,4 +1,4 @@
-//! The image of the operator: finds what goes into it, and writes or uploads what `src/ship/image` has packed.
+//! The image of the operator: finds what goes into it, and writes or uploads what `layout` has packed.
 
 pub use crate::contents::{Allowed, project_files};
 use crate::{BINARY, Entries, HOME, Image, ImageSettings, Layer, Layout, OCI_LAYOUT, Program, merge_indexes};

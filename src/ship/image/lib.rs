@@ -1,5 +1,5 @@
-//! Container images as bytes: entries become layers, layers an image, images an OCI layout. Pure; the same input gives the
-//! same digests. `dev/image` finds what goes in, and writes or uploads what comes out.
+//! Container images as bytes: entries become layers, layers an image, images an OCI layout. The same input gives the
+//! same digests. `contents` finds what goes in, `build` writes or uploads what comes out; the rest is pure.
 
 pub mod build;
 pub(crate) mod contents;

@@ -1,5 +1,5 @@
 //! Lists to choose from by typing a few letters: the palette of all actions, the jump to anything, namespaces,
-//! contexts, themes. What can be chosen is gathered when the list opens (`gather`); `finding` does what was chosen.
+//! contexts, themes. What can be chosen is gathered when the list opens (`gather`); `find` does what was chosen.
 
 use super::candidates::{Item, Picker, Remembered, What};
 use super::gather::gather;

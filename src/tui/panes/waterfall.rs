@@ -1,5 +1,5 @@
 //! One reconcile opened up in place: why it ran, how long it waited, its steps and calls as bars on the scale of the
-//! pass, what it wrote, when it runs again. Pure: which lines there are does not depend on the width, how they look does.
+//! reconcile, what it wrote, when it runs again. Pure: which lines there are does not depend on the width, how they look does.
 
 use super::detail::parts::clock_millis;
 use super::pane::Tab;

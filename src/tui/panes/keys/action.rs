@@ -1,4 +1,4 @@
-//! What an action is. All of them are in `actions`; what is possible right now is in `enabled`, what an action does in
+//! What an action is. All of them are in `registry`; what is possible right now is in `enabled`, what an action does in
 //! `update`.
 
 use crate::layout::Side;
@@ -64,7 +64,7 @@ pub enum Do {
     MarkRange,
     MarkOthers,
     Reload,
-    /// Finds something; what exactly is in `finding`.
+    /// Finds something; what exactly is in `find`.
     Seek(Seek),
     Help,
     Memory,

@@ -1,4 +1,4 @@
-//! Which key does what. The defaults come from `actions`; what the settings bind anew replaces them, all or nothing:
+//! Which key does what. The defaults come from `registry`; what the settings bind anew replaces them, all or nothing:
 //! a map with a mistake in it never takes the place of one without.
 
 use super::action::{Action, Do, KeyNames};
