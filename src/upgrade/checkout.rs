@@ -133,7 +133,8 @@ impl Git {
     pub fn changed_files(&self) -> usize {
         let folder = if self.below.as_os_str().is_empty() { Path::new(".") } else { &self.below };
         let folder = folder.display().to_string();
-        run(&self.top, &["status", "--porcelain", "--", &folder]).map_or(0, |text| text.lines().count())
+        let mut status = command_on_files(&self.top, &["status", "--porcelain", "--", &folder]);
+        finish(&mut status, "status").map_or(0, |text| text.lines().count())
     }
 
     /// Reads a commit into a folder of its own below `cache`, where it is not there yet; the answer is the project's folder
@@ -174,7 +175,7 @@ impl Git {
         let to = format!("--prefix={}/", files.display());
         let mut read = command(&self.top, &["read-tree", &revision.commit]);
         finish(read.env("GIT_INDEX_FILE", &index), "read-tree")?;
-        let mut write = command(&self.top, &["checkout-index", "--all", "--quiet", &to]);
+        let mut write = command_on_files(&self.top, &["checkout-index", "--all", "--quiet", &to]);
         finish(write.env("GIT_INDEX_FILE", &index), "checkout-index")
             .with_context(|| format!("{} cannot be read from git", revision.name))?;
         match fs::rename(&files, folder) {
@@ -226,6 +227,29 @@ fn command(folder: &Path, args: &[&str]) -> Command {
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
         command.env_remove(name);
     }
+    command
+}
+
+/// A call of git that reads or writes files of a working tree. Filters that the repository's own configuration names are
+/// programs, and a repository may come from anybody: they are not started. Those of the user's own configuration are.
+fn command_on_files(folder: &Path, args: &[&str]) -> Command {
+    let mut command = command(folder, args);
+    let listed = run(folder, &["config", "--list", "--includes", "--show-scope", "--name-only", "-z"]);
+    let listed = listed.unwrap_or_default();
+    let mut words = listed.split('\0');
+    let mut count = 0;
+    while let (Some(scope), Some(key)) = (words.next(), words.next()) {
+        let is_theirs = matches!(scope, "local" | "worktree");
+        if !is_theirs || !key.starts_with("filter.") {
+            continue;
+        }
+        let value = if key.ends_with(".required") { "false" } else { "" };
+        command.env(format!("GIT_CONFIG_KEY_{count}"), key).env(format!("GIT_CONFIG_VALUE_{count}"), value);
+        count += 1;
+    }
+    command.env("GIT_CONFIG_COUNT", count.to_string());
+    // A partial clone would fetch what is missing, by a program that its configuration names.
+    command.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
     command
 }
 
@@ -296,6 +320,34 @@ mod tests {
         let missing = repository.revision("v9").unwrap_err();
         assert!(format!("{missing:#}").contains("its newest tags are v1"), "{missing:#}");
         assert!(repository.revision("--all").is_err());
+    }
+
+    /// A repository that came as an archive brings its configuration along, and a filter in it is a program.
+    #[test]
+    fn filters_of_the_repositorys_own_configuration_do_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("repository");
+        fs::create_dir_all(&root).unwrap();
+        git(&root, &["init", "-q"]);
+        fs::write(root.join("a.yaml"), "old").unwrap();
+        fs::write(root.join(".gitattributes"), "*.yaml filter=theirs\n").unwrap();
+        git(&root, &["add", "."]);
+        git(&root, &["commit", "-qm", "one"]);
+        let ran = root.join("ran");
+        for key in ["smudge", "clean", "process"] {
+            let (name, program) = (format!("filter.theirs.{key}"), format!("touch {}; cat", ran.display()));
+            git(&root, &["config", &name, &program]);
+        }
+        git(&root, &["config", "filter.theirs.required", "true"]);
+        // Its times differ from those of the index: git has to read it.
+        fs::write(root.join("a.yaml"), "new").unwrap();
+        let repository = Git::of(&root).unwrap();
+        assert_eq!(repository.changed_files(), 1);
+        let revision = repository.revision("HEAD").unwrap();
+        let cache = folder.path().join("cache").join("upgrade");
+        let project = repository.check_out(&revision, &cache).unwrap();
+        assert_eq!(fs::read_to_string(project.join("a.yaml")).unwrap(), "old");
+        assert!(!ran.exists(), "a filter of the repository has run");
     }
 
     #[test]
