@@ -2,6 +2,7 @@
 //! Signs the serving certificate and client certificates, and reads who a client certificate is for.
 //! Never writes a key anywhere but there; `kubeconfig` puts the admin's into its text.
 
+use super::client_certificates::ClientAuthorities;
 use super::listener::{Listen, Serving};
 use super::sec1;
 use super::x509::{Subject, subject};
@@ -13,7 +14,6 @@ use rcgen::{
 };
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -105,8 +105,12 @@ impl Authority {
     }
 
     /// TLS for a server at this address: the certificate it was given or one of this authority, clients'
-    /// certificates welcome but not required.
-    pub(crate) fn server_config(&self, address: IpAddr, listen: &Listen) -> Result<ServerConfig, Failure> {
+    /// certificates welcome but not required. Whom they are for, the second part tells.
+    pub(crate) fn server_config(
+        &self,
+        address: IpAddr,
+        listen: &Listen,
+    ) -> Result<(ServerConfig, ClientAuthorities), Failure> {
         let (chain, key) = match &listen.serving {
             Some(serving) => given(serving)?,
             None => self.serving(address)?,
@@ -119,16 +123,14 @@ impl Authority {
                 roots.add(certificate).map_err(|why| format!("the client authorities: {why}"))?;
             }
         }
-        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-            .allow_unauthenticated()
-            .build()?;
+        let clients = ClientAuthorities::new(roots, provider.clone())?;
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
-            .with_client_cert_verifier(clients)
+            .with_client_cert_verifier(Arc::new(clients.clone()))
             .with_single_cert(chain, key)
             .map_err(|why| format!("the serving certificate does not go with its key: {why}"))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
+        Ok((config, clients))
     }
 
     /// A serving certificate, with its key, for a webhook server on this machine.
@@ -256,7 +258,7 @@ mod tests {
     #[test]
     fn a_server_config_speaks_both_protocols() {
         let authority = Authority::new(2026).unwrap();
-        let config = authority.server_config([127, 0, 0, 1].into(), &Listen::default()).unwrap();
+        let (config, _) = authority.server_config([127, 0, 0, 1].into(), &Listen::default()).unwrap();
         assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
     }
 

@@ -1,7 +1,8 @@
 //! Sockets: accepts TLS connections on a loopback address, finds out who is there, and serves HTTP/1.1 and
 //! HTTP/2 until told to stop. Never listens on an address that another machine can reach.
 
-use super::certificates::{Authority, Failure, user_of};
+use super::certificates::{Authority, Failure};
+use super::client_certificates::{CertificateUser, ClientAuthorities};
 use super::front::Front;
 use super::kubeconfig::{kubeconfig, kubeconfig_of_token};
 use super::observed::{self, Disconnected};
@@ -18,6 +19,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use rustls::ServerConfig;
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
@@ -133,7 +135,7 @@ pub(crate) async fn listen(
     let store = front.store().clone();
     let listener = bind(listen.address, &store).await?;
     let address = listener.local_addr()?;
-    let acceptor = TlsAcceptor::from(Arc::new(authority.server_config(address.ip(), listen)?));
+    let tls = Tls::new(authority.server_config(address.ip(), listen)?);
     let client = authority.client("kubernetes-admin", "system:masters")?;
     let token = kept_token(&store)?;
     let own = authority.certificate();
@@ -149,7 +151,7 @@ pub(crate) async fn listen(
     }));
     let service = Arc::new(ApiService { front, token, observed, stop: stop.clone() });
     let tracker = tasks.clone();
-    tasks.spawn(async move { accept(&listener, &acceptor, &service, &stop, &tracker).await });
+    tasks.spawn(async move { accept(&listener, &tls, &service, &stop, &tracker).await });
     Ok(Listening { address, kubeconfig, authority: trusted.clone() })
 }
 
@@ -193,15 +195,28 @@ pub(crate) fn random_token() -> Result<String, Failure> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// How a socket speaks TLS, and who signs the certificates of its clients.
+#[derive(Clone)]
+pub(super) struct Tls {
+    acceptor: TlsAcceptor,
+    clients: ClientAuthorities,
+}
+
+impl Tls {
+    pub(super) fn new((config, clients): (ServerConfig, ClientAuthorities)) -> Self {
+        Tls { acceptor: TlsAcceptor::from(Arc::new(config)), clients }
+    }
+}
+
 /// The service that answers the requests of a socket.
 pub(super) trait SocketService: Send + Sync + 'static {
     /// What answers are made of.
     type Body: http_body::Body<Data = bytes::Bytes, Error: std::error::Error + Send + Sync> + Send + 'static;
 
-    /// Answers a request. `certified` is the user of the client certificate, if there is one.
+    /// Answers a request. `certified` is what the client certificate says of who asks.
     fn answer(
         &self,
-        certified: Option<&User>,
+        certified: &CertificateUser,
         connection: &UnauthenticatedConnection,
         request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<Self::Body>, Disconnected>> + Send;
@@ -210,7 +225,7 @@ pub(super) trait SocketService: Send + Sync + 'static {
 /// Accepts connections until told to stop.
 pub(super) async fn accept<D: SocketService>(
     listener: &TcpListener,
-    acceptor: &TlsAcceptor,
+    tls: &Tls,
     service: &Arc<D>,
     stop: &CancellationToken,
     tasks: &TaskTracker,
@@ -224,7 +239,7 @@ pub(super) async fn accept<D: SocketService>(
         match accepted {
             Ok((stream, _)) => {
                 let client = connections.add();
-                tasks.spawn(connection(stream, acceptor.clone(), service.clone(), stop.clone(), client));
+                tasks.spawn(connection(stream, tls.clone(), service.clone(), stop.clone(), client));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -238,7 +253,7 @@ pub(super) async fn accept<D: SocketService>(
 
 async fn connection<D: SocketService>(
     stream: TcpStream,
-    acceptor: TlsAcceptor,
+    tls: Tls,
     service: Arc<D>,
     stop: CancellationToken,
     unauthenticated: UnauthenticatedConnection,
@@ -248,7 +263,7 @@ async fn connection<D: SocketService>(
     let stream = tokio::select! {
         () = stop.cancelled() => return,
         () = unauthenticated.closed() => return,
-        stream = tokio::time::timeout(HANDSHAKE_LIMIT, handshake(stream, &acceptor)) => match stream {
+        stream = tokio::time::timeout(HANDSHAKE_LIMIT, handshake(stream, &tls.acceptor)) => match stream {
             Ok(Ok(Some(stream))) => stream,
             Ok(Err(error)) => {
                 tracing::debug!(%error, "TLS handshake failed");
@@ -257,14 +272,14 @@ async fn connection<D: SocketService>(
             Ok(Ok(None)) | Err(_) => return,
         },
     };
-    let certified = stream.get_ref().1.peer_certificates().and_then(|chain| user_of(chain.first()?));
-    if certified.is_some() {
+    let certified = tls.clients.user(stream.get_ref().1.peer_certificates().unwrap_or_default());
+    if matches!(certified, CertificateUser::Known(_)) {
         unauthenticated.mark_authenticated();
     }
     let (certified, client) = (Arc::new(certified), unauthenticated.clone());
     let answer = service_fn(move |request: Request<Incoming>| {
         let (service, certified, client) = (service.clone(), certified.clone(), client.clone());
-        async move { service.answer(certified.as_ref().as_ref(), &client, request).await }
+        async move { service.answer(&certified, &client, request).await }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_LIMIT);
@@ -321,7 +336,7 @@ impl SocketService for ApiService {
 
     async fn answer(
         &self,
-        certified: Option<&User>,
+        certified: &CertificateUser,
         connection: &UnauthenticatedConnection,
         mut request: Request<Incoming>,
     ) -> Result<Response<Body>, Disconnected> {
@@ -349,15 +364,16 @@ impl SocketService for ApiService {
 
 impl ApiService {
     /// Certificate first, then token (the admin's, one of an observed client, or one of a ServiceAccount), then nobody.
-    fn client(&self, certified: Option<&User>, headers: &HeaderMap) -> Option<Visitor> {
+    fn client(&self, certified: &CertificateUser, headers: &HeaderMap) -> Option<Visitor> {
         match (certified, bearer(headers)) {
-            (Some(user), _) => Some(Visitor::User(user.clone())),
-            (None, Some(token)) if same(token, &self.token) => Some(Visitor::User(User::admin())),
-            (None, Some(token)) => match self.observed.client_of_token(token) {
+            (CertificateUser::Known(user), _) => Some(Visitor::User(user.clone())),
+            (_, Some(token)) if same(token, &self.token) => Some(Visitor::User(User::admin())),
+            (_, Some(token)) => match self.observed.client_of_token(token) {
                 Some(client) => Some(Visitor::Observed(client)),
                 None => self.front.user_of_token(token).map(Visitor::User),
             },
-            (None, None) => Some(Visitor::User(User::anonymous())),
+            (CertificateUser::Refused, None) => None,
+            (CertificateUser::Absent, None) => Some(Visitor::User(User::anonymous())),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod attributes;
 pub(crate) mod certificates;
+pub(crate) mod client_certificates;
 mod endpoint;
 pub(crate) mod front;
 mod health;

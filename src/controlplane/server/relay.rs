@@ -5,8 +5,9 @@
 //! back, and on one thread that wakes nobody.
 
 use super::certificates::{Authority, Failure};
+use super::client_certificates::CertificateUser;
 use super::kubeconfig::kubeconfig_of_token;
-use super::listener::{Listen, SocketService, accept, bearer, random_token, same};
+use super::listener::{Listen, SocketService, Tls, accept, bearer, random_token, same};
 use super::observed::{self, Answered, Disconnected, Tee, widened};
 use super::observer::{Client, Observer};
 use super::unauthenticated::UnauthenticatedConnection;
@@ -30,7 +31,6 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::sync::oneshot;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -77,8 +77,7 @@ impl Relay {
         let listener = std::net::TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let config = authority.server_config(address.ip(), &Listen::default())?;
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let tls = Tls::new(authority.server_config(address.ip(), &Listen::default())?);
         let token = random_token()?;
         let stop = CancellationToken::new();
         let client = Client { user, observer };
@@ -86,7 +85,7 @@ impl Relay {
         let stopping = stop.clone();
         on_own_thread(listener, async move |listener| {
             let tasks = TaskTracker::new();
-            accept(&listener, &acceptor, &service, &stopping, &tasks).await;
+            accept(&listener, &tls, &service, &stopping, &tasks).await;
             tasks.close();
             tasks.wait().await;
         })
@@ -146,7 +145,7 @@ impl SocketService for RelayService {
 
     async fn answer(
         &self,
-        _certified: Option<&User>,
+        _certified: &CertificateUser,
         connection: &UnauthenticatedConnection,
         mut request: Request<Incoming>,
     ) -> Result<Answered<std::io::Error>, Disconnected> {

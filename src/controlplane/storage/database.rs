@@ -10,6 +10,7 @@ use super::caught::caught;
 use super::disk::{Batch, CommitError, Disk, MovedAside, OpenError, Saved};
 use super::record::{self, encode_key};
 use super::salvage::{Found, Reading, TakeIn};
+use redb::backends::FileBackend;
 use redb::{Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -246,7 +247,7 @@ fn database(path: &Path, new: bool) -> Result<Database, Trouble> {
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE);
     // A damaged file can lead the database astray, up to a panic.
-    match caught(|| builder.create_file(file)) {
+    match caught(|| builder.create_with_backend(FileBackend::new(file)?)) {
         Ok(opened) => opened.map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => Trouble::InUse,
             DatabaseError::Storage(error) => of_storage(error),

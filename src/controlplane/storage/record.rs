@@ -92,6 +92,14 @@ pub(super) fn decode_key(bytes: &[u8]) -> Option<(&str, Key)> {
     Some((table, Key::new(namespace, name)))
 }
 
+/// Whether this can be the key of an object: three names, the last of which is not empty, without a control character.
+pub(super) fn is_key(bytes: &[u8]) -> bool {
+    let plain = |name: &str| !name.contains(char::is_control);
+    decode_key(bytes).is_some_and(|(table, key)| {
+        plain(table) && plain(&key.namespace) && plain(&key.name) && !key.name.is_empty()
+    })
+}
+
 /// A key as a person reads it, damaged or not.
 pub(super) fn shown_key(bytes: &[u8]) -> String {
     let parts: Vec<String> =

@@ -128,7 +128,8 @@ async fn certificates_and_authorities() {
     let misnamed =
         json!({"server": server, "certificate-authority-data": authority, "tls-server-name": "elsewhere"});
     explained(&kubeconfig(misnamed, &user), &["not for this name", "tls-server-name"]).await;
-    explained(&kubeconfig(good, &wrong_user), &["client certificate", "user jane"]).await;
+    explained(&kubeconfig(good, &wrong_user), &["401", "the client certificate, valid until", "user jane"])
+        .await;
     explained(
         &kubeconfig(json!({"server": "https://127.0.0.1:1"}), &json!({})),
         &["does not answer", "nothing listens there", "cluster prod", "kubectl --context prod version"],
