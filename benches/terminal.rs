@@ -250,7 +250,7 @@ fn pods() {
             State::default(),
             incoming,
             (None, None),
-            Findings::default(),
+            (Findings::default(), None),
             CancellationToken::new(),
         );
         tokio::spawn(async move {
@@ -299,7 +299,7 @@ fn log() {
             State::default(),
             incoming,
             (None, None),
-            Findings::default(),
+            (Findings::default(), None),
             CancellationToken::new(),
         );
         for event in start() {

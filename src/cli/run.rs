@@ -201,7 +201,7 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
         State::with_limits(limits),
         incoming,
         (Some(journal), listener),
-        findings,
+        (findings, Some(ask.downgrade())),
         shutdown.clone(),
     );
     let screen = match output {

@@ -50,6 +50,8 @@ pub struct Evidence {
     pub calls: u64,
     /// Number of calls that went to the API server.
     pub live: u32,
+    /// Objects that it read from the API server three times or more, such as `secrets/web`, and how often.
+    pub read_live: Vec<(String, u32)>,
     /// Finalizers that its object has, as far as known.
     pub finalizers: Vec<String>,
     /// The generation of its object, where it is known.
@@ -69,6 +71,8 @@ pub struct ReadFact {
     pub objects: Vec<ObjectKey>,
     /// True if the object was not there.
     pub missing: bool,
+    /// The version of a single object.
+    pub version: String,
 }
 
 /// A cache that was behind.
@@ -127,6 +131,8 @@ pub struct WriteFact {
     pub tied: bool,
     /// The generation afterwards.
     pub generation: i64,
+    /// True if its condition Ready or Available is true afterwards, for the newest generation, and was not before.
+    pub became_ready: bool,
     /// The field manager that wrote, where it is known.
     pub manager: String,
     /// The managers that had a part in the object before, the first one first.

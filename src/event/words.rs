@@ -165,6 +165,7 @@ fn cause_of(cause: &Cause, most: usize, called: impl Fn(&ObjectRef) -> String) -
         CauseKind::Retry { attempt, error } => format!("retry {attempt} after: {}", one_line(error)),
         CauseKind::Wait { why } => waited(&one_line(why)),
         CauseKind::User => "you pressed r".to_owned(),
+        CauseKind::Check => "opdev asked, to see whether a change was missed".to_owned(),
     }
 }
 
@@ -192,8 +193,9 @@ fn rank(cause: &Cause) -> u8 {
         CauseKind::Watch { relation: Relation::Primary, .. }
         | CauseKind::Reload { .. }
         | CauseKind::User
+        | CauseKind::Check
         | CauseKind::Start => 0,
-        CauseKind::Watch { .. } | CauseKind::Period | CauseKind::Retry { .. } | CauseKind::Wait { .. } => 1,
+        _ => 1,
     }
 }
 
@@ -246,12 +248,7 @@ fn causes_beside(of: &[Cause], name: &str) -> String {
 fn watched(cause: &Cause) -> Option<&str> {
     match &cause.kind {
         CauseKind::Watch { object, .. } => Some(&object.name),
-        CauseKind::Start
-        | CauseKind::Reload { .. }
-        | CauseKind::Period
-        | CauseKind::Retry { .. }
-        | CauseKind::Wait { .. }
-        | CauseKind::User => None,
+        _ => None,
     }
 }
 

@@ -374,7 +374,8 @@ fn own_only(reconcile: &Reconcile) -> bool {
             | CauseKind::Reload { .. }
             | CauseKind::Period
             | CauseKind::Retry { .. }
-            | CauseKind::User => false,
+            | CauseKind::User
+            | CauseKind::Check => false,
         })
 }
 

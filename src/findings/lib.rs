@@ -20,7 +20,7 @@ use facts::Table;
 use jiff::{SignedDuration, Timestamp};
 use life::Life;
 use opdev_event::{Event, LoopFound, LoopKind, Reconcile};
-use opdev_object::meta::ObjectKey;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 use rule::Told;
 
 /// The time between two looks of rules of absence while they wait.
@@ -31,6 +31,8 @@ const TICK: SignedDuration = SignedDuration::from_secs(1);
 pub struct Findings {
     table: Table,
     life: Life,
+    /// True if nothing but a play cluster is disturbed by an experiment.
+    embedded: bool,
     /// opdev ends: watches end then and tell their objects as gone, which says nothing of the operator.
     stopping: bool,
 }
@@ -48,7 +50,10 @@ impl Findings {
         }
         match event {
             Event::Stopping { .. } => self.stopping = true,
-            Event::Started(_) => *self = Findings { life: self.life.anew(), ..Findings::default() },
+            Event::Started(started) => {
+                let embedded = started.cluster.embedded;
+                *self = Findings { life: self.life.anew(), embedded, ..Findings::default() };
+            }
             Event::Reconciled(reconcile) => return self.reconciled(reconcile),
             Event::LoopFound(found) => return self.loop_found(found),
             Event::ReconcileStarted(started) => {
@@ -110,6 +115,12 @@ impl Findings {
         events
     }
 
+    /// Custom resources that opdev should reconcile once to find out whether the operator missed a change, with the
+    /// controller to ask. Only on the embedded control plane: on a cluster nothing is tried.
+    pub fn asks(&mut self) -> Vec<(String, ObjectRef)> {
+        if self.embedded && !self.stopping { self.table.unanswered() } else { Vec::new() }
+    }
+
     fn reconciled(&mut self, reconcile: &Reconcile) -> Vec<Event> {
         self.table.running.remove(&reconcile.object.key());
         let Some(evidence) = reconcile.process.as_ref().and_then(|process| process.evidence.take()) else {
@@ -122,6 +133,7 @@ impl Findings {
                 judge(&self.table, &evidence, &mut told);
             }
         }
+        self.table.answered(&evidence);
         let mut events = self.life.told(told, self.table.now);
         events.extend(self.life.reconciled(&evidence));
         events
@@ -130,9 +142,9 @@ impl Findings {
     /// Loops of opdev's own reconcilers.
     fn loop_found(&mut self, found: &LoopFound) -> Vec<Event> {
         let rule = match found.kind {
-            LoopKind::Fight => &rules::fight::RULE,
-            LoopKind::Hot => &rules::hot_loop::RULE,
-            LoopKind::Repair | LoopKind::Upgrade => &rules::unstable_output::RULE,
+            LoopKind::Fight => &rules::loops::fight::RULE,
+            LoopKind::Hot => &rules::loops::hot_loop::RULE,
+            LoopKind::Repair | LoopKind::Upgrade => &rules::loops::unstable_output::RULE,
         };
         let first = found.fields.first();
         let what = first.map(|field| format!("{} {}", field.object.gvk.kind, rule::last(&field.path)));

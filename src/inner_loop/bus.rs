@@ -3,7 +3,7 @@
 //! the same events (`findings`), and is passed on like any other.
 
 use jiff::Timestamp;
-use opdev_event::Event;
+use opdev_event::{Event, Request, RequestId};
 use opdev_findings::Findings;
 use opdev_project::journal::Journal;
 use opdev_state::State;
@@ -25,6 +25,12 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Takes every event in order, beside the state.
 pub type Listener = Box<dyn FnMut(&Event) + Send>;
 
+/// Whoever carries out what findings ask for, as long as anybody else may ask.
+pub type Asks = mpsc::WeakSender<(RequestId, Request)>;
+
+/// Requests of findings are not answered.
+const UNANSWERED: RequestId = RequestId::MAX;
+
 /// A running bus.
 #[derive(Debug)]
 pub struct Bus {
@@ -40,6 +46,7 @@ struct Takers {
     journal: Option<Journal>,
     listener: Option<Listener>,
     findings: Findings,
+    asks: Option<Asks>,
 }
 
 impl Takers {
@@ -54,6 +61,12 @@ impl Takers {
         let follows = self.findings.elapsed(Timestamp::now());
         let any = !follows.is_empty();
         follows.into_iter().for_each(|event| self.reconcile_on(event));
+        if let Some(asks) = self.asks.as_ref().and_then(mpsc::WeakSender::upgrade) {
+            for (controller, object) in self.findings.asks() {
+                // One that finds no room is asked for no more: the finding is told a little later, or never.
+                let _ = asks.try_send((UNANSWERED, Request::LookAgain { controller, object }));
+            }
+        }
         any
     }
 
@@ -85,13 +98,13 @@ pub fn start(
     state: State,
     mut events: mpsc::Receiver<Event>,
     (journal, listener): (Option<Journal>, Option<Listener>),
-    findings: Findings,
+    (findings, asks): (Findings, Option<Asks>),
     shutdown: CancellationToken,
 ) -> Bus {
     let (publish, snapshots) = watch::channel(Arc::new(state.clone()));
     let task = tokio::spawn(async move {
         let _stop = shutdown.drop_guard();
-        let mut takers = Takers { state, journal, listener, findings };
+        let mut takers = Takers { state, journal, listener, findings, asks };
         let mut batch = Vec::with_capacity(256);
         let mut published: Option<Instant> = None;
         let mut looked = Instant::now();

@@ -118,8 +118,10 @@ impl Running {
                         return false;
                     }
                     // Whoever leaves begins nothing new.
-                    Request::Task(_) | Request::View(_) | Request::Session(SessionRequest::Switch { .. }) => {
-                    }
+                    Request::Task(_)
+                    | Request::View(_)
+                    | Request::LookAgain { .. }
+                    | Request::Session(SessionRequest::Switch { .. }) => {}
                 }
             }
         };

@@ -150,7 +150,10 @@ pub async fn run(mut input: Input) -> Result<()> {
                 Request::Session(SessionRequest::Quit { .. } | SessionRequest::Leave { .. }) => {
                     input.shutdown.cancel();
                 }
-                Request::Session(SessionRequest::Switch { .. }) | Request::Task(_) | Request::View(_) => {}
+                Request::Session(SessionRequest::Switch { .. })
+                | Request::Task(_)
+                | Request::View(_)
+                | Request::LookAgain { .. } => {}
             }
         }
     }
@@ -393,6 +396,9 @@ impl Running {
                     }
                     Some((id, Request::Task(task))) => self.dispatch(id, task).await,
                     Some((_, Request::View(request))) => self.show(request),
+                    Some((_, Request::LookAgain { controller, object })) => {
+                        self.programs.look_again(&controller, &object, &self.sources.borrow());
+                    }
                 },
             }
         };

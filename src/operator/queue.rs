@@ -374,7 +374,8 @@ fn same_source(a: &CauseKind, b: &CauseKind) -> bool {
         (CauseKind::Reload { .. }, CauseKind::Reload { .. }) => a == b,
         (CauseKind::Start, CauseKind::Start)
         | (CauseKind::Period, CauseKind::Period)
-        | (CauseKind::User, CauseKind::User) => true,
+        | (CauseKind::User, CauseKind::User)
+        | (CauseKind::Check, CauseKind::Check) => true,
         _ => false,
     }
 }

@@ -12,7 +12,7 @@ use opdev_event::{
     Event, Fault, FaultRule, OperatorTask, Reconcile, RequestFinished, RequestId, RequestOutcome,
     RequestStarted, SourcesTask, Task,
 };
-use opdev_findings::facts::record::ReconcileNow;
+use opdev_findings::facts::record::{ReconcileNow, Why};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_operator::manager::verdict;
 use opdev_sources::Sources;
@@ -38,6 +38,21 @@ impl Handles {
         let Some(work) = self.work_of(task, sources) else { return false };
         tokio::spawn(answer(id, task.words(), work, events.clone()));
         true
+    }
+
+    /// Asks the program of an object for a reconcile by one of its controllers, to see whether a change was missed.
+    /// Programs that cannot be asked are left alone.
+    pub fn look_again(&self, controller: &str, object: &ObjectRef, sources: &Sources) {
+        let tracing = self.of_kind(&object.gvk, sources).and_then(|program| program.tracing.as_deref());
+        let wish = ReconcileNow {
+            controller: controller.to_owned(),
+            namespace: object.namespace.clone().unwrap_or_default(),
+            name: object.name.clone(),
+            why: Some(Why::Check),
+        };
+        if let Some(tracing) = tracing {
+            tracing.reconcile(&wish);
+        }
     }
 
     /// The work of a task that is the programs' alone.
@@ -142,6 +157,7 @@ fn step(tracing: Option<&Tracing>) -> Answer {
 /// Asks for one reconcile, which the program itself carries out.
 fn ask(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     let wish = ReconcileNow {
+        why: None,
         controller: String::new(),
         namespace: object.namespace.clone().unwrap_or_default(),
         name: object.name.clone(),

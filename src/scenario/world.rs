@@ -161,8 +161,13 @@ impl World {
         let (tell, news) = watch::channel(0);
         let listener = keeping(&kept, tell);
         let findings = Findings::ignoring(setup.project.settings.ignored());
-        let bus =
-            bus::start(State::default(), incoming, (journal, Some(listener)), findings, shutdown.clone());
+        let bus = bus::start(
+            State::default(),
+            incoming,
+            (journal, Some(listener)),
+            (findings, None),
+            shutdown.clone(),
+        );
         let (ask, requests) = mpsc::channel(16);
         let mut cluster = setup.cluster.clone();
         if let Some(own) = own {

@@ -127,7 +127,7 @@ fn the_drawing_is_cargos_graph() {
 #[test]
 fn packages_have_at_most_eight_thousand_lines() {
     let larger = [
-        ("src/controlplane", 44_700),
+        ("src/controlplane", 44_800),
         ("src/object", 22_600),
         ("src/helm", 21_000),
         ("src/types", 18_600),
@@ -163,7 +163,6 @@ fn folders_have_at_most_twenty_five_entries() {
         ("src/helm/template", 31),
         ("src/types/go", 30),
         ("src/kustomize", 29),
-        ("src/findings/rules", 34),
         ("src/cli", 34),
         ("src/event", 28),
         ("src/tui", 27),

@@ -140,7 +140,7 @@ impl Opdev {
             State::default(),
             incoming,
             (Some(journal), Some(listener)),
-            opdev_findings::Findings::default(),
+            (opdev_findings::Findings::default(), None),
             shutdown.clone(),
         );
         let (ask, requests) = mpsc::channel(16);

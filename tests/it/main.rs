@@ -16,6 +16,7 @@ mod clusters;
 mod controlplane;
 mod demo;
 mod deploy;
+mod findings_go;
 mod gadget;
 mod guide;
 mod hostile;

@@ -437,7 +437,12 @@ async fn a_reconcile_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     let world = World::start().await;
     world.sail("one", 2, 0).await;
     world.until("rest", world.settled("one")).await;
-    let wish = ReconcileNow { controller: "fleet".into(), namespace: "default".into(), name: "one".into() };
+    let wish = ReconcileNow {
+        why: None,
+        controller: "fleet".into(),
+        namespace: "default".into(),
+        name: "one".into(),
+    };
     assert!(world.tracing.reconcile(&wish));
     let asked =
         |reconcile: &Arc<Reconcile>| reconcile.causes.iter().any(|cause| cause.kind == CauseKind::User);

@@ -284,6 +284,8 @@ pub enum CauseKind {
     },
     /// A key.
     User,
+    /// opdev asked for it, to find out whether the operator had missed a change.
+    Check,
 }
 
 impl CauseKind {
@@ -297,6 +299,7 @@ impl CauseKind {
             CauseKind::Retry { .. } => "retry",
             CauseKind::Wait { .. } => "wait",
             CauseKind::User => "user",
+            CauseKind::Check => "check",
         }
     }
 }

@@ -59,6 +59,14 @@ pub enum Request {
     View(ViewRequest),
     /// Where opdev works, and when it stops. The inner loop does it.
     Session(SessionRequest),
+    /// One reconcile of an object by one controller of the operator's program, which shows whether it has missed a
+    /// change. Findings ask for it, on the embedded control plane only.
+    LookAgain {
+        /// The controller's name.
+        controller: String,
+        /// The object.
+        object: ObjectRef,
+    },
 }
 
 /// What the screen reads. A level replaces the one before.

@@ -1,6 +1,6 @@
 //! Custom resources and children as the API server has them.
 
-use super::{Live, Table, is_plane};
+use super::{Live, Table, Workload, is_plane};
 use jiff::Timestamp;
 use opdev_event::ObjectSeen;
 use opdev_object::meta::{self, ObjectKey};
@@ -11,6 +11,16 @@ impl Table {
     pub(crate) fn object_seen(&mut self, seen: &ObjectSeen) {
         let key = seen.object_ref.key();
         self.child_seen(&key, seen.object_ref.uid.as_deref(), seen.at);
+        if key.group == "apps"
+            && matches!(key.kind.as_str(), "Deployment" | "StatefulSet")
+            && !seen.metadata_only
+        {
+            let object = seen.object.read();
+            let number = |value: &Value| value.as_i64().unwrap_or_default();
+            let ready = number(&object["status"]["readyReplicas"]);
+            let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
+            self.workloads.insert(key.clone(), Workload { wanted, ready });
+        }
         if !self.custom.contains(&(key.group.clone(), key.kind.clone())) {
             return;
         }
@@ -47,6 +57,8 @@ impl Table {
             object: seen.object_ref.clone(),
             metadata,
             changed: changed.filter(|_| deleting.is_none()),
+            asked: old.and_then(|old| old.asked),
+            awaited: old.map_or(0, |old| old.awaited),
         };
         self.live.insert(key, live);
     }
@@ -54,6 +66,7 @@ impl Table {
     /// A child is there.
     pub(crate) fn child_seen(&mut self, key: &ObjectKey, uid: Option<&str>, at: Timestamp) {
         self.now = self.now.max(at);
+        self.shown.insert(key.clone(), at);
         if let Some(maker) = self.makers.get_mut(key) {
             (maker.seen, maker.gone) = (true, false);
             if let Some(uid) = uid {
@@ -69,8 +82,16 @@ impl Table {
             live.gone = Some(at);
         }
         if let Some(maker) = self.makers.get_mut(key) {
-            maker.gone = true;
+            let heard = self.controllers.get(&maker.controller).is_none_or(|controller| {
+                controller.unclear || controller.echoed.contains(&(key.group.clone(), key.kind.clone()))
+            });
+            if !heard && !maker.gone && maker.deleted.is_none() && self.taken.len() < 1_000 {
+                self.taken.push((at, key.clone()));
+            }
+            (maker.gone, maker.went) = (true, true);
         }
+        self.shown.remove(key);
+        self.workloads.remove(key);
         self.running.remove(key);
         self.tracks.retain(|(_, object), _| object != key);
         self.pending.retain(|one| one.about.key() != *key && one.primary.key() != *key);

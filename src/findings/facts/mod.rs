@@ -5,7 +5,9 @@ pub mod observed;
 pub mod record;
 pub mod record_fields;
 mod track;
+mod unanswered;
 pub mod versions;
+mod writes;
 
 pub(super) use track::Track;
 
@@ -18,6 +20,10 @@ use std::time::Duration;
 
 /// Writes of one path whose times are kept.
 pub(super) const KEPT: usize = 12;
+/// New Events about one object in a minute. client-go puts more of one reason together and counts them.
+pub(super) const MOST_EVENTS: usize = 10;
+/// A reconcile that comes later than this after a change was not led to by it.
+pub(super) const MISSED: SignedDuration = SignedDuration::from_secs(5);
 /// Objects, paths and children that are known at once.
 const MANY: usize = 20_000;
 /// Kinds that are never the subject of a finding.
@@ -63,6 +69,14 @@ pub(super) struct Table {
     pub(super) refused: HashMap<(ObjectKey, String), u32>,
     /// New Events by whom they are about, reason and message.
     pub(super) events: HashMap<(ObjectKey, String, u64), VecDeque<Timestamp>>,
+    /// New Events by whom they are about, where the program told them beside its reconciles' own work.
+    pub(super) events_about: HashMap<ObjectKey, VecDeque<Timestamp>>,
+    /// Objects of other kinds that were shown lately: a child is shown before the reconcile that made it has ended.
+    shown: HashMap<ObjectKey, Timestamp>,
+    /// Workloads as the API server has them.
+    pub(super) workloads: HashMap<ObjectKey, Workload>,
+    /// Children that somebody else has deleted, of kinds whose events never came to their controller.
+    pub(super) taken: Vec<(Timestamp, ObjectKey)>,
     /// Judgements that wait for their time.
     pub(super) pending: Vec<Pending>,
 }
@@ -81,6 +95,17 @@ pub(super) struct Live {
     metadata: u64,
     /// A change from outside that no reconcile has answered yet: when, and of which part.
     pub(super) changed: Option<(Timestamp, &'static str)>,
+    /// The change because of which opdev has asked for a reconcile.
+    pub(super) asked: Option<Timestamp>,
+    /// Controllers that were asked and have not answered yet.
+    pub(super) awaited: usize,
+}
+
+/// Pods of a workload.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Workload {
+    pub(super) wanted: i64,
+    pub(super) ready: i64,
 }
 
 /// The maker of a child.
@@ -100,8 +125,14 @@ pub(super) struct Maker {
     /// True if the API server has shown it.
     pub(super) seen: bool,
     pub(super) gone: bool,
+    /// True if it was gone at any time since it was made.
+    pub(super) went: bool,
     /// When the program deleted it.
     pub(super) deleted: Option<Timestamp>,
+    /// True if an event of it came to its controller.
+    pub(super) echoed: bool,
+    /// True if it was made again after somebody else had deleted it.
+    pub(super) remade: bool,
 }
 
 /// Facts about a controller.
@@ -154,8 +185,9 @@ pub(super) struct Pending {
 /// The event for which it waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// The echo of a create; with what the owner reference of the child says.
-    Echo { referenced: Option<bool> },
+    /// The echo of a create; with what the owner reference of the child says, and whether its maker looks at it each
+    /// time: then it is none that is made once and left alone.
+    Echo { referenced: Option<bool>, looks: bool },
     /// Garbage collection of a child whose owner is not the object that is there.
     Owner { uid: String },
     /// The status that an update of the whole object sent.
@@ -219,6 +251,7 @@ impl Table {
             }
             CauseKind::Watch { by: Some(by), .. } => !is_plane(by) && !self.own.contains(by),
             CauseKind::Watch { .. }
+            | CauseKind::Check
             | CauseKind::Period
             | CauseKind::Retry { .. }
             | CauseKind::Wait { .. } => false,
@@ -227,11 +260,17 @@ impl Table {
 
     fn take_controller(&mut self, evidence: &Evidence) {
         let controller = self.controllers.entry(evidence.controller.clone()).or_default();
-        controller.unclear |= evidence.more_causes || evidence.level != Some(opdev_event::TraceLevel::Full);
+        // A build without the hook of the queue tells no cause at all.
+        controller.unclear |= evidence.more_causes
+            || evidence.causes.is_empty()
+            || evidence.level != Some(opdev_event::TraceLevel::Full);
         controller.reads += evidence.reads.len() as u64;
         for cause in &evidence.causes {
             if let CauseKind::Watch { object, .. } = &cause.kind {
                 controller.echoed.insert((object.gvk.group.clone(), object.gvk.kind.clone()));
+                if let Some(maker) = self.makers.get_mut(&object.key()) {
+                    maker.echoed |= maker.controller == evidence.controller;
+                }
             }
         }
         if evidence.error.is_empty() && evidence.panic.is_empty() {
@@ -271,7 +310,9 @@ impl Table {
         }
         track.take_writes(evidence);
         track.take_idle(evidence);
-        track.take_touched(evidence);
+        let generation = self.live.get(&evidence.object.key()).map(|live| live.generation);
+        track.take_touched(evidence, generation);
+        track.take_versions(evidence);
         if evidence.error.is_empty() && evidence.panic.is_empty() {
             track.errors = 0;
         } else {
@@ -286,8 +327,9 @@ impl Table {
         self.tracks.insert(place, track);
         if let Some(live) = self.live.get_mut(&evidence.object.key())
             && let Some((at, _)) = live.changed
-            && evidence.at >= at
-            && evidence.at.duration_since(at) < SignedDuration::from_secs(5)
+            // The program may hear of it a moment before opdev does.
+            && evidence.at.duration_since(at) > SignedDuration::from_secs(-1)
+            && evidence.at.duration_since(at) < MISSED
         {
             live.changed = None;
         }
@@ -298,6 +340,10 @@ impl Table {
         let primary = evidence.object.key();
         let mut waits: Vec<(Wait, ObjectRef)> = Vec::new();
         let wrote_status = |write: &WriteFact| write.object.key() == primary && write.subresource == "status";
+        // Who writes the status has to say with each generation that it was seen.
+        if track.writes_status && track.renewed == track.count && evidence.error.is_empty() {
+            waits.push((Wait::Generation, evidence.object.clone()));
+        }
         if evidence.writes.iter().any(wrote_status) {
             self.pending.retain(|one| {
                 !(one.primary.key() == primary && matches!(one.what, Wait::Status { .. } | Wait::Generation))
@@ -311,7 +357,9 @@ impl Table {
             if write.created && key.kind != primary.kind {
                 let reference = write.owners.iter().find(|owner| owner.kind == primary.kind);
                 let referenced = reference.map(|owner| owner.controller);
-                waits.push((Wait::Echo { referenced }, write.object.clone()));
+                let reads = evidence.reads.iter().any(|read| read.objects.contains(&key));
+                let looks = reads || write.verb == opdev_event::evidence::WriteVerb::Apply;
+                waits.push((Wait::Echo { referenced, looks }, write.object.clone()));
             }
             let known = self.live.get(&primary).map(|live| live.uid.clone()).or(evidence.object.uid.clone());
             let strange = write.owners.iter().find(|owner| {
@@ -383,76 +431,14 @@ impl Table {
                 tied: write.tied,
                 keeps: evidence.keeps,
                 late: deleting && before.is_none(),
-                seen: false,
+                seen: self.shown.get(&key).is_some_and(|at| *at >= evidence.at),
                 gone: false,
+                went: false,
+                echoed: false,
                 deleted: None,
+                remade: before.is_some_and(|before| before.went && before.deleted.is_none()),
             };
             self.makers.insert(key, maker);
-        }
-    }
-
-    fn take_turns(&mut self, evidence: &Evidence) {
-        let primary = evidence.object.key();
-        for write in evidence.writes.iter().filter(|write| !is_never(&write.object)) {
-            for field in write.fields.iter().filter(|field| field.sent && field.new != 0) {
-                let turns = self.turns.entry((write.object.key(), field.path.clone())).or_default();
-                let mine = turns.back().map(|turn| turn.value);
-                if !field.other.is_empty() && field.old != 0 && mine != Some(field.old) {
-                    turns.push_back(Turn {
-                        writer: field.other.clone(),
-                        primary: None,
-                        value: field.old,
-                        shown: field.shown.0.clone(),
-                    });
-                }
-                turns.push_back(Turn {
-                    writer: evidence.controller.clone(),
-                    primary: Some(primary.clone()),
-                    value: field.new,
-                    shown: field.shown.1.clone(),
-                });
-                while turns.len() > 6 {
-                    turns.pop_front();
-                }
-            }
-        }
-    }
-
-    fn take_refusals(&mut self, evidence: &Evidence) {
-        for write in &evidence.writes {
-            if !write.unchanged {
-                self.conflicts.remove(&write.object.key());
-            }
-        }
-        for refusal in evidence.refusals.iter().filter(|refusal| !refusal.disturbed && !refusal.dry_run) {
-            if refusal.status == 409 && refusal.reason == "Conflict" {
-                let Some(key) = &refusal.object else { continue };
-                let wrote = |write: &WriteFact| {
-                    write.object.key() == *key && !write.unchanged && write.at > refusal.at
-                };
-                if evidence.writes.iter().any(wrote) {
-                    continue;
-                }
-                let known = self.conflicts.entry(key.clone()).or_default();
-                known.row += 1;
-                known.same =
-                    if known.sent == refusal.sent && !refusal.sent.is_empty() { known.same + 1 } else { 1 };
-                known.sent.clone_from(&refusal.sent);
-            } else {
-                *self.refused.entry((evidence.object.key(), call_of(refusal))).or_default() += 1;
-            }
-        }
-    }
-
-    fn take_events(&mut self, evidence: &Evidence) {
-        for write in evidence.writes.iter().chain(&evidence.beside) {
-            let Some(event) = &write.event else { continue };
-            let place = (event.about.clone(), event.reason.clone(), event.message);
-            let times = self.events.entry(place).or_default();
-            times.push_back(write.at);
-            while times.len() > KEPT {
-                times.pop_front();
-            }
         }
     }
 
@@ -471,6 +457,7 @@ impl Table {
         self.refused.clear();
         self.turns.clear();
         self.pending.clear();
+        self.taken.clear();
         self.live.values_mut().for_each(|live| live.changed = None);
     }
 
@@ -484,6 +471,8 @@ impl Table {
         !self.pending.is_empty()
             || !self.running.is_empty()
             || self.live.values().any(|live| live.gone.is_none() && live.deleting.is_some())
+            || self.live.values().any(|live| live.changed.is_some_and(|(at, _)| live.asked != Some(at)))
+            || !self.taken.is_empty()
             || self.left().next().is_some()
     }
 
@@ -519,9 +508,11 @@ impl Table {
                 self.makers.remove(&key);
             }
         }
-        self.events.retain(|_, times| {
+        let lately = |times: &VecDeque<Timestamp>| {
             times.back().is_some_and(|last| now.duration_since(*last) < SignedDuration::from_secs(120))
-        });
+        };
+        self.events.retain(|_, times| lately(times));
+        self.events_about.retain(|_, times| lately(times));
     }
 
     fn bound(&mut self) {
@@ -536,6 +527,15 @@ impl Table {
         }
         if self.events.len() > MANY {
             self.events.clear();
+        }
+        if self.events_about.len() > MANY {
+            self.events_about.clear();
+        }
+        if self.shown.len() > MANY {
+            self.shown.clear();
+        }
+        if self.workloads.len() > MANY {
+            self.workloads.clear();
         }
         if self.live.len() > MANY {
             self.live.retain(|_, live| live.gone.is_none());

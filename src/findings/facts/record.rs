@@ -192,6 +192,8 @@ pub enum Why {
     Requeue,
     /// Somebody asked on the socket.
     User,
+    /// opdev asked on the socket, to find out whether a change was missed.
+    Check,
     /// A source that is no watch, such as a channel.
     #[default]
     Other,
@@ -339,4 +341,7 @@ pub struct ReconcileNow {
     pub namespace: String,
     /// Name of the object.
     pub name: String,
+    /// Why: a person asks where it is `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
 }

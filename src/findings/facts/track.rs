@@ -36,6 +36,10 @@ pub(crate) struct Track {
     generation: i64,
     /// The reconcile that saw this generation first.
     pub(crate) renewed: u64,
+    /// True if it has written the status of its object.
+    pub(crate) writes_status: bool,
+    /// Versions of other objects that it has read by name, in the last reconcile and in the one before.
+    pub(crate) versions: (HashMap<ObjectKey, String>, HashMap<ObjectKey, String>),
     /// When children were made since the last event from outside, by kind.
     pub(crate) made: HashMap<String, VecDeque<Timestamp>>,
     /// True if a timer of at least a second led to its last reconcile.
@@ -107,7 +111,21 @@ impl Track {
         self.idle_calls = evidence.calls;
     }
 
-    pub(super) fn take_touched(&mut self, evidence: &Evidence) {
+    /// Takes in the versions of objects that were read by name.
+    pub(super) fn take_versions(&mut self, evidence: &Evidence) {
+        let single = evidence.reads.iter().filter(|read| read.objects.len() == 1 && !read.missing);
+        let others =
+            single.filter(|read| read.objects[0] != evidence.object.key() && !read.version.is_empty());
+        let read = others.map(|read| (read.objects[0].clone(), read.version.clone())).take(64).collect();
+        self.versions.1 = std::mem::replace(&mut self.versions.0, read);
+        let primary = evidence.object.key();
+        let status = |write: &opdev_event::evidence::WriteFact| {
+            write.object.key() == primary && write.subresource == "status"
+        };
+        self.writes_status |= evidence.writes.iter().any(status);
+    }
+
+    pub(super) fn take_touched(&mut self, evidence: &Evidence, generation: Option<i64>) {
         let count = self.count;
         let read = evidence.reads.iter().flat_map(|read| read.objects.iter());
         for key in read.filter(|key| **key != evidence.object.key()) {
@@ -121,7 +139,8 @@ impl Track {
         if self.touched.len() > 1_000 {
             self.touched.retain(|_, last| *last + 3 > count);
         }
-        if let Some(generation) = evidence.generation.filter(|generation| *generation > self.generation) {
+        let newest = evidence.generation.max(generation);
+        if let Some(generation) = newest.filter(|generation| *generation > self.generation) {
             (self.generation, self.renewed) = (generation, count);
         }
     }

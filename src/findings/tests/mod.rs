@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod answers;
+mod asked;
 
 use super::Findings;
 use jiff::Timestamp;
@@ -87,10 +88,13 @@ impl World {
             level: Some(TraceLevel::Full),
             at: at(self.now),
             ended: at(self.now + 5),
-            reads: vec![ReadFact { objects: vec![cr("a").key()], missing: false }],
+            reads: vec![ReadFact { objects: vec![cr("a").key()], missing: false, ..ReadFact::default() }],
             ..Evidence::default()
         };
         change(&mut evidence);
+        if evidence.causes.is_empty() {
+            evidence.causes = timer();
+        }
         self.now += 10;
         let ended = reconcile(evidence);
         self.event(&Event::Reconciled(Arc::new(ended.clone())));
@@ -464,7 +468,11 @@ fn a_child_whose_events_never_come_back_is_told() {
                 one.causes.push(woken(child("Service", "web"), WatchEvent::Added, None, true));
             }
             if again {
-                one.reads.push(ReadFact { objects: vec![child("Service", "web").key()], missing: false });
+                one.reads.push(ReadFact {
+                    objects: vec![child("Service", "web").key()],
+                    missing: false,
+                    ..ReadFact::default()
+                });
             }
             one.requeue = period;
         });

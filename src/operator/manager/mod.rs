@@ -395,7 +395,8 @@ impl Manager {
             | CauseKind::Period
             | CauseKind::Retry { .. }
             | CauseKind::Wait { .. }
-            | CauseKind::User => echo,
+            | CauseKind::User
+            | CauseKind::Check => echo,
         }
     }
 

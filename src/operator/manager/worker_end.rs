@@ -228,7 +228,8 @@ pub(super) fn cover_causes(causes: &mut [Cause], known: &[String]) {
             | CauseKind::Reload { .. }
             | CauseKind::Period
             | CauseKind::Wait { .. }
-            | CauseKind::User => {}
+            | CauseKind::User
+            | CauseKind::Check => {}
         }
     }
 }

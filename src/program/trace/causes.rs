@@ -42,6 +42,7 @@ impl Attribution {
             }
             Why::Requeue => CauseKind::Wait { why: "requeued by the reconciler".to_owned() },
             Why::User => CauseKind::User,
+            Why::Check => CauseKind::Check,
             Why::Other => CauseKind::Wait { why: "a source that is no watch, such as a channel".to_owned() },
         };
         (kind, None)

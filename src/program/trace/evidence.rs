@@ -16,6 +16,7 @@ use opdev_object::diff::{Change, diff, reorderings};
 use opdev_object::meta::{self, ObjectKey, ObjectRef, finalizers, owner_references, resource_version};
 use opdev_object::path::{Path, Segment};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
@@ -64,6 +65,7 @@ pub(super) fn write_fact(call: &ObservedCall, write: &Write, beside: &Beside<'_>
         owners: owners(newest),
         tied: beside.primary.is_some_and(|primary| tied(newest, primary)),
         generation: meta::generation(newest),
+        became_ready: is_ready(newest) && !write.old.as_deref().is_some_and(is_ready),
         before: write.old.as_deref().map(managers).unwrap_or_default(),
         lost: lost(call, write, sent, &subresource),
         pruned: pruned(call, write, sent, &subresource),
@@ -148,6 +150,7 @@ pub(super) fn evidence(
         requeue: requeue(end).filter(|_| open.level == TraceLevel::Full),
         calls: calls.finish(),
         live: u32::try_from(open.calls.len()).unwrap_or(u32::MAX),
+        read_live: read_live(&open.calls),
         finalizers: primary.map(finalizers).unwrap_or_default().into_iter().map(str::to_owned).collect(),
         generation: primary.map(meta::generation),
         deleting: primary.is_some_and(|primary| meta::deletion_timestamp(primary).is_some()),
@@ -193,7 +196,28 @@ fn read_fact(read: &opdev_findings::facts::record::CacheRead) -> ReadFact {
             })
             .collect(),
     };
-    ReadFact { objects, missing: !read.error.is_empty() }
+    let version = read.object.rv.clone();
+    ReadFact { objects, missing: !read.error.is_empty(), version }
+}
+
+/// Objects that were read from the API server three times or more.
+fn read_live(calls: &[ObservedCall]) -> Vec<(String, u32)> {
+    let mut times: BTreeMap<(&str, String), u32> = BTreeMap::new();
+    for call in calls.iter().filter(|call| call.verb() == "get" && !call.disturbed) {
+        *times.entry((call.path.as_str(), call.target())).or_default() += 1;
+    }
+    times.into_iter().filter(|(_, times)| *times >= 3).map(|((_, target), times)| (target, times)).collect()
+}
+
+/// True if an object says of its newest generation that it is ready.
+fn is_ready(object: &Value) -> bool {
+    let generation = meta::generation(object);
+    let conditions = object["status"]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+    conditions.iter().any(|condition| {
+        matches!(condition["type"].as_str(), Some("Ready" | "Available"))
+            && condition["status"] == "True"
+            && condition["observedGeneration"].as_i64().is_none_or(|observed| observed == generation)
+    })
 }
 
 /// The subresource that a path names.

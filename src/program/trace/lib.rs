@@ -355,6 +355,8 @@ impl Attribution {
             return out;
         }
         if number.is_some() {
+            // Its evidence has been handed over already.
+            self.keep_beside(&call, write.as_ref());
             return self.late(&id, &call, guessed);
         }
         self.early.push_back((id, call, write));

@@ -8,7 +8,7 @@ use opdev_state::State;
 pub fn of(request: &Request, state: &State) -> Option<String> {
     match request {
         Request::Task(task) => of_task(task, state),
-        Request::View(_) | Request::Session(_) => None,
+        Request::View(_) | Request::Session(_) | Request::LookAgain { .. } => None,
     }
 }
 

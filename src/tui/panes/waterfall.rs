@@ -73,7 +73,8 @@ fn changed(cause: &Cause) -> &[opdev_event::FieldChange] {
         | CauseKind::Period
         | CauseKind::Retry { .. }
         | CauseKind::Wait { .. }
-        | CauseKind::User => &[],
+        | CauseKind::User
+        | CauseKind::Check => &[],
     }
 }
 
@@ -212,7 +213,8 @@ fn cause(cause: &Cause, zone: &TimeZone, cells: usize) -> Row {
         | CauseKind::Period
         | CauseKind::Retry { .. }
         | CauseKind::Wait { .. }
-        | CauseKind::User => words::cause_with(cause, usize::MAX),
+        | CauseKind::User
+        | CauseKind::Check => words::cause_with(cause, usize::MAX),
     };
     let time = if cells >= 60 { format!("{} ", clock_millis(cause.at, zone)) } else { String::new() };
     Row::new(Role::Key, "   ⚑ ").and(Role::Dim, time).and(role, text)

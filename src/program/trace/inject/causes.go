@@ -6,6 +6,7 @@ import (
 	"context"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -75,8 +76,8 @@ func (c *opdevTraceController) added(request reconcile.Request, after time.Durat
 		switch {
 		case event != nil:
 			cause = *event
-		case mark.user:
-			cause.Why = "user"
+		case mark.user != nil:
+			cause.Why, _ = mark.user.Load().(string)
 		case mark.pass != nil:
 			cause.Pass = mark.pass.id
 			if mark.pass.returned.Load() && mark.pass.controller == c && mark.pass.request == request {
@@ -173,7 +174,11 @@ func (c *opdevTraceController) done(request reconcile.Request) {
 	}
 }
 
-var opdevTraceUser sync.Once
+var (
+	opdevTraceUser sync.Once
+	// Why the command under way was sent.
+	opdevTraceUserWhy atomic.Value
+)
 
 // Puts an object into the queues of one controller, or of all.
 func opdevTraceEnqueue(command opdevTraceCommand) {
@@ -181,8 +186,13 @@ func opdevTraceEnqueue(command opdevTraceCommand) {
 		return
 	}
 	opdevTraceUser.Do(func() {
-		opdevTraceSetMark(context.Background(), "user", &opdevTraceMark{user: true})
+		opdevTraceSetMark(context.Background(), "user", &opdevTraceMark{user: &opdevTraceUserWhy})
 	})
+	why := command.Why
+	if why == "" {
+		why = "user"
+	}
+	opdevTraceUserWhy.Store(why)
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: command.Namespace, Name: command.Name}}
 	opdevTraceControllers.Range(func(name, c any) bool {
 		if command.Controller == "" || command.Controller == name {

@@ -69,7 +69,7 @@ type opdevTraceMark struct {
 	// Of a goroutine that delivers events: the one under way.
 	event atomic.Pointer[opdevTraceCause]
 	// Of the goroutine that obeys commands.
-	user bool
+	user *atomic.Value
 }
 
 var (

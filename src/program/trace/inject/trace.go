@@ -65,6 +65,8 @@ type opdevTraceCommand struct {
 	Controller string `json:"controller"`
 	Namespace  string `json:"namespace"`
 	Name       string `json:"name"`
+	// Why it is asked for; empty where a person asks.
+	Why string `json:"why"`
 }
 
 type opdevTraceHello struct {

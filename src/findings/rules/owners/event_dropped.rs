@@ -14,7 +14,8 @@ pub(crate) static RULE: Rule = Rule {
     what: "Somebody changed the custom resource, and no reconcile came. A later one, for another \
            reason, wrote something because of it. Mostly a predicate drops the event.",
     when: "no reconcile came within 5 s of a change of spec, labels or annotations by another client, \
-           and the next reconcile wrote.",
+           and the next reconcile wrote. On the embedded control plane opdev asks for that reconcile itself, once a \
+           change.",
     never: "changes of the status; reconciles that write nothing; a restart because of a save.",
     fix: "Let all changes through that the reconciler reads: \
            predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, \
@@ -43,8 +44,10 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
     {
         return;
     }
+    let asked = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Check));
+    let next = if asked { "one that opdev asked for" } else { "the next one, for another reason," };
     let why = format!(
-        "{part} of {} changed {waited:.0} s before, no reconcile came, and the next one, for another reason, wrote",
+        "{part} of {} changed {waited:.0} s before, no reconcile came, and {next} wrote",
         evidence.object
     );
     let told = Told::of(&RULE, evidence).say(part, why);

@@ -1,6 +1,6 @@
 //! One message, told again and again.
 
-use crate::facts::Table;
+use crate::facts::{MOST_EVENTS, Table};
 use crate::rule::Rule;
 use crate::rule::Told;
 use opdev_event::FindingSeverity::Warning;
@@ -12,7 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     name: "flood of Events",
     what: "The operator records the same Event again and again. client-go drops what is too much, so \
            that Events that matter are lost.",
-    when: "10 new Events a minute with the same object, reason and message.",
+    when: "10 new Events a minute with the same object, reason and message; or 10 about one object, of \
+           reconciles that write nothing else.",
     never: "counts that rise on one Event.",
     fix: "Record an Event when something changes, not in each reconcile.",
     storm: true,
@@ -27,12 +28,27 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
         let times = table.events.get(&place);
         let lately =
             times.into_iter().flatten().filter(|at| write.at.duration_since(**at).as_secs() < 60).count();
-        if lately < 10 {
+        let within = |at: &&jiff::Timestamp| write.at.duration_since(**at).as_secs() < 60;
+        let about = table.events_about.get(&event.about);
+        let all = about.into_iter().flatten().filter(within).count();
+        // An Event may come with the evidence of another reconcile, for a goroutine of its own sends it.
+        let works = table.tracks.iter().any(|((_, object), track)| {
+            *object == event.about && !(track.fields.is_empty() && track.made.is_empty())
+        });
+        let why = if lately >= 10 {
+            format!("{lately} Events {} with the same message were recorded in a minute", event.reason)
+        } else if all >= MOST_EVENTS && !works {
+            format!(
+                "{all} Events about {} were recorded in a minute, and nothing else was written",
+                event.about.name
+            )
+        } else {
             continue;
-        }
-        let why = format!("{lately} Events {} with the same message were recorded in a minute", event.reason);
+        };
         let mut told = Told::of(&RULE, evidence).say(&event.reason, why);
-        if event.about != evidence.object.key() {
+        if let Some(live) = table.live.get(&event.about) {
+            told.object = live.object.clone();
+        } else if event.about != evidence.object.key() {
             let about = table.makers.get(&event.about).map(|maker| maker.object.clone());
             told.about = about.or_else(|| Some(reference(&event.about)));
         }

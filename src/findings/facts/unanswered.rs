@@ -1,0 +1,58 @@
+//! Changes that no reconcile has answered: opdev asks for one reconcile, which shows whether the program missed them.
+
+use super::{Live, MISSED, Table};
+use jiff::{SignedDuration, Timestamp};
+use opdev_event::CauseKind;
+use opdev_event::evidence::Evidence;
+use opdev_object::meta::{ObjectKey, ObjectRef};
+
+impl Table {
+    /// A reconcile has been judged: what had changed before it has its answer.
+    pub(crate) fn answered(&mut self, evidence: &Evidence) {
+        let Some(live) = self.live.get_mut(&evidence.object.key()) else { return };
+        if live.changed.is_none_or(|(at, _)| evidence.at < at) {
+            return;
+        }
+        // Each controller that was asked has to answer.
+        let asked = evidence.causes.iter().any(|cause| matches!(cause.kind, CauseKind::Check));
+        live.awaited = if asked { live.awaited.saturating_sub(1) } else { live.awaited };
+        if live.awaited == 0 {
+            live.changed = None;
+        }
+    }
+
+    /// Custom resources whose change no reconcile has answered, each once: one reconcile would show whether it was
+    /// missed. With the controllers that have reconciled them.
+    pub(crate) fn unanswered(&mut self) -> Vec<(String, ObjectRef)> {
+        let (now, started) = (self.now, self.started);
+        // A worker that is busy may still come to it.
+        let is_busy = |since: &Timestamp| now.duration_since(*since) > SignedDuration::from_secs(2);
+        if started.is_none() || self.running.values().any(|(_, since)| is_busy(since)) {
+            return Vec::new();
+        }
+        let mut asks = Vec::new();
+        for (key, live) in &mut self.live {
+            let Some((at, _)) = live.changed.filter(|_| live.gone.is_none()) else { continue };
+            let waited = now.duration_since(at);
+            if live.asked == Some(at) || waited < MISSED || waited > SignedDuration::from_secs(60) {
+                continue;
+            }
+            live.asked = Some(at);
+            let known = self.tracks.keys().filter(|(_, object)| object == key);
+            let clear = known.filter(|(name, _)| self.controllers.get(name).is_some_and(|one| !one.unclear));
+            let before = asks.len();
+            asks.extend(clear.map(|(name, _)| (name.clone(), live.object.clone())));
+            live.awaited = asks.len() - before;
+        }
+        let waited = |at: Timestamp| now.duration_since(at) >= MISSED;
+        let due: Vec<ObjectKey> =
+            self.taken.extract_if(.., |(at, _)| waited(*at)).map(|(_, key)| key).collect();
+        for maker in due.iter().filter_map(|key| self.makers.get(key)).filter(|maker| maker.gone) {
+            let lives = |live: &Live| live.gone.is_none() && live.deleting.is_none();
+            if self.live.get(&maker.primary.key()).is_some_and(lives) {
+                asks.push((maker.controller.clone(), maker.primary.clone()));
+            }
+        }
+        asks
+    }
+}

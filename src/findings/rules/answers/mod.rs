@@ -1,0 +1,11 @@
+//! Answers of the API server, errors, and what the status says.
+
+pub(crate) mod error_swallowed;
+pub(crate) mod lost_status;
+pub(crate) mod missing_right;
+pub(crate) mod no_observed_generation;
+pub(crate) mod panic;
+pub(crate) mod pruned_field;
+pub(crate) mod ready_too_early;
+pub(crate) mod refused_write;
+pub(crate) mod same_error;

@@ -1,0 +1,5 @@
+//! The cache, and writes that meet others.
+
+pub(crate) mod conflict;
+pub(crate) mod lost_update;
+pub(crate) mod stale_read;

@@ -1,0 +1,268 @@
+//! What opdev asks for itself on the embedded control plane, and rules over reads, errors and readiness.
+
+use super::*;
+
+/// A world in which opdev may ask for reconciles.
+fn embedded() -> World {
+    let mut world = World::new();
+    world.findings.embedded = true;
+    world
+}
+
+fn asks(world: &mut World) -> Vec<String> {
+    world
+        .findings
+        .asks()
+        .into_iter()
+        .map(|(controller, object)| format!("{controller} {}", object.name))
+        .collect()
+}
+
+fn check() -> Vec<Cause> {
+    vec![Cause { at: at(0), kind: CauseKind::Check }]
+}
+
+#[test]
+fn a_change_that_no_reconcile_answers_is_asked_about_once_and_told_where_the_answer_writes() {
+    let mut world = embedded();
+    let map = child("ConfigMap", "a");
+    world.reconcile(|one| one.causes = by_user());
+    world.seen(&cr("a"), shelf(1, json!({})));
+    world.now += 10_000;
+    world.seen(&cr("a"), shelf(1, json!({"annotations": {"tier": "gold"}})));
+    world.wait(4);
+    assert_eq!(asks(&mut world), [""; 0], "a worker may still come to it");
+    world.wait(2);
+    assert_eq!(asks(&mut world), ["shelf a"]);
+    assert_eq!(asks(&mut world), [""; 0], "once");
+    world.reconcile(|one| {
+        one.causes = check();
+        one.writes = vec![WriteFact { at: one.at, ..update(&map, "", vec![field(".data.tier", 1, 2)]) }];
+    });
+    assert_eq!(world.rules(), [("event-dropped".to_owned(), FindingSeverity::Error)]);
+    assert!(world.opened()[0].why.contains("one that opdev asked for wrote"), "{}", world.opened()[0].why);
+}
+
+#[test]
+fn a_change_that_the_reconciler_does_not_read_is_no_finding() {
+    let mut world = embedded();
+    world.reconcile(|one| one.causes = by_user());
+    world.seen(&cr("a"), shelf(1, json!({})));
+    world.now += 10_000;
+    world.seen(&cr("a"), shelf(1, json!({"annotations": {"note": "x"}})));
+    world.wait(6);
+    assert_eq!(asks(&mut world).len(), 1);
+    world.reconcile(|one| one.causes = check());
+    // What another event leads to afterwards has nothing to do with it.
+    world.now += 60_000;
+    let map = child("ConfigMap", "a");
+    world.reconcile(|one| {
+        one.causes = vec![woken(child("Pod", "p"), WatchEvent::Modified, Some("kubelet"), false)];
+        one.writes = vec![WriteFact { at: one.at, ..update(&map, "", vec![field(".data.n", 1, 2)]) }];
+    });
+    assert!(world.loud().is_empty(), "{:?}", world.loud());
+}
+
+#[test]
+fn nothing_is_asked_of_a_cluster_or_of_a_program_whose_causes_are_not_known() {
+    for (embedded, more) in [(false, false), (true, true)] {
+        let mut world = World::new();
+        world.findings.embedded = embedded;
+        world.reconcile(|one| (one.causes, one.more_causes) = (by_user(), more));
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.now += 10_000;
+        world.seen(&cr("a"), shelf(2, json!({})));
+        world.wait(10);
+        assert_eq!(asks(&mut world), [""; 0]);
+    }
+}
+
+#[test]
+fn a_child_that_comes_back_only_when_opdev_asks_is_an_error() {
+    let mut world = embedded();
+    let service = child("Service", "web");
+    world.reconcile(|one| one.causes = by_user());
+    world.seen(&cr("a"), shelf(1, json!({})));
+    let make = |world: &mut World, causes: Vec<Cause>| {
+        let now = world.now;
+        world.reconcile(|one| {
+            one.causes = causes;
+            one.reads.push(ReadFact { objects: vec![service.key()], missing: true, ..ReadFact::default() });
+            one.writes = vec![WriteFact { owners: owned(true), ..create(&service, now) }];
+        });
+    };
+    world.seen(&service, json!({}));
+    make(&mut world, by_user());
+    world.wait(11);
+    assert_eq!(world.rules(), [("missing-watch".to_owned(), FindingSeverity::Warning)]);
+    world.gone(&service);
+    world.wait(6);
+    assert_eq!(asks(&mut world), ["shelf a"]);
+    // The new one is shown before the reconcile that made it has ended.
+    world.seen(&service, json!({}));
+    make(&mut world, check());
+    assert_eq!(world.rules(), [("missing-watch".to_owned(), FindingSeverity::Error)]);
+}
+
+#[test]
+fn an_owner_that_is_no_controller_is_told_though_others_of_the_kind_are_heard_of() {
+    let run = |controller: bool| {
+        let mut world = World::new();
+        world.seen(&cr("a"), shelf(1, json!({})));
+        world.reconcile(|one| {
+            one.causes =
+                vec![woken(child("ConfigMap", "other"), WatchEvent::Modified, Some("manager"), true)];
+        });
+        let map = child("ConfigMap", "mine");
+        world.reconcile(|one| {
+            one.causes = by_user();
+            one.reads.push(ReadFact { objects: vec![map.key()], missing: true, ..ReadFact::default() });
+            one.writes = vec![WriteFact { owners: owned(controller), ..create(&map, 10) }];
+        });
+        world.wait(12);
+        world.loud()
+    };
+    assert_eq!(run(false), ["missing-watch"]);
+    assert!(run(true).is_empty());
+}
+
+#[test]
+fn an_error_that_nobody_returns_is_told_and_one_that_the_status_says_is_not() {
+    let refused = || RefusalFact {
+        at: at(1),
+        verb: "create".to_owned(),
+        target: "configmaps/web".to_owned(),
+        object: Some(child("ConfigMap", "web").key()),
+        status: 422,
+        reason: "Invalid".to_owned(),
+        message: "metadata.name: Invalid value".to_owned(),
+        ..RefusalFact::default()
+    };
+    let run = |change: &dyn Fn(&mut Evidence)| {
+        let mut world = World::new();
+        world.reconcile(|one| {
+            one.causes = by_user();
+            one.refusals = vec![refused()];
+            change(one);
+        });
+        world.rules()
+    };
+    let status =
+        |ready: bool| WriteFact { at: at(3), became_ready: ready, ..update(&cr("a"), "status", vec![]) };
+    let told = |severity| vec![("error-swallowed".to_owned(), severity)];
+    assert_eq!(run(&|_| {}), told(FindingSeverity::Warning));
+    assert_eq!(run(&|one| one.writes = vec![status(true)]), told(FindingSeverity::Error));
+    assert!(run(&|one| one.writes = vec![status(false)]).is_empty(), "a condition says it");
+    assert!(run(&|one| one.error = "metadata.name".to_owned()).is_empty(), "it is returned");
+    assert!(run(&|one| one.requeue = Some(Duration::from_secs(5))).is_empty(), "it is tried again");
+    assert!(run(&|one| one.refusals[0].repeated = true).is_empty(), "a second try went well");
+    assert!(run(&|one| one.refusals[0].status = 409).is_empty(), "it is there already");
+    assert!(run(&|one| one.refusals[0].target = "events/web".to_owned()).is_empty(), "an Event");
+    assert!(run(&|one| one.refusals[0].disturbed = true).is_empty(), "a fault of opdev's own");
+    let other =
+        run(&|one| one.writes = vec![WriteFact { tied: true, ..create(&child("ConfigMap", "web"), 4) }]);
+    assert!(other.is_empty(), "made in another way: {other:?}");
+}
+
+#[test]
+fn ready_without_a_ready_pod_is_told_and_ready_with_one_is_not() {
+    let run = |replicas: u64, ready: u64| {
+        let mut world = World::new();
+        let deployment = child("Deployment", "web");
+        world.reconcile(|one| {
+            one.causes = by_user();
+            one.writes = vec![WriteFact { owners: owned(true), ..create(&deployment, 0) }];
+        });
+        world.seen(&deployment, json!({"spec": {"replicas": replicas}, "status": {"readyReplicas": ready}}));
+        world.reconcile(|one| {
+            one.causes = own();
+            let status = update(&cr("a"), "status", vec![field(".status.conditions", 0, 1)]);
+            one.writes = vec![WriteFact { at: one.at, became_ready: true, ..status }];
+        });
+        world.loud()
+    };
+    assert_eq!(run(2, 0), ["ready-too-early"]);
+    assert!(run(2, 1).is_empty());
+    assert!(run(0, 0).is_empty(), "scaled to nothing");
+}
+
+#[test]
+fn an_object_that_is_read_by_name_and_not_watched_is_told_when_another_reason_shows_it() {
+    let secret = child("Secret", "token");
+    let run = |causes: Vec<Cause>, version: &str, made: bool| {
+        let mut world = World::new();
+        let map = child("ConfigMap", "web");
+        let read = |version: &str| ReadFact {
+            objects: vec![secret.key()],
+            version: version.to_owned(),
+            ..ReadFact::default()
+        };
+        world.reconcile(|one| {
+            one.causes = by_user();
+            one.reads.push(read("1"));
+            one.writes = if made { vec![create(&secret, 1)] } else { Vec::new() };
+        });
+        world.reconcile(|one| {
+            one.causes = causes;
+            one.reads.push(read(version));
+            one.writes = vec![WriteFact { at: one.at, ..update(&map, "", vec![field(".data.token", 1, 2)]) }];
+        });
+        world.rules().into_iter().filter(|(rule, _)| rule == "referenced-unwatched").count()
+    };
+    let pressed = || vec![Cause { at: at(0), kind: CauseKind::User }];
+    assert_eq!(run(pressed(), "2", false), 1);
+    assert_eq!(run(check(), "2", false), 1);
+    assert_eq!(run(pressed(), "1", false), 0, "it did not change");
+    assert_eq!(run(by_user(), "2", false), 0, "somebody changed the custom resource, too");
+    assert_eq!(run(pressed(), "2", true), 0, "its own child");
+    let heard = vec![woken(secret.clone(), WatchEvent::Modified, Some("kubectl-edit"), false)];
+    assert_eq!(run(heard, "2", false), 0, "it is watched");
+}
+
+#[test]
+fn the_same_object_read_from_the_api_server_three_times_is_a_hint() {
+    let mut world = World::new();
+    world.reconcile(|one| one.read_live = vec![("secrets/token".to_owned(), 4)]);
+    assert_eq!(world.rules(), [("call-budget".to_owned(), FindingSeverity::Hint)]);
+    let mut world = World::new();
+    world.reconcile(|one| one.live = 60);
+    assert_eq!(world.rules().len(), 1);
+    world.told.clear();
+    let mut world = World::new();
+    world.reconcile(|one| {
+        one.live = 60;
+        one.writes = vec![create(&child("ConfigMap", "web"), 1)];
+    });
+    assert!(!world.rules().iter().any(|(rule, _)| rule == "call-budget"), "it made much");
+}
+
+#[test]
+fn events_with_other_words_each_time_are_a_flood_only_where_nothing_else_is_done() {
+    let run = |writes: bool| {
+        let mut world = World::new();
+        for round in 0..12_u64 {
+            world.now += 500;
+            let now = world.now;
+            world.reconcile(|one| {
+                one.causes = timer();
+                let event = opdev_event::evidence::EventFact {
+                    about: cr("a").key(),
+                    reason: "Synced".to_owned(),
+                    message: round,
+                };
+                let event =
+                    WriteFact { event: Some(event), ..create(&child("Event", &format!("e{round}")), now) };
+                one.beside = vec![event];
+                if writes {
+                    let path = format!(".data.k{round}");
+                    let map = child("ConfigMap", "web");
+                    one.writes =
+                        vec![WriteFact { at: one.at, ..update(&map, "", vec![field(&path, 0, round + 1)]) }];
+                }
+            });
+        }
+        world.rules().iter().any(|(rule, _)| rule == "event-flood")
+    };
+    assert!(run(false));
+    assert!(!run(true));
+}
