@@ -402,6 +402,7 @@ fn reconcile(id: u64, i: usize) -> Reconcile {
         took: Duration::from_millis(1),
         status: 200,
         reason: None,
+        place: None,
     };
     Reconcile {
         id,

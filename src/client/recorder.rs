@@ -147,6 +147,7 @@ impl Tap {
                 took,
                 status: answer.as_ref().map_or(0, |answer| answer.status.as_u16()),
                 reason: reason(&answer),
+                place: None,
             });
         }
         answer

@@ -145,6 +145,8 @@ pub struct WriteFact {
     pub beside_status: String,
     /// For an Event: its object, its reason and its message.
     pub event: Option<EventFact>,
+    /// The place in the operator's code that made it.
+    pub place: Option<Place>,
 }
 
 /// One path that a write changed.
@@ -221,6 +223,8 @@ pub struct RefusalFact {
     pub sent: String,
     /// True if a call of the same sort went well later in the reconcile.
     pub repeated: bool,
+    /// The place in the operator's code that made it.
+    pub place: Option<Place>,
     /// True if it was a dry run.
     pub dry_run: bool,
     /// True if opdev itself injected it as a fault.

@@ -109,6 +109,10 @@ impl Findings {
                 absent(&self.table, &mut told);
             }
         }
+        for told in told.iter_mut().filter(|told| told.place.is_none()) {
+            let child = told.about.as_ref().and_then(|about| self.table.makers.get(&about.key()));
+            told.place = child.and_then(|maker| maker.place.clone());
+        }
         self.table.settle();
         let mut events = self.life.told(told, self.table.now);
         events.extend(self.life.elapsed(self.table.now));
@@ -133,6 +137,7 @@ impl Findings {
                 judge(&self.table, &evidence, &mut told);
             }
         }
+        told.iter_mut().for_each(|told| told.place_in(&evidence));
         self.table.answered(&evidence);
         let mut events = self.life.told(told, self.table.now);
         events.extend(self.life.reconciled(&evidence));

@@ -2,7 +2,7 @@
 
 use super::facts::Table;
 use jiff::Timestamp;
-use opdev_event::evidence::Evidence;
+use opdev_event::evidence::{Evidence, WriteFact};
 use opdev_event::{FindingSeverity, Place};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 
@@ -89,6 +89,27 @@ impl Told {
     pub(super) fn about(mut self, about: &ObjectRef) -> Told {
         self.about = Some(about.clone()).filter(|about| about.key() != self.object.key());
         self
+    }
+
+    /// Finds the place in the code that shows it: of the refused call, or of the newest write of the field, or of its object.
+    pub(super) fn place_in(&mut self, evidence: &Evidence) {
+        if self.place.is_some() || self.reconcile != evidence.reconcile {
+            return;
+        }
+        let object = self.about.as_ref().unwrap_or(&self.object).key();
+        let of_field = |write: &&WriteFact| {
+            (write.object.key() == object || self.about.is_none())
+                && write.fields.iter().any(|field| !self.field.is_empty() && field.path == self.field)
+        };
+        let of_kind =
+            |write: &&WriteFact| write.object.key() == object || write.object.gvk.kind == self.field;
+        let newest = || evidence.writes.iter().rev().filter(|write| write.event.is_none());
+        let refused = evidence.refusals.iter().rev().find(|refused| {
+            !self.field.is_empty() && self.field == format!("{} {}", refused.verb, refused.target)
+        });
+        let write = newest().find(of_field).or_else(|| newest().find(of_kind));
+        let place = refused.map(|refused| &refused.place).or_else(|| write.map(|write| &write.place));
+        self.place = place.cloned().flatten();
     }
 
     pub(super) fn key(&self) -> Key {

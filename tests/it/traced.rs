@@ -330,7 +330,9 @@ async fn every_write_belongs_to_its_reconcile(world: World) {
             1,
             "{name} belongs to one pass only"
         );
-        assert!(reconcile.calls.iter().any(|call| call.verb == "create" && call.status == 201));
+        let create = reconcile.calls.iter().find(|call| call.verb == "create" && call.status == 201).unwrap();
+        let place = create.place.as_ref().expect("the place in the code");
+        assert!(place.file.ends_with(".go") && !place.file.starts_with('/') && place.line > 0, "{place}");
         made += 1;
     }
     assert_eq!(made, 90);

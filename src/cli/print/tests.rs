@@ -97,6 +97,7 @@ fn reconcile() -> Reconcile {
             took: ms(2),
             status: 409,
             reason: Some("Conflict".to_owned()),
+            place: None,
         }],
         outcome: Outcome::Failed,
         status: diff(&value!({"status": {"n": 1}}), &value!({"status": {"n": 2}})),

@@ -6,7 +6,7 @@ pub mod object_change;
 pub(crate) mod pause;
 pub(crate) mod trace;
 
-use super::{Diagnostic, ProgramTrace, millis};
+use super::{Diagnostic, Place, ProgramTrace, millis};
 use jiff::Timestamp;
 use opdev_object::diff::Change;
 use opdev_object::meta::ObjectRef;
@@ -153,6 +153,9 @@ pub struct Call {
     /// The reason of a refusal, such as `NotFound`, or the transport's error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The place in the operator's code that made it, of the writes of a Go program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }
 
 /// What came of a reconcile.

@@ -13,7 +13,7 @@ pub(super) use track::Track;
 
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::evidence::{Evidence, WriteFact};
-use opdev_event::{Cause, CauseKind, SourcesChanged, WatchEvent};
+use opdev_event::{Cause, CauseKind, Place, SourcesChanged, WatchEvent};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
@@ -131,6 +131,8 @@ pub(super) struct Maker {
     pub(super) deleted: Option<Timestamp>,
     /// True if an event of it came to its controller.
     pub(super) echoed: bool,
+    /// The place in the operator's code that made it.
+    pub(super) place: Option<Place>,
     /// True if it was made again after somebody else had deleted it.
     pub(super) remade: bool,
 }
@@ -435,6 +437,7 @@ impl Table {
                 gone: false,
                 went: false,
                 echoed: false,
+                place: write.place.clone(),
                 deleted: None,
                 remade: before.is_some_and(|before| before.went && before.deleted.is_none()),
             };

@@ -3,7 +3,7 @@
 
 use super::record::{PrintedLine, Traced};
 use jiff::Timestamp;
-use opdev_event::LogLine;
+use opdev_event::{LogLine, Place};
 use opdev_object::api_path::ApiPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,7 +52,8 @@ pub struct ObservedCall {
     /// The query without question mark.
     #[serde(default)]
     pub query: String,
-    /// What the process put into `X-Opdev-Reconcile`: the id of a reconcile and how that is known.
+    /// What the process put into `X-Opdev-Reconcile`: the id of a reconcile, how that is known, and of a write the place
+    /// in its code.
     #[serde(default)]
     pub mark: Option<String>,
     /// HTTP status; 0 where no answer came.
@@ -68,10 +69,23 @@ pub struct ObservedCall {
     pub disturbed: bool,
 }
 
+/// A place as a process tells it, `file:line`. It is shown and opened, so nothing that leads out of the project is one.
+pub fn place_in_project(text: &str) -> Option<Place> {
+    let (file, line) = text.rsplit_once(':')?;
+    let within = !file.starts_with('/') && file.split('/').all(|part| !part.is_empty() && part != "..");
+    let line = line.parse().ok().filter(|line| *line > 0)?;
+    within.then(|| Place { file: file.to_owned(), line, column: 0 })
+}
+
 impl ObservedCall {
     /// The reconcile that the process says it belongs to.
     pub fn reconcile(&self) -> Option<&str> {
         self.mark.as_deref()?.split_whitespace().next()
+    }
+
+    /// The place in the project's code that made it, where the process knows it.
+    pub fn place(&self) -> Option<Place> {
+        place_in_project(self.mark.as_deref()?.split_whitespace().nth(2)?)
     }
 
     /// The reconcile is known from the context of the call, and not only from the goroutine that made it.
@@ -125,4 +139,20 @@ pub struct ObservedEvent {
 impl ObservedEvent {
     /// An object that was there when a list was answered.
     pub const LISTED: &str = "LISTED";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place_in_project;
+
+    #[test]
+    fn a_place_that_leads_out_of_the_project_is_none() {
+        let place = place_in_project("internal/controller/web.go:42").unwrap();
+        assert_eq!((place.file.as_str(), place.line), ("internal/controller/web.go", 42));
+        for text in
+            ["/etc/passwd:1", "../secret.go:1", "a/../../b.go:1", "web.go", "web.go:0", "web.go:x", ":1", ""]
+        {
+            assert_eq!(place_in_project(text), None, "{text}");
+        }
+    }
 }

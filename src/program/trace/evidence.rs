@@ -53,6 +53,7 @@ pub(super) fn write_fact(call: &ObservedCall, write: &Write, beside: &Beside<'_>
     let released = released.into_iter().filter(|one| !after.contains(one)).map(str::to_owned).collect();
     WriteFact {
         at: write.at,
+        place: call.place(),
         object: write.object.clone(),
         verb: verb(call),
         created: write.created,
@@ -96,6 +97,7 @@ pub(super) fn refusal(call: &ObservedCall, secrets: &[String]) -> Option<Refusal
         field: causes.first().map(|cause| text(&cause["field"])).unwrap_or_default(),
         message: mask::text(&text(&answer["message"]), secrets),
         sent: sent.and_then(resource_version).unwrap_or_default().to_owned(),
+        place: call.place(),
         repeated: false,
         dry_run: call.query.contains("dryRun="),
         disturbed: call.disturbed,
@@ -146,7 +148,7 @@ pub(super) fn evidence(
             .collect(),
         error: mask::text(&end.error, secrets),
         panic: if end.panic.is_empty() { String::new() } else { mask::text(&panic, secrets) },
-        place: super::reconcile::panic_place(&end.panic).map(|(place, _)| place),
+        place: super::reconcile::panic_place(end).map(|(place, _)| place),
         requeue: requeue(end).filter(|_| open.level == TraceLevel::Full),
         calls: calls.finish(),
         live: u32::try_from(open.calls.len()).unwrap_or(u32::MAX),

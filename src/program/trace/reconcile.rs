@@ -8,7 +8,7 @@ use opdev_event::{
     Action, CachedRead, Call, Cause, Diagnostic, Failure, ObjectChange, Outcome, OwnWrite, Place,
     ProgramTrace, Reconcile, ReconcileStarted, Requeue, Severity, Step, TraceLevel, mask,
 };
-use opdev_findings::facts::observed::ObservedCall;
+use opdev_findings::facts::observed::{ObservedCall, place_in_project};
 use opdev_findings::facts::record::{Begin, CacheRead, End, LogRecord};
 use opdev_findings::facts::record_fields::{reference, time};
 use opdev_findings::facts::versions::Versions;
@@ -323,6 +323,7 @@ pub(super) fn call_of(call: &ObservedCall, began: Timestamp) -> Call {
         took: Duration::from_micros(call.took_micros),
         status: call.status,
         reason: reason.map(str::to_owned),
+        place: call.place(),
     }
 }
 
@@ -358,7 +359,7 @@ fn failure(end: &End, attempt: u32, words: Option<&str>) -> Option<Failure> {
     let chain = if !end.panic.is_empty() {
         let words =
             words.map_or_else(|| "the reconciler panicked".to_owned(), |words| format!("panic: {words}"));
-        let place = panic_place(&end.panic);
+        let place = panic_place(end);
         diagnostic = place.as_ref().map(|(place, _)| Diagnostic {
             severity: Severity::Error,
             message: words.clone(),
@@ -381,7 +382,12 @@ fn failure(end: &End, attempt: u32, words: Option<&str>) -> Option<Failure> {
 }
 
 /// The first place below the call of `panic` in a goroutine's stack, and the function that it is in.
-pub(super) fn panic_place(stack: &str) -> Option<(Place, String)> {
+pub(super) fn panic_place(end: &End) -> Option<(Place, String)> {
+    let (place, called) = place_of_stack(&end.panic)?;
+    Some((place_in_project(&end.panic_place).unwrap_or(place), called))
+}
+
+fn place_of_stack(stack: &str) -> Option<(Place, String)> {
     let mut lines = stack.lines().skip_while(|line| !line.starts_with("panic(")).skip(2);
     let frames: Vec<(&str, &str)> =
         std::iter::from_fn(|| Some((lines.next()?.trim(), lines.next()?.trim()))).collect();

@@ -312,6 +312,7 @@ fn call_row(call: &Call, label: usize, bar: &str) -> Row {
         .and(Role::Dim, format!(" {}", right(&took(call.took), 7)))
         .and(role, format!(" {}", cut(&answer(call), 15)))
         .and(Role::Dim, cached)
+        .and(Role::Dim, call.place.as_ref().map(|place| format!(" {place}")).unwrap_or_default())
 }
 
 /// What else is known of a call of a process: that it was disturbed on request, or is only guessed to be the reconcile's own.

@@ -224,6 +224,7 @@ fn call(verb: &str, target: &str, start: u64, took: u64, status: u16, reason: Op
         took: Duration::from_micros(took),
         status,
         reason: reason.map(str::to_owned),
+        place: None,
     }
 }
 

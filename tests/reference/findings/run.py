@@ -179,6 +179,8 @@ def judge(names, findings):
         rest = ", ".join(f"{rule} ({severity})" for rule, severity in (beside if expected else accused).items())
         first = told.get(expected)
         line = f"  {first['severity']}: {first['title']}" if first else ""
+        if first and first.get("place"):
+            line += f" ({first['place']['file']}:{first['place']['line']})"
         print(f"{'ok  ' if good else 'MISS' if expected else 'FALSE'} {name:24}{line}{'  + ' + rest if rest else ''}")
     return wrong
 

@@ -47,6 +47,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             refusal.verb, refusal.target, refusal.message
         );
         let told = Told::of(&RULE, evidence).say(format!("{} {}", refusal.verb, refusal.target), why);
-        out.push(Told { field: format!("{} {}", refusal.target, refusal.field), ..told });
+        let place = refusal.place.clone();
+        out.push(Told { field: format!("{} {}", refusal.target, refusal.field), place, ..told });
     }
 }

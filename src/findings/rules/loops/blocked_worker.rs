@@ -35,7 +35,7 @@ fn judge(table: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
             && track.ended.duration_since(track.began).as_secs() >= 10
             && evidence.at.duration_since(track.ended).as_secs_f64().abs() < 1.0
     });
-    if let Some((_, track)) = last.filter(|_| evidence.queued.as_secs() >= 10) {
+    if let Some((_, track)) = last.filter(|_| evidence.queued.as_secs() >= 1) {
         let took = track.ended.duration_since(track.began).as_secs();
         let why =
             format!("the reconcile of {} took {took} s, and {} waited for it", track.object, evidence.object);

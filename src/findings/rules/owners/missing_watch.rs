@@ -118,6 +118,7 @@ fn absent(table: &Table, out: &mut Vec<Told>) {
         out.push(Told {
             severity,
             fix,
+            place: maker.and_then(|maker| maker.place.clone()),
             field: kind.kind.clone(),
             controller: one.controller.clone(),
             ..told

@@ -333,5 +333,6 @@ fn note_cached_in(recorder: &Recorder, verb: &str, path: &str, target: &str) {
         took: std::time::Duration::ZERO,
         status: 200,
         reason: None,
+        place: None,
     });
 }

@@ -283,6 +283,7 @@ impl<'a> Noted<'a> {
             took: Duration::ZERO,
             status: 0,
             reason: None,
+            place: None,
         };
         Noted { recorder, call, began: Instant::now() }
     }

@@ -155,6 +155,7 @@ fn minor(version: &str) -> Option<u32> {
 struct Added(&'static str, &'static str);
 
 const TRACE: Added = Added("aa_opdev_trace.go", include_str!("trace.go"));
+const PLACES: Added = Added("aa_opdev_places.go", include_str!("places.go"));
 const PASSES: Added = Added("aa_opdev_passes.go", include_str!("passes.go"));
 const RECORDERS: Added = Added("aa_opdev_recorders.go", include_str!("recorders.go"));
 const RECORDERS_NEW: Added = Added("aa_opdev_recorders_new.go", include_str!("recorders_new.go"));
@@ -169,7 +170,7 @@ fn files(minor: u32, rung: Rung) -> Vec<Added> {
     if minor < OLDEST {
         return Vec::new();
     }
-    let mut files = vec![TRACE];
+    let mut files = vec![TRACE, PLACES];
     if rung == Rung::Header {
         return files;
     }
@@ -209,6 +210,7 @@ mod tests {
     fn the_version_decides_which_files_are_added() {
         let all = [
             "trace",
+            "places",
             "passes",
             "recorders",
             "recorders_new",
@@ -229,9 +231,12 @@ mod tests {
             names("v0.19.0-beta.0", Rung::Full),
             but(&["recorders_new", "queue_priority", "informer_options"])
         );
-        assert_eq!(names("v0.16.1", Rung::Full), ["trace", "passes", "recorders", "causes", "queue_untyped"]);
-        assert_eq!(names("v0.16.1", Rung::Passes), ["trace", "passes"]);
-        assert_eq!(names("v0.24.1", Rung::Header), ["trace"]);
+        assert_eq!(
+            names("v0.16.1", Rung::Full),
+            ["trace", "places", "passes", "recorders", "causes", "queue_untyped"]
+        );
+        assert_eq!(names("v0.16.1", Rung::Passes), ["trace", "places", "passes"]);
+        assert_eq!(names("v0.24.1", Rung::Header), ["trace", "places"]);
         assert!(names("v0.15.3", Rung::Full).is_empty(), "too old");
     }
 

@@ -216,6 +216,7 @@ type opdevTraceEnd struct {
 	Error        string `json:"error,omitempty"`
 	Terminal     bool   `json:"terminal,omitempty"`
 	Panic        string `json:"panic,omitempty"`
+	PanicPlace   string `json:"panicPlace,omitempty"`
 	RequeueAfter int64  `json:"requeueAfter,omitempty"`
 	Requeue      bool   `json:"requeue,omitempty"`
 }
@@ -299,6 +300,7 @@ func (r opdevTraceReconciler) Reconcile(ctx context.Context, request reconcile.R
 		pass.end = opdevTraceEnd{Record: "end", T: time.Now().UnixNano(), ID: id}
 		if !returned {
 			pass.end.Panic = opdevTraceShort(string(debug.Stack()), 16*1024)
+			pass.end.PanicPlace = opdevTracePlaceFrom(2)
 		} else if err != nil {
 			pass.end.Error = opdevTraceShort(err.Error(), 8*1024)
 			pass.end.Terminal = errors.Is(err, reconcile.TerminalError(nil))

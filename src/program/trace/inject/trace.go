@@ -289,7 +289,13 @@ func (t opdevTraceTransport) RoundTrip(r *http.Request) (*http.Response, error) 
 		return t.inner.RoundTrip(r)
 	}
 	r = r.Clone(r.Context())
-	r.Header.Set(opdevTraceHeader, id+" "+how)
+	mark := id + " " + how
+	if r.Method != http.MethodGet {
+		if place := opdevTracePlace(); place != "" {
+			mark += " " + place
+		}
+	}
+	r.Header.Set(opdevTraceHeader, mark)
 	return t.inner.RoundTrip(r)
 }
 

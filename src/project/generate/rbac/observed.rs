@@ -199,6 +199,7 @@ pub(crate) mod tests {
             took: zero,
             status,
             reason: None,
+            place: None,
         }
     }
 
