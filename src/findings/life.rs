@@ -60,6 +60,8 @@ impl Ignored {
 struct One {
     finding: RuleFinding,
     storm: bool,
+    /// True if a storm that calms down says nothing: it is open until a save.
+    by_chance: bool,
     chart: bool,
     /// When it was told last to those who listen.
     told: Timestamp,
@@ -90,7 +92,7 @@ impl Life {
     }
 
     pub(super) fn waits(&self) -> bool {
-        self.open.values().any(|one| one.storm || one.news)
+        self.open.values().any(|one| one.news || one.storm && (!one.by_chance || one.quiet.is_some()))
     }
 
     /// Takes in what rules have told.
@@ -192,6 +194,7 @@ impl Life {
         let one = One {
             finding,
             storm: told.rule.storm && !told.chart,
+            by_chance: told.by_chance,
             chart: told.chart,
             told: now,
             news: false,
@@ -224,7 +227,9 @@ impl Life {
     pub(super) fn reconciled(&mut self, evidence: &Evidence) -> Vec<Event> {
         let object = evidence.object.key();
         let mut over = Vec::new();
-        for (key, one) in self.open.iter_mut().filter(|(key, one)| key.1 == object && !one.storm) {
+        for (key, one) in
+            self.open.iter_mut().filter(|(key, one)| key.1 == object && (!one.storm || one.by_chance))
+        {
             if one.finding.reconciles.last() == Some(&evidence.reconcile) {
                 continue;
             }
@@ -262,7 +267,12 @@ impl Life {
 
     /// Storms that are over, and counts that were held back.
     pub(super) fn elapsed(&mut self, now: Timestamp) -> Vec<Event> {
-        let is_over = |one: &One| one.storm && now.duration_since(one.finding.last) >= OVER;
+        let saved = self.saved.as_ref().map(|(_, at)| *at);
+        let is_over = |one: &One| {
+            let since =
+                if one.by_chance { saved.filter(|_| one.quiet >= Some(1)) } else { Some(one.finding.last) };
+            one.storm && since.is_some_and(|since| now.duration_since(since.max(one.finding.last)) >= OVER)
+        };
         let over: Vec<Key> =
             self.open.iter().filter(|(_, one)| is_over(one)).map(|(key, _)| key.clone()).collect();
         let mut events = self.close(over, now);

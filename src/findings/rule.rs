@@ -47,6 +47,8 @@ pub(super) struct Told {
     pub(super) reconcile: u64,
     pub(super) per_second: Option<u32>,
     pub(super) place: Option<Place>,
+    /// True if a storm that calms down is no sign that the fault is gone: chance may have ended it.
+    pub(super) by_chance: bool,
     /// True if it is about one of opdev's own reconcilers.
     pub(super) chart: bool,
 }
@@ -67,6 +69,7 @@ impl Told {
             reconcile,
             per_second: None,
             place: None,
+            by_chance: false,
             chart: false,
         }
     }

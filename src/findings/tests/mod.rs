@@ -298,7 +298,10 @@ fn a_list_in_another_order_each_time_is_told_and_takes_the_loop_in() {
         _ => None,
     });
     assert_eq!(last.unwrap().explains, ["hot-loop"]);
+    world.wait(30);
+    assert!(world.closed().is_empty(), "the same order twice is chance");
     world.restart(&["controller.go"]);
+    world.reconcile(|one| one.causes = own());
     world.wait(12);
     let closed = world.closed();
     assert_eq!(closed.len(), 1);

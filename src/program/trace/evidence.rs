@@ -254,7 +254,9 @@ fn fields(
     beside: &Beside<'_>,
 ) -> Vec<FieldFact> {
     let kind = write.object.gvk.kind.as_str();
-    let orders = reorderings(old, new);
+    let mut orders = reorderings(old, new);
+    // The API server keeps managedFields in an order of its own.
+    orders.retain(|order| !is_bookkeeping(&order.path));
     let within = |change: &Change| orders.iter().any(|order| change.path.starts_with(&order.path));
     let mut changes: Vec<Change> = diff(old, new)
         .into_iter()
