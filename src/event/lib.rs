@@ -54,8 +54,8 @@ pub use reconcile::{
     Relation, ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,
 };
 pub use request::{
-    ClusterTask, DraftTask, NewFrom, ObjectTask, OperatorTask, PodFailure, ProjectTask, Propagation, Request,
-    RequestId, RequestOutcome, SessionRequest, SourcesTask, Task, ViewRequest,
+    CANNOT_BE_ASKED, ClusterTask, DraftTask, NewFrom, ObjectTask, OperatorTask, PodFailure, ProjectTask,
+    Propagation, Request, RequestId, RequestOutcome, SessionRequest, SourcesTask, Task, ViewRequest,
 };
 pub use rule_finding::{FindingEnd, FindingSeverity, RuleFinding};
 pub use user_command::{ProgramRun, UserCommand};

@@ -1,4 +1,4 @@
-//! What the user asks of the operator's own programs: passes through its trace, faults and events in what it hears of the
+//! What the user asks of the operator's own programs: reconciles through its trace, faults and events in what it hears of the
 //! API server.
 
 use super::start::{Handle, Handles};
@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use opdev_event::sink::EventSink;
 use opdev_event::{
-    Event, Fault, FaultRule, OperatorTask, Reconcile, RequestFinished, RequestId, RequestOutcome,
-    RequestStarted, SourcesTask, Task,
+    CANNOT_BE_ASKED, Call, Event, Fault, FaultRule, OperatorTask, Reconcile, RequestFinished, RequestId,
+    RequestOutcome, RequestStarted, SourcesTask, Task,
 };
 use opdev_findings::facts::record::{ReconcileNow, Why};
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -25,6 +25,8 @@ type Answer = Result<String, (String, Option<String>)>;
 
 /// How long a reconcile that was asked for may take before nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How many conflicts in a row are tried again.
+const CONFLICTS: u32 = 3;
 
 impl Handles {
     /// Does what concerns the programs of a task, and says whether that is all there is to it.
@@ -165,20 +167,22 @@ fn ask(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     match tracing.is_some_and(|tracing| tracing.reconcile(&wish)) {
         true => Ok("the program was asked".to_owned()),
         false => Err((
-            "the program cannot be asked for one reconcile".to_owned(),
+            CANNOT_BE_ASKED.to_owned(),
             Some("that takes a Go operator with a full trace that runs".to_owned()),
         )),
     }
 }
 
-/// Asks for two reconciles; the second one should write nothing.
+/// Asks for two reconciles; the second one should write nothing. One verdict: no further writes, still writes, or could not be
+/// judged.
 async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     let Some(following) = tracing else { return ask(tracing, object) };
     let mut reconciles = following.reconciles();
     let key = object.key();
-    let mut last = None;
+    let unjudged = |why: String| (format!("{object} could not be judged: {why}"), None);
+    let (mut last, mut well, mut conflicts) = (None, 0, 0);
     // The first reconcile brings the object to rest, the second one is judged.
-    for _ in 0..2 {
+    while well < 2 {
         ask(tracing, object)?;
         let next = async {
             loop {
@@ -192,19 +196,46 @@ async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
             }
         };
         let Ok(Some(reconcile)) = tokio::time::timeout(PATIENCE, next).await else {
-            let why = format!("the program made no pass for {object} within {} s", PATIENCE.as_secs());
-            return Err((why, Some("look at its log: it may be stuck, or may have ended".to_owned())));
+            let why = format!("the program did not reconcile it within {} s", PATIENCE.as_secs());
+            return Err((
+                unjudged(why).0,
+                Some("look at its log: it may be stuck, or may have ended".to_owned()),
+            ));
         };
         if let Some(failure) = &reconcile.failure {
+            let conflict = reconcile
+                .calls
+                .iter()
+                .any(|call| call.status == 409 && call.reason.as_deref() == Some("Conflict"));
+            // A conflict is no verdict: the reconcile is tried again, as the program's own queue would do.
+            if conflict && conflicts < CONFLICTS {
+                conflicts += 1;
+                continue;
+            }
             let why = failure.chain.first().cloned().unwrap_or_default();
-            return Err((format!("the pass failed: {why}"), None));
+            return Err(unjudged(format!("the reconcile failed: {why}")));
         }
-        last = Some(reconcile);
+        (last, well) = (Some(reconcile), well + 1);
     }
     last.map_or_else(
         || Ok(String::new()),
-        |reconcile| verdict(&key, &reconcile).map_err(|why| (why.to_string(), None)),
+        |reconcile| verdict(&key, &reconcile).map_err(|why| (format!("{why}{}", places(&reconcile)), None)),
     )
+}
+
+/// The places in the code that wrote.
+fn places(reconcile: &Reconcile) -> String {
+    let wrote = |call: &&Call| call.verb != "get" && (200..300).contains(&call.status);
+    let mut places: Vec<String> = reconcile
+        .calls
+        .iter()
+        .filter(wrote)
+        .filter_map(|call| Some(call.place.as_ref()?.to_string()))
+        .collect();
+    places.sort();
+    places.dedup();
+    places.truncate(3);
+    if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) }
 }
 
 /// Whether a reconcile was asked for; one that is told again because of late calls was seen before.

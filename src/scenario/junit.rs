@@ -129,7 +129,7 @@ mod tests {
         let cases = vec![
             case("apply", Outcome::Passed),
             case("settled", failed),
-            case("second pass", Outcome::Skipped("a program".to_owned())),
+            case("second reconcile", Outcome::Skipped("a program".to_owned())),
         ];
         let one = Suite { name: "a.yaml".to_owned(), cases, took: Duration::from_secs(1), error: None };
         let two = Suite {
@@ -158,7 +158,7 @@ mod tests {
       <failure message="a &lt; &quot;b&quot;">line 1
 line 2</failure>
     </testcase>
-    <testcase name="02-second pass" classname="a.yaml" time="0.012">
+    <testcase name="02-second reconcile" classname="a.yaml" time="0.012">
       <skipped message="a program"/>
     </testcase>
   </testsuite>

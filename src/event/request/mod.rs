@@ -69,6 +69,9 @@ pub enum Request {
     },
 }
 
+/// The answer of a program whose reconciles cannot be ordered: one in another language, or built without a trace.
+pub const CANNOT_BE_ASKED: &str = "the program cannot be asked for one reconcile";
+
 /// What the screen reads. A level replaces the one before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ViewRequest {

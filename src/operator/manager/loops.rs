@@ -74,7 +74,7 @@ impl Manager {
         // Whoever asked may have gone away meanwhile.
         if let Some(failure) = &reconcile.failure {
             let why = failure.chain.first().cloned().unwrap_or_default();
-            let _ = check.reply.send(Err(Refusal::PassFailed { why }));
+            let _ = check.reply.send(Err(Refusal::ReconcileFailed { why }));
         } else if !check.settled {
             check.settled = true;
             check.before = reconcile.id;

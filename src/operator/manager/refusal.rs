@@ -30,7 +30,7 @@ pub enum Refusal {
     /// No custom resource that is reconciled is behind the object.
     NoPrimary(Box<ObjectRef>),
     /// The reconcile that was to show that an object is at rest has failed.
-    PassFailed {
+    ReconcileFailed {
         /// Why.
         why: String,
     },
@@ -57,7 +57,7 @@ impl fmt::Display for Refusal {
             Refusal::NoPrimary(object) => {
                 write!(f, "no custom resource that opdev reconciles is behind {object}")
             }
-            Refusal::PassFailed { why } => write!(f, "the reconcile failed: {why}"),
+            Refusal::ReconcileFailed { why } => write!(f, "could not be judged: the reconcile failed: {why}"),
             Refusal::NotAtRest { key, writes, more } => {
                 let writes = writes.join(", ");
                 write!(f, "{key} still writes: reconciled again with nothing changed, it wrote {writes}")?;

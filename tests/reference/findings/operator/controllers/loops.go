@@ -127,6 +127,11 @@ func init() {
 		"write-without-change": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
 			return ctrl.Result{RequeueAfter: time.Second}, r.Update(ctx, object)
 		},
+		// Another value in each reconcile, and nobody who wakes it: only one more reconcile shows it.
+		"still-writes": func(r *Reconciler, ctx context.Context, object *v1.Case) (ctrl.Result, error) {
+			data := map[string]string{"at": time.Now().Format(time.RFC3339Nano)}
+			return ctrl.Result{}, r.configMap(ctx, object, object.Name, data, false)
+		},
 		"panic": func(*Reconciler, context.Context, *v1.Case) (ctrl.Result, error) {
 			var labels map[string]string
 			labels["app"] = "a"
