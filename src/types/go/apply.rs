@@ -120,12 +120,12 @@ fn one(name: &str, marker: &Marker, schema: &mut Schema, profile: &Profile) -> R
             other => return Err(MarkerError::NotAText { found: go_type(other) }),
         },
         "kubebuilder:externalDocs" => schema.external_docs = Some(Arc::new(external_docs(marker)?)),
-        _ => return topology(name, value, schema),
+        _ => return topology(name, value, schema, profile),
     }
     Ok(())
 }
 
-fn topology(name: &str, value: &Value, schema: &mut Schema) -> Result<(), MarkerError> {
+fn topology(name: &str, value: &Value, schema: &mut Schema, profile: &Profile) -> Result<(), MarkerError> {
     let value = value.as_str().unwrap_or_default();
     match name {
         "listType" | "k8s:listType" => {
@@ -141,7 +141,11 @@ fn topology(name: &str, value: &Value, schema: &mut Schema) -> Result<(), Marker
             if schema.list_type.as_deref() != Some("map") {
                 return Err(MarkerError::misplaced("listMapKey", "an associative-list"));
             }
-            schema.list_map_keys.push(value.into());
+            // Kubernetes 0.37 says one key with both markers, and API servers refuse a key that is there twice.
+            let again = schema.list_map_keys.iter().any(|key| **key == *value);
+            if !(again && profile.at_least(Level::V0_22)) {
+                schema.list_map_keys.push(value.into());
+            }
         }
         "mapType" => {
             is_kind(schema, "object", "mapType", "an object")?;
@@ -256,7 +260,7 @@ fn one_of(name: &str, fields: &[String], profile: &Profile) -> Option<Rule> {
         _ => (">= 1", "at least one of the fields in {} must be set"),
     };
     let message = must.replace("{}", &format!("[{}]", fields.join(" ")));
-    let expression = if !profile.at_least(Level::Main) {
+    let expression = if !profile.at_least(Level::V0_22) {
         format!("[{}].filter(x,x==true).size() {bound}", has.join(","))
     } else if name == "AtLeastOneOf" {
         has.join("||")

@@ -523,7 +523,7 @@ impl<'a> Builder<'a> {
                 Under::Basic(basic) => basic,
                 other => other.go_type(),
             };
-            let or = if self.is(Level::Main) { " or implement encoding.TextMarshaler" } else { "" };
+            let or = if self.is(Level::V0_22) { " or implement encoding.TextMarshaler" } else { "" };
             self.fail(at.file, key.at, format!("map keys must be strings{or}, not {what}"));
             return Schema::default();
         }
@@ -551,7 +551,7 @@ impl<'a> Builder<'a> {
     }
 
     fn text_key(&mut self, at: At<'_>, key: &TypeExpr) -> bool {
-        if !self.is(Level::Main) {
+        if !self.is(Level::V0_22) {
             return false;
         }
         let Some(Named::Declared(package, name)) = self.name_of(at.package, at.file, key) else {

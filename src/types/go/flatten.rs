@@ -330,7 +330,7 @@ fn bounds(types: &mut dyn Types, merge: &mut Merge<'_>, target: &mut Schema, sou
     merge.either(&mut target.min_items, source.min_items.as_ref(), |s| &mut s.min_items);
     merge.either(&mut target.multiple_of, source.multiple_of.as_ref(), |s| &mut s.multiple_of);
     let (most, least) = (source.max_properties.as_ref(), source.min_properties.as_ref());
-    if types.profile().at_least(Level::Main) {
+    if types.profile().at_least(Level::V0_22) {
         merge.same(&mut target.max_properties, most, |s| &mut s.max_properties);
         merge.same(&mut target.min_properties, least, |s| &mut s.min_properties);
     } else {

@@ -162,7 +162,7 @@ fn folders(folder: &Path) -> Vec<String> {
     names
 }
 
-/// One module with every marker and every form of type, and the CRDs that nine releases made of it.
+/// One module with every marker and every form of type, and the CRDs that the releases made of it.
 #[test]
 fn crds_are_what_each_release_of_controller_gen_makes() {
     let root = cases("go");

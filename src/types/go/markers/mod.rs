@@ -104,7 +104,7 @@ pub(crate) fn read(text: &str, at: usize, target: Target, profile: &Profile) -> 
 
 fn arguments(text: &str, definition: &Definition, profile: &Profile) -> Result<Value, (usize, String)> {
     let (short, full, rest, rest_at) = split(text);
-    let reader = Reader { careful_numbers: profile.at_least(Level::Main) };
+    let reader = Reader { careful_numbers: profile.at_least(Level::V0_22) };
     if definition.arguments == Arguments::Json {
         return json(rest).map_err(|error| (rest_at, format!("not valid JSON: {error}")));
     }
