@@ -43,7 +43,7 @@ const NEWEST: u32 = 23;
 
 impl Default for Profile {
     fn default() -> Profile {
-        Profile { level: Level::V0_21, version: "v0.21.0".to_owned() }
+        Profile { level: Level::V0_22, version: "v0.22.0".to_owned() }
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(Profile::parse("master").level(), Level::V0_23);
         assert_eq!(Profile::parse("v0.22.0").level(), Level::V0_22);
         assert_eq!(Profile::parse("v0.99.0").level(), Level::V0_23);
-        assert_eq!(Profile::default().to_string(), "v0.21.0");
+        assert_eq!(Profile::default(), Profile::parse("v0.22.0"));
         let unknown = |version: &str| Profile::parse(version).unknown().unwrap_or_default();
         assert!(unknown("v0.9.0").contains("older than v0.14"), "{}", unknown("v0.9.0"));
         assert!(unknown("v0.99.0").contains("newer than v0.23"), "{}", unknown("v0.99.0"));
