@@ -20,6 +20,7 @@ pub(super) fn options(draft: &Draft<'_>) -> Options {
         allow_dangerous_types: flags.allow_dangerous_types,
         ignore_unexported_fields: flags.ignore_unexported_fields,
         generate_embedded_object_meta: flags.generate_embedded_object_meta,
+        omit_tool_version: flags.omit_tool_version,
         exact: false,
     }
 }

@@ -121,6 +121,7 @@ fn a_whole_project_by_hand() {
         allow_dangerous_types: flags.contains("dangerous"),
         ignore_unexported_fields: flags.contains("unexported"),
         generate_embedded_object_meta: flags.contains("meta"),
+        omit_tool_version: flags.contains("omit"),
         exact: false,
     };
     let files = Disk(root);

@@ -1,6 +1,7 @@
 //! Which release of controller-gen is followed: its output changed from release to release, and a project pins one.
 //! Holds no rules itself; the places that differ ask `Profile::at_least`.
 
+use crate::diagnostic::Diagnostic;
 use std::fmt;
 
 /// Releases that changed the output, oldest first.
@@ -85,12 +86,22 @@ impl Profile {
     pub fn unknown(&self) -> Option<String> {
         let mut numbers = self.version.trim_start_matches('v').split(['.', '-', '+']).map(str::parse::<u32>);
         let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
-        let said = match (major, minor) {
-            (0, ..OLDEST) => format!("older than v0.{OLDEST}, the oldest release"),
+        let (said, known) = match (major, minor) {
+            (0, ..OLDEST) => ("older", OLDEST),
             (0, OLDEST..=NEWEST) => return None,
-            _ => format!("newer than v0.{NEWEST}, the newest release"),
+            _ => ("newer", NEWEST),
         };
-        Some(format!("controller-gen {} is {said} whose output opdev knows: CRDs may differ", self.version))
+        let version = &self.version;
+        Some(format!(
+            "controller-gen {version} is {said} than any release whose output opdev knows: CRDs are made as v0.{known} makes \
+             them, and may differ from what {version} writes"
+        ))
+    }
+
+    /// That as a warning, with what to do.
+    pub fn warning(&self) -> Option<Diagnostic> {
+        let hint = "Compare with what controller-gen writes, or pin a release that is known.";
+        self.unknown().map(|unknown| Diagnostic::warning(unknown, None).with_hint(hint))
     }
 
     pub(crate) fn at_least(&self, level: Level) -> bool {
@@ -119,8 +130,18 @@ mod tests {
         assert_eq!(Profile::parse("v0.99.0").level(), Level::V0_23);
         assert_eq!(Profile::default(), Profile::parse("v0.22.0"));
         let unknown = |version: &str| Profile::parse(version).unknown().unwrap_or_default();
-        assert!(unknown("v0.9.0").contains("older than v0.14"), "{}", unknown("v0.9.0"));
-        assert!(unknown("v0.99.0").contains("newer than v0.23"), "{}", unknown("v0.99.0"));
+        assert!(
+            unknown("v0.9.0").contains("older than any release")
+                && unknown("v0.9.0").contains("as v0.14 makes"),
+            "{}",
+            unknown("v0.9.0")
+        );
+        assert!(
+            unknown("v0.99.0").contains("newer than any release")
+                && unknown("v0.99.0").contains("as v0.23 makes"),
+            "{}",
+            unknown("v0.99.0")
+        );
         for known in ["v0.14.0", "v0.18.0", "v0.23.1", "master"] {
             assert_eq!(unknown(known), "", "{known}");
         }
