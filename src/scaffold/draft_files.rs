@@ -2,8 +2,28 @@
 //! Kubernetes' packages comes from opdev's own facts, so that nothing has to be downloaded before a project is there.
 
 use super::draft::Draft;
-use opdev_types::go::Files;
+use opdev_types::go::{Files, Options, Profile};
+use opdev_types::pin::{self, Inputs, Source};
 use std::sync::Arc;
+
+/// How the project has its CRDs made: with the release of controller-gen and the flags that its Makefile names.
+pub(super) fn options(draft: &Draft<'_>) -> Options {
+    let (makefile, go_mod) = (draft.read("Makefile"), draft.read("go.mod"));
+    let makefile = makefile.as_deref().map(|text| Source { path: "Makefile", text });
+    let go_mod = go_mod.as_deref().map(|text| Source { path: "go.mod", text });
+    let inputs = Inputs { makefiles: makefile.as_slice(), go_mod, ..Inputs::default() };
+    let settings = pin::settings(&inputs);
+    let flags = settings.invocations.into_iter().find_map(|call| call.crd).unwrap_or_default();
+    Options {
+        profile: settings.version.map(|version| Profile::parse(&version.text)).unwrap_or_default(),
+        max_desc_len: flags.max_description,
+        allow_dangerous_types: flags.allow_dangerous_types,
+        ignore_unexported_fields: flags.ignore_unexported_fields,
+        generate_embedded_object_meta: flags.generate_embedded_object_meta,
+        omit_tool_version: flags.omit_tool_version,
+        exact: false,
+    }
+}
 
 /// The files of a draft, for CRDs and roles.
 pub(super) struct DraftFiles<'a, 'b>(pub(super) &'a Draft<'b>);

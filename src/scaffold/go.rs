@@ -3,14 +3,14 @@
 
 use super::api::NewApi;
 use super::draft::Draft;
-use super::draft_files::{DraftFiles, DraftFilesToCopy};
+use super::draft_files::{DraftFiles, DraftFilesToCopy, options};
 use super::go_project::{BOILERPLATE, EMPTY_ROLE, MAIN, ROLE, with_head};
 use super::markers;
 use super::options::fill;
 use anyhow::{Result, bail};
 use opdev_types::diagnostic::{Diagnostic, Place, Severity};
 use opdev_types::emit;
-use opdev_types::go::{DEEP_COPY_FILE, Generator, Options};
+use opdev_types::go::{DEEP_COPY_FILE, Generator};
 use opdev_types::rbac::{self, Merging, Rule};
 
 /// How the types of a package join its scheme.
@@ -235,7 +235,8 @@ pub(super) fn add_role(before: Option<&str>, draft: &mut Draft<'_>) -> Result<()
 /// The role of the markers as the files are now; none where one of them cannot be read, for a role without its rules would
 /// take permissions away.
 pub(super) fn role(draft: &Draft<'_>) -> Result<Option<String>> {
-    let made = Generator::new().generate(&DraftFiles(draft), &["./...".to_owned()], &Options::default());
+    let options = options(draft);
+    let made = Generator::new().generate(&DraftFiles(draft), &["./...".to_owned()], &options);
     let on_marker = |place: &Place| {
         let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
         Some(draft.read(&place.file)?.lines().nth(line)?.contains("+kubebuilder:rbac"))
@@ -245,8 +246,7 @@ pub(super) fn role(draft: &Draft<'_>) -> Result<Option<String>> {
         return Ok(None);
     }
     let rules: Vec<Rule> = made.rbac.iter().map(|marker| Rule::of_marker(&marker.args)).collect();
-    let roles =
-        rbac::roles(&rules, "manager-role", Merging::for_version(Options::default().profile.version()));
+    let roles = rbac::roles(&rules, "manager-role", Merging::for_version(options.profile.version()));
     Ok(rbac::file("role.yaml", &roles, "")?.map(|artifact| artifact.text))
 }
 

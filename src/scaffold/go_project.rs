@@ -1,5 +1,5 @@
 //! A new operator in Go on controller-runtime, laid out as kubebuilder's plugin `go/v4` does it, which the Operator SDK
-//! carries too: both go on with the project. The versions are those of kubebuilder 4.15, so that its `go mod tidy` changes
+//! carries too: both go on with the project. The versions are those of kubebuilder 4.16, so that its `go mod tidy` changes
 //! nothing. `go.sum` is written with the project: it builds at once, and Go checks what it downloads.
 
 use super::base;
@@ -7,8 +7,9 @@ use super::draft::Draft;
 use super::options::{InitOptions, fill};
 use anyhow::{Result, bail};
 
-/// The release of controller-gen that the Makefile calls: that of opdev's own generators.
-const CONTROLLER_TOOLS: &str = "v0.21.0";
+/// The release of controller-gen that the Makefile calls: that which kubebuilder pairs with controller-runtime, and that of
+/// opdev's own generators where a project pins none.
+const CONTROLLER_TOOLS: &str = "v0.22.0";
 pub(super) const MAIN: &str = "cmd/main.go";
 pub(super) const BOILERPLATE: &str = "hack/boilerplate.go.txt";
 pub(super) const ROLE: &str = "config/rbac/role.yaml";

@@ -154,14 +154,24 @@ fn unknown_keys(root: &Node) -> Vec<String> {
     unknown.retain(|key| seen.insert(key.to_text()));
     unknown.sort_by_key(|key| key.line);
     let say = |key: &Node| {
+        let name = key.to_text().unwrap_or_default();
         format!(
-            "PROJECT:{}: operator-sdk {OPERATOR_SDK} does not know the key `{}` and refuses the file; kubebuilder 4.14 and \
-             newer read it",
+            "PROJECT:{}: operator-sdk {OPERATOR_SDK} does not know the key `{name}` and refuses the file; kubebuilder {} it",
             key.line,
-            key.to_text().unwrap_or_default()
+            by_kubebuilder(&name)
         )
     };
     unknown.into_iter().map(say).collect()
+}
+
+/// Which releases of kubebuilder read a key, in words. Since 4.14 an unknown one is no error: a resource loses it when the file
+/// is written.
+fn by_kubebuilder(key: &str) -> &'static str {
+    match key {
+        "ssa" => "4.16 and newer read it, an older one drops",
+        "controllers" => "4.15 and newer read it, an older one drops",
+        _ => "4.14 and newer read",
+    }
 }
 
 /// The keys of a mapping that are not among the known ones.
@@ -298,6 +308,15 @@ mod tests {
         let told = unreadable_for_operator_sdk(&format!("{text}namespaced: true\n"));
         assert!(told.len() == 1 && told[0].starts_with("PROJECT:9: "), "{told:?}");
         assert_eq!(unreadable_for_operator_sdk("a: [\n"), [""; 0]);
+        // An API that `kubebuilder create api --ssa` made.
+        let told = unreadable_for_operator_sdk(&text.replace("namespaced: true", "ssa: true"));
+        assert_eq!(
+            told,
+            [
+                "PROJECT:5: operator-sdk v1.42.3 does not know the key `ssa` and refuses the file; kubebuilder 4.16 and newer \
+              read it, an older one drops it"
+            ]
+        );
     }
 
     #[test]

@@ -3,11 +3,11 @@
 
 use super::api::{CRDS, NewApi, RULES, SAMPLES, insert};
 use super::draft::Draft;
-use super::draft_files::DraftFiles;
+use super::draft_files::{DraftFiles, options};
 use super::{go, go_project, roles};
 use anyhow::Result;
 use opdev_types::emit;
-use opdev_types::go::{Generator, Options};
+use opdev_types::go::Generator;
 use serde_json::Value;
 
 /// What reconciles the kind.
@@ -79,7 +79,12 @@ fn add_types(api: &NewApi, body: Body, folder: &str, draft: &mut Draft<'_>) -> R
         }
         end.push_str(&registration.text("@KIND@"));
     }
-    let types = include_str!("files/typed/types.go").replace("@IMPORT@", import) + &end;
+    let mut types = include_str!("files/typed/types.go").replace("@IMPORT@", import) + &end;
+    // The package asks for apply configurations, which kubebuilder writes for the kinds of `create api --ssa` only.
+    if draft.read(&info_path).is_some_and(|info| info.contains("+kubebuilder:ac:generate=true")) {
+        const ROOT: &str = "// +kubebuilder:object:root=true\n";
+        types = types.replacen(ROOT, &format!("{ROOT}// +kubebuilder:ac:generate=false\n"), 1);
+    }
     let types = api.fill(&types);
     let types = if api.is_go() { go_project::with_head(draft, &types) } else { types };
     draft.create(format!("{folder}/{}_types.go", api.lower()), types);
@@ -126,7 +131,7 @@ fn add_reconciler(api: &NewApi, body: Body, draft: &mut Draft<'_>) {
 
 /// The CRD of the types, as `opdev crd` makes it.
 fn add_crd(api: &NewApi, folder: &str, draft: &mut Draft<'_>) -> Result<()> {
-    let made = Generator::new().generate(&DraftFiles(draft), &[folder.to_owned()], &Options::default());
+    let made = Generator::new().generate(&DraftFiles(draft), &[folder.to_owned()], &options(draft));
     let own = |object: &Value| object["spec"]["names"]["kind"] == api.gvk.kind.as_str();
     for crd in made.crds.iter().filter(|crd| own(&crd.object)) {
         let artifact = emit::crd(&crd.object, "")?;

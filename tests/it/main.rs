@@ -27,6 +27,7 @@ mod observed;
 mod operate;
 mod operator;
 mod oracle;
+mod packing;
 mod pages;
 mod plan;
 mod planted;

@@ -107,7 +107,7 @@ fn the_added_files_know_the_cause_of_a_request_that_is_added_while_it_is_taken()
     );
 }
 
-struct World {
+pub(crate) struct World {
     plane: ControlPlane,
     tracing: Tracing,
     child: Child,
@@ -124,11 +124,12 @@ impl Drop for World {
 
 impl World {
     async fn start() -> World {
-        World::through(false).await
+        World::through(None).await
     }
 
-    /// On the embedded control plane, or on a cluster that the program reaches through a relay.
-    async fn through(relayed: bool) -> World {
+    /// On the embedded control plane, or on a cluster that the program reaches through a relay; the way to the cluster
+    /// is made of a client of it.
+    pub(crate) async fn through(cluster: Option<&(dyn Fn(Client) -> Client + Sync)>) -> World {
         let folder = tempfile::tempdir().unwrap();
         let binary = {
             let folder = folder.path().to_owned();
@@ -147,8 +148,8 @@ impl World {
         });
         let numbers = ReconcileNumbers::default();
         let socket = socket_path(folder.path());
-        let tracing = if relayed {
-            let upstream = upstream(client_of(&listening.kubeconfig).await);
+        let tracing = if let Some(way) = cluster {
+            let upstream = upstream(way(client_of(&listening.kubeconfig).await));
             Tracing::relayed(&socket, upstream, ReconcileSink { events: sink, numbers }).await.unwrap()
         } else {
             Tracing::start(&socket, &plane, User::admin(), ReconcileSink { events: sink, numbers }).unwrap()
@@ -262,7 +263,7 @@ async fn on_a_cluster_every_write_belongs_to_its_reconcile_too() {
     if !go_is_there() {
         return;
     }
-    let world = World::through(true).await;
+    let world = World::through(Some(&|client| client)).await;
     assert!(world.tracing.faults().is_none(), "a cluster is never disturbed");
     every_write_belongs_to_its_reconcile(world).await;
 }
@@ -302,7 +303,7 @@ async fn events_belong_to_their_reconciles(world: &World) {
     assert!(all_came, "not each Event is in its pass: {:#?}", wrong.lock().unwrap());
 }
 
-async fn every_write_belongs_to_its_reconcile(world: World) {
+pub(crate) async fn every_write_belongs_to_its_reconcile(world: World) {
     let names: Vec<String> = (0..30).map(|at| format!("fleet-{at}")).collect();
     for (at, name) in names.iter().enumerate() {
         world.sail(name, 3, u32::from(at % 10 == 0) * 2).await;

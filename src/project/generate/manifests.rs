@@ -205,6 +205,7 @@ fn options(flags: &CrdFlags, profile: &Profile) -> Options {
         allow_dangerous_types: flags.allow_dangerous_types,
         ignore_unexported_fields: flags.ignore_unexported_fields,
         generate_embedded_object_meta: flags.generate_embedded_object_meta,
+        omit_tool_version: flags.omit_tool_version,
         exact: true,
     }
 }
@@ -217,9 +218,8 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
     let mut run = Run::new(root, asked);
     let mut generator = Generator::new();
     let mut patterns = Vec::new();
-    if let Some(unknown) = run.profile.unknown() {
-        let hint = "Compare with what controller-gen writes, or pin a release that is known.";
-        run.say(&[Diagnostic::warning(unknown, None).with_hint(hint)]);
+    if let Some(unknown) = run.profile.warning() {
+        run.say(&[unknown]);
     }
     let calls = run.calls(|call| call.crd.is_some(), asked.crd.is_some());
     if calls.is_empty()

@@ -91,6 +91,7 @@ impl GoTypes {
             allow_dangerous_types: flags.allow_dangerous_types,
             ignore_unexported_fields: flags.ignore_unexported_fields,
             generate_embedded_object_meta: flags.generate_embedded_object_meta,
+            omit_tool_version: flags.omit_tool_version,
             exact: false,
         }
     }
@@ -103,6 +104,7 @@ impl GoTypes {
             made.read.iter().filter_map(|file| Some((file.clone(), self.generator.text(file)?))).collect();
         let mut crds: Vec<Made> = made.crds.into_iter().map(of).collect();
         let mut found = made.diagnostics;
+        found.extend(options.profile.warning());
         found.extend(self.patches.apply(&project.root, &mut crds));
         if let Some((settings, _)) = &self.settings {
             found.extend(settings.diagnostics.iter().cloned());

@@ -66,8 +66,8 @@ fn text(value: &Value) -> Text {
 fn one(name: &str, marker: &Marker, schema: &mut Schema, profile: &Profile) -> Result<(), MarkerError> {
     let value = &marker.value;
     match name {
-        "Maximum" => schema.maximum = Some(numeric(schema, value, "maximum")?),
-        "Minimum" => schema.minimum = Some(numeric(schema, value, "minimum")?),
+        "Maximum" | "k8s:maximum" => schema.maximum = Some(numeric(schema, value, "maximum")?),
+        "Minimum" | "k8s:minimum" => schema.minimum = Some(numeric(schema, value, "minimum")?),
         "MultipleOf" => schema.multiple_of = Some(numeric(schema, value, "multipleof")?),
         "ExclusiveMaximum" => {
             is_numeric(schema, "exclusivemaximum")?;
@@ -78,7 +78,7 @@ fn one(name: &str, marker: &Marker, schema: &mut Schema, profile: &Profile) -> R
             schema.exclusive_minimum = *value == Value::Bool(true);
         }
         "MaxLength" | "MinLength" | "Pattern" => textual(name, value, schema, profile)?,
-        "MaxItems" => {
+        "MaxItems" | "k8s:maxItems" => {
             is_kind(schema, "array", "maxitem", "an array")?;
             schema.max_items = Some(value.clone());
         }
@@ -112,6 +112,7 @@ fn one(name: &str, marker: &Marker, schema: &mut Schema, profile: &Profile) -> R
         }
         "k8s:immutable" => schema.rules.push(rule("self == oldSelf", "field is immutable")),
         "nullable" => schema.nullable = true,
+        "k8s:required" if profile.at_least(Level::V0_23) => not_empty(schema),
         "kubebuilder:default" | "default" => default(name, value, schema),
         "kubebuilder:example" => schema.example = Some(Arc::new(value.clone())),
         "kubebuilder:title" => match value {
@@ -120,12 +121,12 @@ fn one(name: &str, marker: &Marker, schema: &mut Schema, profile: &Profile) -> R
             other => return Err(MarkerError::NotAText { found: go_type(other) }),
         },
         "kubebuilder:externalDocs" => schema.external_docs = Some(Arc::new(external_docs(marker)?)),
-        _ => return topology(name, value, schema),
+        _ => return topology(name, value, schema, profile),
     }
     Ok(())
 }
 
-fn topology(name: &str, value: &Value, schema: &mut Schema) -> Result<(), MarkerError> {
+fn topology(name: &str, value: &Value, schema: &mut Schema, profile: &Profile) -> Result<(), MarkerError> {
     let value = value.as_str().unwrap_or_default();
     match name {
         "listType" | "k8s:listType" => {
@@ -141,7 +142,11 @@ fn topology(name: &str, value: &Value, schema: &mut Schema) -> Result<(), Marker
             if schema.list_type.as_deref() != Some("map") {
                 return Err(MarkerError::misplaced("listMapKey", "an associative-list"));
             }
-            schema.list_map_keys.push(value.into());
+            // Kubernetes 0.37 says one key with both markers, and API servers refuse a key that is there twice.
+            let again = schema.list_map_keys.iter().any(|key| **key == *value);
+            if !(again && profile.at_least(Level::V0_22)) {
+                schema.list_map_keys.push(value.into());
+            }
         }
         "mapType" => {
             is_kind(schema, "object", "mapType", "an object")?;
@@ -172,6 +177,19 @@ fn default(name: &str, value: &Value, schema: &mut Schema) {
     }
     let list = name == "kubebuilder:default" && schema.kind() == "array" && empty_map;
     schema.default = Some(Arc::new(if list { json!([]) } else { value.clone() }));
+}
+
+/// A field with `k8s:required` has something in it. Where its type is known by reference only, controller-gen takes it for a
+/// struct, and so do the CRDs that are made with it.
+fn not_empty(schema: &mut Schema) {
+    let least = match schema.kind() {
+        "string" => &mut schema.min_length,
+        "array" => &mut schema.min_items,
+        "object" => &mut schema.min_properties,
+        _ if schema.reference.is_some() => &mut schema.min_properties,
+        _ => return,
+    };
+    least.get_or_insert_with(|| json!(1));
 }
 
 fn is_kind(schema: &Schema, kind: &str, what: &str, wanted: &'static str) -> Result<(), MarkerError> {
@@ -256,7 +274,7 @@ fn one_of(name: &str, fields: &[String], profile: &Profile) -> Option<Rule> {
         _ => (">= 1", "at least one of the fields in {} must be set"),
     };
     let message = must.replace("{}", &format!("[{}]", fields.join(" ")));
-    let expression = if !profile.at_least(Level::Main) {
+    let expression = if !profile.at_least(Level::V0_22) {
         format!("[{}].filter(x,x==true).size() {bound}", has.join(","))
     } else if name == "AtLeastOneOf" {
         has.join("||")

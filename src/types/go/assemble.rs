@@ -8,7 +8,7 @@ use super::package::{Package, TypeId};
 use super::profile::Profile;
 use super::schema::{Origin, Schema};
 use super::syntax::{SourceFile, TypeDecl, TypeKind};
-use super::{Crd, RbacMarker, WebhookMarker, description, flatten, names};
+use super::{Crd, Options, RbacMarker, WebhookMarker, description, flatten, names};
 use crate::diagnostic::{Diagnostic, Place};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -184,7 +184,7 @@ impl Builder<'_> {
             let (_, decl) = version.package.find(&version.id.name)?;
             Some(version.file.place(decl.at))
         });
-        for message in draft.finish(&self.options.profile) {
+        for message in draft.finish(self.options) {
             broken = true;
             let hint = "Mark exactly one version with +kubebuilder:storageversion, and serve at least one.";
             diagnostics.push(Diagnostic::error(message, place.clone()).with_hint(hint));
@@ -429,14 +429,16 @@ impl Draft {
     }
 
     /// Orders the versions, and says what is wrong with them.
-    fn finish(&mut self, profile: &Profile) -> Vec<String> {
+    fn finish(&mut self, options: &Options) -> Vec<String> {
         let text = |version: &Value| version["name"].as_str().unwrap_or_default().to_owned();
         self.versions.sort_by_key(text);
         if let [only] = self.versions.as_mut_slice() {
             only["storage"] = Value::Bool(true);
         }
-        let version = Value::from(profile.version());
-        self.annotations.insert("controller-gen.kubebuilder.io/version".to_owned(), version);
+        if !options.omit_tool_version {
+            let version = Value::from(options.profile.version());
+            self.annotations.insert("controller-gen.kubebuilder.io/version".to_owned(), version);
+        }
         let name =
             if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) };
         let mut wrong = Vec::new();
@@ -456,8 +458,10 @@ impl Draft {
     fn object(self) -> Value {
         let mut metadata = json!({
             "name": format!("{}.{}", self.plural, self.group),
-            "annotations": self.annotations,
         });
+        if !self.annotations.is_empty() {
+            metadata["annotations"] = Value::Object(self.annotations);
+        }
         if !self.labels.is_empty() {
             metadata["labels"] = Value::Object(self.labels);
         }

@@ -436,12 +436,24 @@ impl<'a> Builder<'a> {
     fn named(&mut self, package: &Arc<Package>, file: &Arc<SourceFile>, decl: &TypeDecl) -> Schema {
         let id = TypeId { package: package.path.clone(), name: decl.name.clone() };
         let mut schema = self.reference(id.clone());
-        if self.is(Level::V0_20) && matches!(self.under(package, file, &decl.ty), Under::Basic(_)) {
-            let of_type = self.schema_of(&id);
-            schema.kind.clone_from(&of_type.kind);
-            schema.format.clone_from(&of_type.format);
+        match self.under(package, file, &decl.ty) {
+            Under::Basic(_) if self.is(Level::V0_20) => {
+                let of_type = self.schema_of(&id);
+                schema.kind.clone_from(&of_type.kind);
+                schema.format.clone_from(&of_type.format);
+            }
+            under => schema.kind = self.kind_of_collection(under),
         }
         schema
+    }
+
+    /// The type of a reference to a list or a map, which field markers ask for.
+    fn kind_of_collection(&self, under: Under) -> Option<Arc<str>> {
+        match under {
+            Under::Slice if self.is(Level::V0_23) => Some("array".into()),
+            Under::Map if self.is(Level::V0_23) => Some("object".into()),
+            _ => None,
+        }
     }
 
     /// `type A = B`: of a basic type, A itself; else what it stands for.
@@ -488,10 +500,28 @@ impl<'a> Builder<'a> {
     /// `package.Type`.
     fn imported(&mut self, at: At<'_>, ty: &TypeExpr, qualifier: &str, name: &Arc<str>) -> Schema {
         match self.qualified(at.package, at.file, qualifier, name) {
-            Named::Declared(package, name) => self.reference(TypeId { package: package.path.clone(), name }),
+            Named::Declared(package, name) => {
+                let mut reference =
+                    self.reference(TypeId { package: package.path.clone(), name: name.clone() });
+                if self.is(Level::V0_23)
+                    && let Some((file, decl)) = package.find(&name)
+                    && known::schema(&package.path, &name, false).is_none()
+                {
+                    let file = file.clone();
+                    let under = self.under(&package, &file, &decl.ty);
+                    reference.kind = self.kind_of_collection(under);
+                }
+                reference
+            }
             Named::Elsewhere(id) => {
-                let reference = self.reference(id.clone());
-                self.schema_of(&id);
+                let mut reference = self.reference(id.clone());
+                let of_type = self.schema_of(&id);
+                let under = match of_type.kind() {
+                    "array" => Under::Slice,
+                    "object" if of_type.additional.is_some() => Under::Map,
+                    _ => Under::Unknown,
+                };
+                reference.kind = self.kind_of_collection(under);
                 if self.kept.problems.get(&id).is_some_and(|problems| !problems.is_empty()) {
                     let why = self.kept.problems[&id][0].clone();
                     self.problem(Diagnostic { place: Some(at.file.place(ty.at)), ..why });
@@ -523,7 +553,7 @@ impl<'a> Builder<'a> {
                 Under::Basic(basic) => basic,
                 other => other.go_type(),
             };
-            let or = if self.is(Level::Main) { " or implement encoding.TextMarshaler" } else { "" };
+            let or = if self.is(Level::V0_22) { " or implement encoding.TextMarshaler" } else { "" };
             self.fail(at.file, key.at, format!("map keys must be strings{or}, not {what}"));
             return Schema::default();
         }
@@ -551,7 +581,7 @@ impl<'a> Builder<'a> {
     }
 
     fn text_key(&mut self, at: At<'_>, key: &TypeExpr) -> bool {
-        if !self.is(Level::Main) {
+        if !self.is(Level::V0_22) {
             return false;
         }
         let Some(Named::Declared(package, name)) = self.name_of(at.package, at.file, key) else {

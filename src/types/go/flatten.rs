@@ -281,7 +281,17 @@ fn merge(types: &mut dyn Types, target: &mut Schema, source: &Schema) {
     let mut merge = Merge { source_left: &mut source_left, target_left: &mut target_left, hoisted: false };
     bounds(types, &mut merge, target, source);
     merge.list(&mut target.any_of, &source.any_of, |s| &mut s.any_of);
-    merge.list(&mut target.list_map_keys, &source.list_map_keys, |s| &mut s.list_map_keys);
+    if types.profile().at_least(Level::V0_23) {
+        if !source.list_map_keys.is_empty() {
+            target.list_map_keys.clone_from(&source.list_map_keys);
+        }
+        if source.list_type.is_some() {
+            target.list_type.clone_from(&source.list_type);
+        }
+    } else {
+        merge.list(&mut target.list_map_keys, &source.list_map_keys, |s| &mut s.list_map_keys);
+        merge.shared(&mut target.list_type, source.list_type.as_ref(), |s| &mut s.list_type);
+    }
     if types.profile().at_least(Level::V0_21) {
         if target.choices.is_empty() {
             target.choices.clone_from(&source.choices);
@@ -298,7 +308,6 @@ fn merge(types: &mut dyn Types, target: &mut Schema, source: &Schema) {
         merge.list(&mut target.rules, &source.rules, |s| &mut s.rules);
     }
     merge.either(&mut target.items, source.items.as_ref(), |s| &mut s.items);
-    merge.shared(&mut target.list_type, source.list_type.as_ref(), |s| &mut s.list_type);
     let hoisted = merge.hoisted;
     structure(types, target, source);
     if hoisted {
@@ -330,7 +339,7 @@ fn bounds(types: &mut dyn Types, merge: &mut Merge<'_>, target: &mut Schema, sou
     merge.either(&mut target.min_items, source.min_items.as_ref(), |s| &mut s.min_items);
     merge.either(&mut target.multiple_of, source.multiple_of.as_ref(), |s| &mut s.multiple_of);
     let (most, least) = (source.max_properties.as_ref(), source.min_properties.as_ref());
-    if types.profile().at_least(Level::Main) {
+    if types.profile().at_least(Level::V0_22) {
         merge.same(&mut target.max_properties, most, |s| &mut s.max_properties);
         merge.same(&mut target.min_properties, least, |s| &mut s.min_properties);
     } else {

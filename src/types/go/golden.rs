@@ -121,6 +121,7 @@ fn a_whole_project_by_hand() {
         allow_dangerous_types: flags.contains("dangerous"),
         ignore_unexported_fields: flags.contains("unexported"),
         generate_embedded_object_meta: flags.contains("meta"),
+        omit_tool_version: flags.contains("omit"),
         exact: false,
     };
     let files = Disk(root);
@@ -162,7 +163,7 @@ fn folders(folder: &Path) -> Vec<String> {
     names
 }
 
-/// One module with every marker and every form of type, and the CRDs that nine releases made of it.
+/// One module with every marker and every form of type, and the CRDs that the releases made of it.
 #[test]
 fn crds_are_what_each_release_of_controller_gen_makes() {
     let root = cases("go");

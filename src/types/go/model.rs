@@ -51,6 +51,8 @@ pub struct Options {
     pub ignore_unexported_fields: bool,
     /// `metav1.ObjectMeta` inside a type has a schema of its own.
     pub generate_embedded_object_meta: bool,
+    /// No annotation says which release made a CRD.
+    pub omit_tool_version: bool,
     /// The CRDs are written to files: a type of a module that is not on this machine is an error where what is known of it
     /// is of another release.
     pub exact: bool,

@@ -1,6 +1,7 @@
 //! Which release of controller-gen is followed: its output changed from release to release, and a project pins one.
 //! Holds no rules itself; the places that differ ask `Profile::at_least`.
 
+use crate::diagnostic::Diagnostic;
 use std::fmt;
 
 /// Releases that changed the output, oldest first.
@@ -22,8 +23,12 @@ pub enum Level {
     V0_20,
     /// `k8s:immutable`, `k8s:enum`, `externalDocs`.
     V0_21,
-    /// What is to come after v0.21.
-    Main,
+    /// `omitzero`, `k8s:listType`, `k8s:listMapKey`, numbers followed by words, map keys with `MarshalText`, one-of rules
+    /// as sums, patches of webhooks.
+    V0_22,
+    /// Topology markers on fields of named lists and maps, `k8s:maxItems`, `k8s:minimum`, `k8s:maximum`, lengths for
+    /// `k8s:required`, the last list type wins, `omitToolVersion`. Versions that are no release are taken as this.
+    V0_23,
 }
 
 /// One release of controller-gen, with its name for the annotation it leaves on each CRD.
@@ -35,17 +40,17 @@ pub struct Profile {
 
 /// The minor versions of the oldest and of the newest release that was compared, byte for byte.
 const OLDEST: u32 = 14;
-const NEWEST: u32 = 21;
+const NEWEST: u32 = 23;
 
 impl Default for Profile {
     fn default() -> Profile {
-        Profile { level: Level::V0_21, version: "v0.21.0".to_owned() }
+        Profile { level: Level::V0_22, version: "v0.22.0".to_owned() }
     }
 }
 
 impl Profile {
     /// The profile of a version as a project pins it, such as `v0.18.0`; anything that is no release of controller-gen
-    /// (`master`, a commit) is what is to come.
+    /// (`master`, a commit) is the newest that is known.
     pub fn parse(version: &str) -> Profile {
         let version = version.trim();
         let mut numbers = version.trim_start_matches('v').split(['.', '-', '+']).map(str::parse::<u32>);
@@ -59,9 +64,10 @@ impl Profile {
                 19 => Level::V0_19,
                 20 => Level::V0_20,
                 21 => Level::V0_21,
-                _ => Level::Main,
+                22 => Level::V0_22,
+                _ => Level::V0_23,
             },
-            _ => Level::Main,
+            _ => Level::V0_23,
         };
         Profile { level, version: version.to_owned() }
     }
@@ -80,12 +86,22 @@ impl Profile {
     pub fn unknown(&self) -> Option<String> {
         let mut numbers = self.version.trim_start_matches('v').split(['.', '-', '+']).map(str::parse::<u32>);
         let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
-        let said = match (major, minor) {
-            (0, ..OLDEST) => format!("older than v0.{OLDEST}, the oldest release"),
+        let (said, known) = match (major, minor) {
+            (0, ..OLDEST) => ("older", OLDEST),
             (0, OLDEST..=NEWEST) => return None,
-            _ => format!("newer than v0.{NEWEST}, the newest release"),
+            _ => ("newer", NEWEST),
         };
-        Some(format!("controller-gen {} is {said} whose output opdev knows: CRDs may differ", self.version))
+        let version = &self.version;
+        Some(format!(
+            "controller-gen {version} is {said} than any release whose output opdev knows: CRDs are made as v0.{known} makes \
+             them, and may differ from what {version} writes"
+        ))
+    }
+
+    /// That as a warning, with what to do.
+    pub fn warning(&self) -> Option<Diagnostic> {
+        let hint = "Compare with what controller-gen writes, or pin a release that is known.";
+        self.unknown().map(|unknown| Diagnostic::warning(unknown, None).with_hint(hint))
     }
 
     pub(crate) fn at_least(&self, level: Level) -> bool {
@@ -109,13 +125,24 @@ mod tests {
         assert_eq!((old.level(), old.version()), (Level::V0_16, "v0.16.5"));
         assert!(old.at_least(Level::V0_15) && !old.at_least(Level::V0_17));
         assert_eq!(Profile::parse("0.9.2").level(), Level::V0_14);
-        assert_eq!(Profile::parse("master").level(), Level::Main);
-        assert_eq!(Profile::parse("v0.22.0").level(), Level::Main);
-        assert_eq!(Profile::default().to_string(), "v0.21.0");
+        assert_eq!(Profile::parse("master").level(), Level::V0_23);
+        assert_eq!(Profile::parse("v0.22.0").level(), Level::V0_22);
+        assert_eq!(Profile::parse("v0.99.0").level(), Level::V0_23);
+        assert_eq!(Profile::default(), Profile::parse("v0.22.0"));
         let unknown = |version: &str| Profile::parse(version).unknown().unwrap_or_default();
-        assert!(unknown("v0.9.0").contains("older than v0.14"), "{}", unknown("v0.9.0"));
-        assert!(unknown("v0.99.0").contains("newer than v0.21"), "{}", unknown("v0.99.0"));
-        for known in ["v0.14.0", "v0.18.0", "v0.21.3", "master"] {
+        assert!(
+            unknown("v0.9.0").contains("older than any release")
+                && unknown("v0.9.0").contains("as v0.14 makes"),
+            "{}",
+            unknown("v0.9.0")
+        );
+        assert!(
+            unknown("v0.99.0").contains("newer than any release")
+                && unknown("v0.99.0").contains("as v0.23 makes"),
+            "{}",
+            unknown("v0.99.0")
+        );
+        for known in ["v0.14.0", "v0.18.0", "v0.23.1", "master"] {
             assert_eq!(unknown(known), "", "{known}");
         }
     }

@@ -78,7 +78,7 @@ impl Builder<'_> {
                 let markers = self.markers(at.file, &field.markers, Target::Field);
                 if required(&markers, &tag, optional, self.options.profile.at_least(Level::V0_16)) {
                     if groups.contains(&*tag.name) {
-                        let why = required_words(&markers, self.options.profile.at_least(Level::Main));
+                        let why = required_words(&markers, self.options.profile.at_least(Level::V0_22));
                         self.error(
                             at,
                             byte,
@@ -125,8 +125,8 @@ impl Builder<'_> {
         let mut tag = Tag { inline: name.is_empty(), omitted: false, name };
         for option in options {
             tag.inline |= option == "inline";
-            tag.omitted |=
-                option == "omitempty" || (option == "omitzero" && self.options.profile.at_least(Level::Main));
+            tag.omitted |= option == "omitempty"
+                || (option == "omitzero" && self.options.profile.at_least(Level::V0_22));
         }
         tag
     }

@@ -44,6 +44,9 @@ impl Chance {
 /// One edit of a text: most leave Go that can be read.
 fn edit(text: &str, chance: &mut Chance) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    if lines.is_empty() {
+        lines.push(String::new());
+    }
     let at = chance.below(lines.len());
     match chance.below(11) {
         0 => lines.insert(at, String::new()),

@@ -18,6 +18,8 @@ pub struct CrdFlags {
     pub generate_embedded_object_meta: bool,
     /// `deprecatedV1beta1CompatibilityPreserveUnknownFields`, written to the CRD's spec as it is.
     pub preserve_unknown_fields: Option<bool>,
+    /// `omitToolVersion`: no annotation says which release made the CRD.
+    pub omit_tool_version: bool,
     /// `headerFile`, relative to the folder of the call.
     pub header_file: Option<String>,
     /// `year`, for the header.
@@ -233,6 +235,7 @@ fn crd_flags(arguments: &str, warn: &mut impl FnMut(String)) -> CrdFlags {
             "deprecatedV1beta1CompatibilityPreserveUnknownFields" => {
                 flags.preserve_unknown_fields = Some(truth(value));
             }
+            "omitToolVersion" => flags.omit_tool_version = truth(value),
             "headerFile" => flags.header_file = Some(value.to_owned()),
             "year" => value.clone_into(&mut flags.year),
             "crdVersions" if list(value) == ["v1"] => {}

@@ -123,6 +123,37 @@ fn the_generators_agree_with_a_scaffolded_go_project() {
     }
 }
 
+/// `kubebuilder create api --ssa` has apply configurations written for the kinds of a package, and marks those that it does
+/// not know of. A project that pins an older controller-gen gets what that one makes.
+#[test]
+fn a_kind_joins_a_project_as_its_package_and_its_makefile_want_it() {
+    let folder = scratch();
+    let add = |kind| {
+        done(folder.path(), &["create", "api", "--group", "a", "--version", "v1", "--kind", kind]);
+        let types = format!("api/v1/{}_types.go", kind.to_lowercase());
+        let crd = format!("config/crd/bases/a.example.com_{}s.yaml", kind.to_lowercase());
+        [types, crd].map(|path| fs::read_to_string(folder.path().join(path)).unwrap())
+    };
+    done(folder.path(), &["init", "--go", "--repo", "example.com/a", "--domain", "example.com"]);
+    let [types, crd] = add("Ant");
+    assert!(!types.contains("ac:generate"), "{types}");
+    assert!(crd.contains("kubebuilder.io/version: v0.22.0\n"), "{crd}");
+    let edit = |path: &str, from: &str, to: &str| {
+        let path = folder.path().join(path);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replace(from, to)).unwrap();
+    };
+    let package = "// +kubebuilder:object:generate=true\n";
+    edit("api/v1/groupversion_info.go", package, &format!("{package}// +kubebuilder:ac:generate=true\n"));
+    edit("Makefile", "v0.22.0", "v0.18.0");
+    let [types, crd] = add("Bee");
+    let marked = "// +kubebuilder:object:root=true\n// +kubebuilder:ac:generate=false\n// +kubebuilder:subresource:status\n";
+    assert_eq!((types.matches(marked).count(), types.matches("ac:generate").count()), (1, 1), "{types}");
+    assert!(crd.contains("kubebuilder.io/version: v0.18.0\n"), "{crd}");
+    assert!(opdev(folder.path(), &["rbac", "--check"]).status.success());
+}
+
 #[test]
 fn go_and_its_neighbours_are_told_apart() {
     let folder = scratch();

@@ -50,6 +50,7 @@ func main() {
 	secureMetrics := flag.Bool("metrics-secure", true, "Serve metrics by HTTPS, to those who may read them.")
 	probeAddr := flag.String("health-probe-bind-address", ":8081", "Where /healthz and /readyz are served.")
 	leaderElect := flag.Bool("leader-elect", false, "Of several managers only the leader works.")
+	webhookPort := flag.Int("webhook-port", 9443, "Where webhooks are served; -1 serves none.")
 	enableHTTP2 := flag.Bool("enable-http2", false, "Serve metrics and webhooks by HTTP/2, too.")
 	logging := zap.Options{Development: true}
 	logging.BindFlags(flag.CommandLine)
@@ -70,7 +71,7 @@ func main() {
 	if metricsCert.folder != "" {
 		metrics.CertDir, metrics.CertName, metrics.KeyName = metricsCert.folder, metricsCert.name, metricsCert.key
 	}
-	webhooks := webhook.Options{TLSOpts: tlsOpts}
+	webhooks := webhook.Options{TLSOpts: tlsOpts, Port: *webhookPort}
 	if webhookCert.folder != "" {
 		webhooks.CertDir, webhooks.CertName, webhooks.KeyName = webhookCert.folder, webhookCert.name, webhookCert.key
 	}

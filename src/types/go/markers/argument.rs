@@ -22,6 +22,18 @@ pub(crate) enum Kind {
     Anys,
 }
 
+/// Reads a limit as Go's `strconv` does; what follows a `#` in a declarative marker is a comment.
+pub(crate) fn limit(what: &str, kind: Kind, marker: &str, rest: &str) -> Result<Value, String> {
+    let text = if marker.starts_with("k8s:") { rest.split('#').next().unwrap_or_default() } else { rest };
+    let text = text.trim();
+    let (parsed, function) = match kind {
+        Kind::Int => (text.parse::<i64>().ok().map(Value::from), "Atoi"),
+        _ => (text.parse::<f64>().ok().and_then(number), "ParseFloat"),
+    };
+    parsed
+        .ok_or_else(|| format!("invalid {what} value: strconv.{function}: parsing {text:?}: invalid syntax"))
+}
+
 /// What a guess comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {

@@ -179,8 +179,11 @@ const OTHERS: &[Definition] = &[
     d("listMapKey", FT, OLD, Arguments::One(Kind::Text)),
     d("mapType", FT, OLD, Arguments::One(Kind::Text)),
     d("structType", FT, OLD, Arguments::One(Kind::Text)),
-    d("k8s:listType", FT, Level::Main, Arguments::One(Kind::Text)),
-    d("k8s:listMapKey", FT, Level::Main, Arguments::One(Kind::Text)),
+    d("k8s:listType", FT, Level::V0_22, Arguments::One(Kind::Text)),
+    d("k8s:listMapKey", FT, Level::V0_22, Arguments::One(Kind::Text)),
+    d("k8s:maxItems", F, Level::V0_23, Arguments::One(Kind::Int)),
+    d("k8s:minimum", F, Level::V0_23, Arguments::One(Kind::Number)),
+    d("k8s:maximum", F, Level::V0_23, Arguments::One(Kind::Number)),
     d("kubebuilder:subresource:status", T, OLD, Arguments::None),
     d("kubebuilder:subresource:scale", T, OLD, Arguments::Named(SCALE)),
     d("kubebuilder:printcolumn", T, OLD, Arguments::Named(COLUMN)),
@@ -229,13 +232,10 @@ const OTHERS: &[Definition] = &[
 
 /// Tags of declarative validation that no release of controller-gen turns into a schema.
 pub(crate) const DECLARATIVE: &[&str] = &[
-    "k8s:minimum",
-    "k8s:maximum",
     "k8s:minLength",
     "k8s:maxLength",
     "k8s:maxBytes",
     "k8s:minItems",
-    "k8s:maxItems",
     "k8s:maxProperties",
     "k8s:format",
     "k8s:forbidden",

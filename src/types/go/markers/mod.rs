@@ -102,11 +102,28 @@ pub(crate) fn read(text: &str, at: usize, target: Target, profile: &Profile) -> 
     }
 }
 
+/// Limits whose argument is the whole rest of the line since v0.23, so that declarative validation may share it.
+const LIMITS: [(&str, argument::Kind); 3] = [
+    ("maximum", argument::Kind::Number),
+    ("minimum", argument::Kind::Number),
+    ("maxItems", argument::Kind::Int),
+];
+
+/// Whether a marker such as `k8s:maximum`, `Maximum` or `items:Maximum` sets this limit.
+fn is_limit(marker: &str, limit: &str) -> bool {
+    marker.rsplit(':').next().is_some_and(|name| name.eq_ignore_ascii_case(limit))
+}
+
 fn arguments(text: &str, definition: &Definition, profile: &Profile) -> Result<Value, (usize, String)> {
     let (short, full, rest, rest_at) = split(text);
-    let reader = Reader { careful_numbers: profile.at_least(Level::Main) };
+    let reader = Reader { careful_numbers: profile.at_least(Level::V0_22) };
     if definition.arguments == Arguments::Json {
         return json(rest).map_err(|error| (rest_at, format!("not valid JSON: {error}")));
+    }
+    if profile.at_least(Level::V0_23)
+        && let Some((limit, kind)) = LIMITS.iter().find(|(limit, _)| is_limit(definition.name, limit))
+    {
+        return argument::limit(limit, *kind, full, rest).map_err(|message| (rest_at, message));
     }
     let named = matches!(definition.arguments, Arguments::Named(_));
     let known = known_arguments(definition, profile);
