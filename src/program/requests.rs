@@ -13,11 +13,12 @@ use opdev_event::{
     RequestOutcome, RequestStarted, SourcesTask, Task,
 };
 use opdev_findings::facts::record::{ReconcileNow, Why};
-use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use opdev_operator::manager::verdict;
 use opdev_sources::Sources;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 /// What was done, in words, or why not and what to do.
@@ -25,6 +26,8 @@ type Answer = Result<String, (String, Option<String>)>;
 
 /// How long a reconcile that was asked for may take before nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The time within which the other controllers of a program end a reconcile that all of them were asked for.
+const TOGETHER: Duration = Duration::from_millis(250);
 /// How many conflicts in a row are tried again.
 const CONFLICTS: u32 = 3;
 
@@ -180,47 +183,54 @@ async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     let mut reconciles = following.reconciles();
     let key = object.key();
     let unjudged = |why: String| (format!("{object} could not be judged: {why}"), None);
-    let (mut last, mut well, mut conflicts) = (None, 0, 0);
-    // The first reconcile brings the object to rest, the second one is judged.
+    let (mut last, mut well, mut conflicts) = (Vec::new(), 0, 0);
+    // The first round brings the object to rest, the second one is judged.
     while well < 2 {
         ask(tracing, object)?;
-        let next = async {
-            loop {
-                match reconciles.recv().await {
-                    Ok(reconcile) if reconcile.object.key() == key && is_asked(&reconcile) => {
-                        return Some(reconcile);
-                    }
-                    Ok(_) | Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => return None,
-                }
-            }
-        };
-        let Ok(Some(reconcile)) = tokio::time::timeout(PATIENCE, next).await else {
+        let round = round(&mut reconciles, &key).await;
+        if round.is_empty() {
             let why = format!("the program did not reconcile it within {} s", PATIENCE.as_secs());
-            return Err((
-                unjudged(why).0,
-                Some("look at its log: it may be stuck, or may have ended".to_owned()),
-            ));
-        };
-        if let Some(failure) = &reconcile.failure {
-            let conflict = reconcile
-                .calls
-                .iter()
-                .any(|call| call.status == 409 && call.reason.as_deref() == Some("Conflict"));
+            let hint = "look at its log: it may be stuck, or may have ended";
+            return Err((unjudged(why).0, Some(hint.to_owned())));
+        }
+        let failed = round.iter().find_map(|reconcile| Some((reconcile, reconcile.failure.as_ref()?)));
+        if let Some((reconcile, failure)) = failed {
+            let is_conflict = |call: &Call| call.status == 409 && call.reason.as_deref() == Some("Conflict");
             // A conflict is no verdict: the reconcile is tried again, as the program's own queue would do.
-            if conflict && conflicts < CONFLICTS {
+            if reconcile.calls.iter().any(is_conflict) && conflicts < CONFLICTS {
                 conflicts += 1;
                 continue;
             }
             let why = failure.chain.first().cloned().unwrap_or_default();
             return Err(unjudged(format!("the reconcile failed: {why}")));
         }
-        (last, well) = (Some(reconcile), well + 1);
+        (last, well) = (round, well + 1);
     }
-    last.map_or_else(
-        || Ok(String::new()),
-        |reconcile| verdict(&key, &reconcile).map_err(|why| (format!("{why}{}", places(&reconcile)), None)),
-    )
+    let mut said = Ok(String::new());
+    for reconcile in &last {
+        said = verdict(&key, reconcile).map_err(|why| (format!("{why}{}", places(reconcile)), None));
+        if said.is_err() {
+            break;
+        }
+    }
+    said
+}
+
+/// The reconciles of one object that were asked for: several controllers of a program may be for one kind. None where none
+/// came in time.
+async fn round(reconciles: &mut Receiver<Arc<Reconcile>>, key: &ObjectKey) -> Vec<Arc<Reconcile>> {
+    let mut round = Vec::new();
+    let mut until = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        match tokio::time::timeout_at(until, reconciles.recv()).await {
+            Ok(Ok(reconcile)) if reconcile.object.key() == *key && is_asked(&reconcile) => {
+                round.push(reconcile);
+                until = tokio::time::Instant::now() + TOGETHER;
+            }
+            Ok(Ok(_) | Err(RecvError::Lagged(_))) => {}
+            Ok(Err(RecvError::Closed)) | Err(_) => return round,
+        }
+    }
 }
 
 /// The places in the code that wrote.
