@@ -34,7 +34,7 @@ pub(super) struct ManArgs {
 }
 
 /// The Helm 3 and the Helm 4 that rendering is held to; `docs/helm.md` says how.
-const HELM: [&str; 2] = ["3.19.0", "4.1.4"];
+const HELM: [&str; 2] = ["3.22.0", "4.3.1"];
 
 /// Prints the version.
 pub(super) fn version(args: &VersionArgs) -> Result<()> {

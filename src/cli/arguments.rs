@@ -34,11 +34,8 @@ pub(super) fn duration(text: &str) -> Result<Duration, Expected> {
 
 /// Whose rendering the charts get.
 pub(super) fn compat(text: &str) -> Result<HelmCompat, Expected> {
-    match text {
-        "3" => Ok(HelmCompat::V3),
-        "4" => Ok(HelmCompat::V4),
-        _ => Err(Expected("3 or 4")),
-    }
+    let found = HelmCompat::NAMED.into_iter().find(|(name, _)| *name == text);
+    found.map(|(_, compat)| compat).ok_or(Expected("3, 4, 3.19 or 4.1"))
 }
 
 /// The namespaces of `WATCH_NAMESPACE`, each once; none means all.

@@ -109,7 +109,7 @@ pub(super) struct CiArgs {
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
     /// Render charts as this Helm does
-    #[arg(long, value_name = "3|4", default_value = "3", value_parser = super::arguments::compat)]
+    #[arg(long, value_name = "3|4|3.19|4.1", default_value = "3", value_parser = super::arguments::compat)]
     helm_compat: HelmCompat,
     #[command(flatten, next_help_heading = "Webhooks")]
     webhooks: WebhookArgs,
@@ -184,10 +184,8 @@ fn all(args: CiArgs) -> Result<ExitCode> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let (program, empty) = (args.program.clone(), args.allow_empty);
     let files = ReportFiles { junit: args.junit.clone(), html: args.html.clone() };
-    let compat = match args.helm_compat {
-        HelmCompat::V3 => "3",
-        HelmCompat::V4 => "4",
-    };
+    let named = HelmCompat::NAMED.into_iter().find(|(_, compat)| *compat == args.helm_compat);
+    let compat = named.map_or("3", |(name, _)| name);
     let shutdown = CancellationToken::new();
     let input = input(args, &here, &shutdown)?;
     if let Some(folder) = &input.record {

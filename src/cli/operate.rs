@@ -121,7 +121,7 @@ pub(super) struct OperateArgs {
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
     /// Render charts as this Helm does
-    #[arg(long, value_name = "3|4", default_value = "3", value_parser = super::arguments::compat)]
+    #[arg(long, value_name = "3|4|3.19|4.1", default_value = "3", value_parser = super::arguments::compat)]
     helm_compat: HelmCompat,
 }
 

@@ -54,7 +54,7 @@ pub(super) struct PlanArgs {
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = PlanFormat::Text)]
     output: PlanFormat,
     /// Render charts as this Helm does
-    #[arg(long, value_name = "3|4", default_value = "3", value_parser = super::arguments::compat)]
+    #[arg(long, value_name = "3|4|3.19|4.1", default_value = "3", value_parser = super::arguments::compat)]
     helm_compat: HelmCompat,
 }
 

@@ -12,6 +12,7 @@ use opdev_helm::engine::{
 use opdev_helm::explain::{self, Layer};
 use opdev_helm::{manifest, values};
 use opdev_pull::{ChartRequest, Homes};
+use opdev_release::settings::HelmCompat;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -51,8 +52,8 @@ pub struct RenderArgs {
     #[arg(short, long, value_name = "VERSIONS", value_delimiter = ',')]
     pub api_versions: Vec<String>,
     /// Whose behaviour: Helm 3 or Helm 4
-    #[arg(long, value_name = "3|4", default_value = "3", value_parser = ["3", "4"])]
-    pub helm_compat: String,
+    #[arg(long, value_name = "3|4|3.19|4.1", default_value = "3", value_parser = super::arguments::compat)]
+    pub helm_compat: HelmCompat,
     /// Print the files of `crds/`, too
     #[arg(long)]
     pub include_crds: bool,
@@ -112,7 +113,7 @@ fn output(args: &RenderArgs) -> Result<String> {
         _ => bail!("a chart is required"),
     };
     check_release_name(name)?;
-    let compat = if args.helm_compat == "4" { Compat::V4 } else { Compat::V3 };
+    let compat: Compat = args.helm_compat.into();
     let (chart, unread) = load(args, path, compat)?;
     let (values, layers) = user_values(args, compat)?;
     if args.explain_values {

@@ -108,7 +108,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N")]
     max_concurrent_reconciles: Option<usize>,
     /// Render charts as this Helm does
-    #[arg(long, value_name = "3|4", default_value = "3", value_parser = arguments::compat)]
+    #[arg(long, value_name = "3|4|3.19|4.1", default_value = "3", value_parser = arguments::compat)]
     helm_compat: HelmCompat,
     /// What becomes of custom resources on a cluster that lives on when opdev ends: leave, uninstall or release (their
     /// finalizers); without it, opdev asks where there is a terminal, and leaves them as they are where there is none

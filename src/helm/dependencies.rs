@@ -154,7 +154,7 @@ impl Run {
         for (at, (dependency, name)) in chart.metadata.dependencies.iter_mut().zip(names).enumerate() {
             dependency.name = if dependency.alias.is_empty() { name } else { dependency.alias.clone() };
             dependency.enabled = true;
-            if self.compat == Compat::V3 {
+            if self.compat.is_three() {
                 self.shared.entry((origin, at)).or_default().name = Some(dependency.name.clone());
             }
         }
@@ -210,7 +210,7 @@ impl Run {
     ) -> Map<String, Value> {
         let (merged, imported) = (Table::of(merged), Table::new());
         for (at, dependency) in dependencies.iter_mut().enumerate() {
-            if let Some(written) = taken.dependencies.get(at).filter(|_| self.compat == Compat::V3)
+            if let Some(written) = taken.dependencies.get(at).filter(|_| self.compat.is_three())
                 && std::mem::replace(&mut self.shared.entry(*written).or_default().imported, true)
             {
                 dependency.import_values.clear();

@@ -65,7 +65,7 @@ impl Table {
         if Rc::ptr_eq(&self.0, &from.0) {
             return;
         }
-        if compat == Compat::V4 {
+        if compat.is_four() {
             let own = self.0.borrow();
             let nulls = own.iter().filter(|(_, node)| matches!(node, Node::Leaf(Value::Null)));
             from.0.borrow_mut().extend(nulls.map(|(key, node)| (key.clone(), node.clone())));

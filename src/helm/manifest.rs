@@ -194,16 +194,18 @@ const UNINSTALL: [&str; 36] = [
 /// Where a kind stands in install order; `None` for kinds Helm does not list.
 fn install_rank(kind: &str, compat: Compat) -> Option<usize> {
     let webhooks: &[&str] = match compat {
-        Compat::V3 => &["APIService"],
-        Compat::V4 => &["APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"],
+        Compat::V3_19 | Compat::V3 => &["APIService"],
+        Compat::V4_1 | Compat::V4 => {
+            &["APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
+        }
     };
     INSTALL.iter().chain(webhooks).position(|known| *known == kind)
 }
 
 fn uninstall_rank(kind: &str, compat: Compat) -> Option<usize> {
     let webhooks: &[&str] = match compat {
-        Compat::V3 => &[],
-        Compat::V4 => &["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"],
+        Compat::V3_19 | Compat::V3 => &[],
+        Compat::V4_1 | Compat::V4 => &["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"],
     };
     webhooks.iter().chain(&UNINSTALL).position(|known| *known == kind)
 }
@@ -236,6 +238,37 @@ pub fn hooks_for(hooks: &[Hook], event: HookEvent) -> Vec<&Hook> {
 
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+}
+
+/// The documents of a text as a Helm splits it, each with the line (from 0) it starts on. Since 4.2 the end of a document stays
+/// as it is, blank lines too.
+pub fn split_for(text: &str, compat: Compat) -> Vec<(u32, &str)> {
+    if compat == Compat::V4 { with_ends(text) } else { split(text) }
+}
+
+fn with_ends(text: &str) -> Vec<(u32, &str)> {
+    let mut found = Vec::new();
+    let first = text.len() - text.trim_start().len();
+    let mut begin = first;
+    let (mut counted, mut line) = (0, 0);
+    let mut push = |from: usize, to: usize| {
+        let part = text[from..to].trim_start();
+        if !part.is_empty() {
+            let offset = to - part.len();
+            line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..offset]).count();
+            counted = offset;
+            found.push((line as u32, part));
+        }
+    };
+    for at in memchr::memmem::find_iter(text.as_bytes(), b"---") {
+        if at >= begin && (at == first || text.as_bytes()[at - 1] == b'\n') {
+            push(begin, at);
+            let blank = text.as_bytes()[at + 3..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+            begin = at + 3 + blank;
+        }
+    }
+    push(begin, text.len());
+    found
 }
 
 /// The documents of a text, trimmed, empty ones left out; each with the line (from 0) it starts on.
@@ -305,7 +338,7 @@ pub(crate) fn parts_of(
             Err(error) => Err(ManifestError { start, ..error }),
         },
     };
-    split(text).into_iter().map(|(start, content)| read(start, content)).collect()
+    split_for(text, compat).into_iter().map(|(start, content)| read(start, content)).collect()
 }
 
 /// The documents of files, sorted by path, in install order.
@@ -374,8 +407,8 @@ fn parse(path: &str, content: &str, compat: Compat) -> Result<Part, ManifestErro
         .map_err(|e| wrong(e.line, e.column, e.to_string()))?;
     let head = head(&node).map_err(|(at, what)| {
         let what = match compat {
-            Compat::V3 => what,
-            Compat::V4 => what.replace("releaseutil.SimpleHead", "util.SimpleHead"),
+            Compat::V3_19 | Compat::V3 => what,
+            Compat::V4_1 | Compat::V4 => what.replace("releaseutil.SimpleHead", "util.SimpleHead"),
         };
         wrong(
             at.line,

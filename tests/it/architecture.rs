@@ -129,8 +129,8 @@ fn packages_have_at_most_eight_thousand_lines() {
     let larger = [
         ("src/controlplane", 44_800),
         ("src/object", 22_600),
-        ("src/helm", 21_000),
-        ("src/types", 18_600),
+        ("src/helm", 21_200),
+        ("src/types", 18_700),
         ("src/tui", 10_200),
         ("src/tui/panes", 8_200),
     ];

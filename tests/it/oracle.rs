@@ -1,4 +1,4 @@
-//! Real helm3, helm4 and kubectl, from the folder in `OPDEV_ORACLES` (`tests/oracles/install DIR` fills one).
+//! Real helm3 (3.19), helm4 (4.1), helm4_3 and kubectl, from the folder in `OPDEV_ORACLES` (`tests/oracles/install DIR` fills one).
 //! Tests that need them carry `#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]`.
 
 use std::path::PathBuf;
@@ -10,4 +10,10 @@ pub(crate) fn oracle(name: &str) -> PathBuf {
     let path = PathBuf::from(folder).join(name);
     assert!(path.exists(), "{} is missing: run tests/oracles/install", path.display());
     path
+}
+
+/// The newest Helm 4 that was compared, where it could be fetched.
+pub(crate) fn newest_helm() -> Option<PathBuf> {
+    let path = PathBuf::from(std::env::var_os("OPDEV_ORACLES")?).join("helm4_3");
+    path.exists().then_some(path)
 }

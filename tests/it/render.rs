@@ -1,7 +1,8 @@
 //! `opdev render` against golden text and, where they are at hand, against the real Helm 3 and 4.
-//! A case is a file `tests/golden/render/CHART/NAME.values.yaml`; `UPDATE_GOLDEN=1` writes what opdev prints.
+//! A case is a file `tests/golden/render/CHART/NAME.values.yaml`; `UPDATE_GOLDEN=1` writes what opdev prints. What an older
+//! release prints has a file of its own only where it differs.
 
-use crate::oracle::oracle;
+use crate::oracle::{newest_helm, oracle};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -73,17 +74,56 @@ fn text(output: &Output, name: &str) -> String {
 #[test]
 fn every_value_set_renders_as_recorded() {
     for case in cases() {
-        for helm in ["3", "4"] {
-            let got = text(&opdev(&arguments(&case), helm), &case.name);
-            let file = root().join("tests/golden/render").join(format!("{}.helm{helm}.out", case.name));
+        for (newest, older) in [("3", "3.19"), ("4", "4.1")] {
+            let [new, old] = [newest, older].map(|helm| text(&opdev(&arguments(&case), helm), &case.name));
+            let file =
+                |helm: &str| root().join("tests/golden/render").join(format!("{}.helm{helm}.out", case.name));
             if std::env::var_os("UPDATE_GOLDEN").is_some() {
-                fs::write(&file, &got).unwrap();
+                fs::write(file(newest), &new).unwrap();
+                if new == old {
+                    _ = fs::remove_file(file(older));
+                } else {
+                    fs::write(file(older), &old).unwrap();
+                }
                 continue;
             }
-            let wanted = fs::read_to_string(&file).unwrap_or_default();
-            assert_same(&got, &wanted, &format!("{} as Helm {helm}", case.name));
+            let wanted = fs::read_to_string(file(newest)).unwrap_or_default();
+            assert_same(&new, &wanted, &format!("{} as Helm {newest}", case.name));
+            let wanted = fs::read_to_string(file(older)).unwrap_or(wanted);
+            assert_same(&old, &wanted, &format!("{} as Helm {older}", case.name));
         }
     }
+}
+
+/// What Helm 4.2 and newer do otherwise than 4.1: nulls of charts, ends of documents, durations, empty files, versions.
+#[test]
+fn the_newest_helm_4_prints_what_was_recorded_of_it() {
+    let folder = root().join("tests/golden/newest_helm");
+    let chart = folder.join("chart").to_str().unwrap().to_owned();
+    let wanted = fs::read_to_string(folder.join("helm4.3.1.out")).unwrap();
+    assert_same(&text(&opdev(&["release-name".to_owned(), chart.clone()], "4"), "newest"), &wanted, "newest");
+    if let Some(helm) = newest_helm() {
+        let real = Command::new(helm).args(["template", &chart]).output().unwrap();
+        assert_same(&text(&real, "newest"), &wanted, "the real Helm 4.3.1");
+    }
+    let older = opdev(&[chart], "4.1");
+    let said = String::from_utf8_lossy(&older.stderr).into_owned();
+    assert!(said.contains("function \"durationSeconds\" not defined"), "{said}");
+    let one = |template, helm| one_template(template, &[], helm);
+    let long = one("a: {{ mustToDuration \"1e12\" }}", "4").unwrap_err();
+    assert!(long.contains("error calling mustToDuration: duration seconds overflow: 1e+12"), "{long}");
+    let nothing = one("a: {{ mustToDuration nil }}", "4").unwrap_err();
+    assert!(nothing.contains("error calling mustToDuration: invalid duration"), "{nothing}");
+    let ends = "a: |+\n  b\n\n\n---\nc: d\n";
+    assert!(one(ends, "4").unwrap().contains("a: |+\n  b\n\n\n\n---\n"));
+    assert!(one(ends, "4.1").unwrap().contains("a: |+\n  b\n---\n"));
+    let version = "v: {{ .Capabilities.KubeVersion }}";
+    let versions = ["3.19", "3", "4.1", "4"]
+        .map(|helm| one(version, helm).unwrap().trim().rsplit(' ').next().unwrap().to_owned());
+    assert_eq!(versions, ["v1.34.0", "v1.37.0", "v1.35.0", "v1.37.0"]);
+    let lines = "a: {{ .Files.Lines \"templates/a.yaml\" | len }} {{ eq 1 \"a\" }}";
+    assert!(one(lines, "3.19").unwrap_err().contains("incompatible types for comparison\n"));
+    assert!(one(lines, "3").unwrap_err().contains("incompatible types for comparison: int and string"));
 }
 
 /// Compares line by line, so that a failure shows the first difference.
@@ -98,12 +138,10 @@ fn assert_same(got: &str, wanted: &str, name: &str) {
 #[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
 fn every_value_set_renders_as_real_helm_does() {
     for case in cases() {
-        for helm in ["3", "4"] {
-            let wanted = Command::new(oracle(&format!("helm{helm}")))
-                .arg("template")
-                .args(arguments(&case))
-                .output()
-                .unwrap();
+        let measured = [("3.19", oracle("helm3")), ("4.1", oracle("helm4"))];
+        let newest = newest_helm().map(|helm| ("4", helm));
+        for (helm, program) in measured.into_iter().chain(newest) {
+            let wanted = Command::new(program).arg("template").args(arguments(&case)).output().unwrap();
             let wanted = text(&wanted, &case.name);
             let got = text(&opdev(&arguments(&case), helm), &case.name);
             assert_same(&got, &wanted, &format!("{} as Helm {helm}", case.name));
@@ -154,10 +192,14 @@ fn files_are_read_when_they_are_asked_for() {
     let sub = "---\n# Source: one/charts/sub/templates/a.yaml\na: 1\nn: of sub\n";
     let wanted = format!("{sub}---\n# Source: one/templates/c.yaml\nb.yaml: |\n  b: 1\nx.txt: x\n");
     let crds = format!("---\n# Source: crds/b.yaml\nb: 1\n\n{wanted}").replace("crds/b", "one/crds/b");
-    for helm in ["3", "4"] {
+    for helm in ["3", "4.1"] {
         assert_eq!(text(&run(&[], helm), "late"), wanted);
         assert_eq!(text(&run(&["--include-crds"], helm), "late with crds"), crds);
     }
+    // A document keeps its end there.
+    let [wanted, crds] = [&wanted, &crds].map(|text| text.replace("n: of sub\n", "n: of sub\n\n"));
+    assert_eq!(text(&run(&[], "4"), "late"), wanted);
+    assert_eq!(text(&run(&["--include-crds"], "4"), "late with crds"), crds);
     // What cannot be read any more is told; and one too large is, whether somebody asks for it or not.
     fs::remove_file(folder.path().join("conf/x.txt")).unwrap();
     assert_eq!((unread.failed(), &files.get("crds/b.yaml").unwrap()[..]), (None, &b"b: 1\n"[..]));

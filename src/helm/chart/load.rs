@@ -143,14 +143,14 @@ fn load_subchart(
 pub(crate) fn values_of(data: &[u8], compat: Compat) -> Result<Value, ChartError> {
     let wrapped = |error: encoding::EncodingError| {
         let prefix = match compat {
-            Compat::V3 => "",
-            Compat::V4 => "cannot unmarshal yaml document: ",
+            Compat::V3_19 | Compat::V3 => "",
+            Compat::V4_1 | Compat::V4 => "cannot unmarshal yaml document: ",
         };
         ChartError::new(format!("{prefix}error converting YAML to JSON: {error}"))
     };
     // Helm 4 cuts documents out of the bytes before it asks what they are.
     let wide = data.starts_with(b"\xff\xfe") || data.starts_with(b"\xfe\xff");
-    if wide && compat == Compat::V4 {
+    if wide && compat.is_four() {
         return Err(wrapped(encoding::EncodingError::IncompleteUtf16));
     }
     values(&encoding::text(data).map_err(wrapped)?, compat)
@@ -160,8 +160,8 @@ pub(crate) fn values_of(data: &[u8], compat: Compat) -> Result<Value, ChartError
 pub(crate) fn values(text: &str, compat: Compat) -> Result<Value, ChartError> {
     let mut found = Value::Object(Map::new());
     match compat {
-        Compat::V3 => merge_document(&mut found, text, 0)?,
-        Compat::V4 => {
+        Compat::V3_19 | Compat::V3 => merge_document(&mut found, text, 0)?,
+        Compat::V4_1 | Compat::V4 => {
             for document in documents(text) {
                 let wrapped = |error: ChartError| ChartError {
                     message: format!("cannot unmarshal yaml document: {}", error.message),

@@ -168,10 +168,10 @@ impl Metadata {
     pub(super) fn validate(&mut self, compat: Compat) -> Result<(), ChartError> {
         let wrong = |message: String| Err(ChartError::new(format!("validation: {message}")));
         self.print_in_one_line();
-        if compat == Compat::V4 && self.api_version == "v3" {
+        if compat.is_four() && self.api_version == "v3" {
             return Err(ChartError::new("invalid chart apiVersion"));
         }
-        if compat == Compat::V4 && !["v1", "v2"].contains(&self.api_version.as_str()) {
+        if compat.is_four() && !["v1", "v2"].contains(&self.api_version.as_str()) {
             return Err(ChartError::new("unsupported chart version"));
         }
         if self.name.is_empty() {

@@ -162,7 +162,7 @@ impl Paths {
         let lists = self.processed && chart.metadata.lists_dependencies;
         let dependency =
             lists && chart.metadata.dependencies.iter().any(|dependency| dependency.name == name);
-        let copied = dependency || (compat == Compat::V4 && self.dependency);
+        let copied = dependency || (compat.is_four() && self.dependency);
         let own_name = subchart.own_name.as_deref().filter(|_| dependency).unwrap_or(name);
         let above = if lists || copied { &self.path } else { &self.loaded };
         let path = format!("{above}/charts/{name}");

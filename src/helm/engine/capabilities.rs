@@ -41,7 +41,7 @@ impl fmt::Display for KubeVersionError {
 
 impl std::error::Error for KubeVersionError {}
 
-/// The API versions of the client library that Helm 3.19 carries; 4.1 differs in one.
+/// The API versions of the client library that Helm 3.19 carries; the others differ in some.
 const API_VERSIONS: &str = "v1 admissionregistration.k8s.io/v1 admissionregistration.k8s.io/v1alpha1 \
     admissionregistration.k8s.io/v1beta1 internal.apiserver.k8s.io/v1alpha1 apps/v1 apps/v1beta1 apps/v1beta2 \
     authentication.k8s.io/v1 authentication.k8s.io/v1alpha1 authentication.k8s.io/v1beta1 \
@@ -59,16 +59,30 @@ const API_VERSIONS: &str = "v1 admissionregistration.k8s.io/v1 admissionregistra
     storage.k8s.io/v1alpha1 storagemigration.k8s.io/v1alpha1 apiextensions.k8s.io/v1beta1 \
     apiextensions.k8s.io/v1";
 
+/// What the client library of a Helm has in the place of a version that Helm 3.19 has.
+fn carried(name: &'static str, compat: Compat) -> &'static str {
+    let newest = matches!(compat, Compat::V3 | Compat::V4);
+    match name {
+        "storagemigration.k8s.io/v1alpha1" if newest => {
+            "storagemigration.k8s.io/v1 storagemigration.k8s.io/v1beta1"
+        }
+        "storagemigration.k8s.io/v1alpha1" if compat == Compat::V4_1 => "storagemigration.k8s.io/v1beta1",
+        "autoscaling/v2beta1" | "autoscaling/v2beta2" if newest => "",
+        "flowcontrol.apiserver.k8s.io/v1beta3" if newest => {
+            "flowcontrol.apiserver.k8s.io/v1beta3 lifecycle.k8s.io/v1alpha1"
+        }
+        "scheduling.k8s.io/v1alpha1" if newest => "scheduling.k8s.io/v1alpha3",
+        other => other,
+    }
+}
+
 impl Capabilities {
     /// What Helm assumes without a cluster.
     pub fn default_for(compat: Compat) -> Self {
         let minor = match compat {
-            Compat::V3 => "34",
-            Compat::V4 => "35",
-        };
-        let migration = match compat {
-            Compat::V3 => "storagemigration.k8s.io/v1alpha1",
-            Compat::V4 => "storagemigration.k8s.io/v1beta1",
+            Compat::V3_19 => "34",
+            Compat::V4_1 => "35",
+            Compat::V3 | Compat::V4 => "37",
         };
         Self {
             kube_version: KubeVersion {
@@ -79,7 +93,7 @@ impl Capabilities {
             },
             api_versions: API_VERSIONS
                 .split_whitespace()
-                .map(|name| if name.starts_with("storagemigration") { migration } else { name })
+                .flat_map(|name| carried(name, compat).split_whitespace())
                 .map(str::to_owned)
                 .collect(),
         }
@@ -104,8 +118,8 @@ impl Capabilities {
         let normalized = format!("v{numbers}");
         self.kube_version = KubeVersion {
             version: match compat {
-                Compat::V3 => normalized.clone(),
-                Compat::V4 => format!("v{body}"),
+                Compat::V3_19 | Compat::V3 => normalized.clone(),
+                Compat::V4_1 | Compat::V4 => format!("v{body}"),
             },
             normalized,
             major: major.to_string(),
@@ -126,8 +140,12 @@ mod tests {
 
     #[test]
     fn defaults_follow_the_linked_client() {
-        let three = Capabilities::default_for(Compat::V3);
+        let three = Capabilities::default_for(Compat::V3_19);
         assert_eq!((three.kube_version.version.as_str(), three.api_versions.len()), ("v1.34.0", 57));
+        let newest = [Compat::V3, Compat::V4].map(Capabilities::default_for);
+        assert_eq!(newest[0], newest[1]);
+        assert_eq!((newest[0].kube_version.version.as_str(), newest[0].api_versions.len()), ("v1.37.0", 57));
+        assert!(newest[0].has("storagemigration.k8s.io/v1") && !newest[0].has("autoscaling/v2beta2"));
         assert!(three.has("batch/v1") && !three.has("batch/v2"));
         let gke = three.with_kube_version("v1.33.4-gke.1", Compat::V3).unwrap();
         assert_eq!(gke.kube_version.version, "v1.33.4");

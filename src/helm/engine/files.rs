@@ -2,7 +2,7 @@
 
 use super::glob::Glob;
 use crate::chart::{Content, File};
-use crate::template::{FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
+use crate::template::{Compat, FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use opdev_object::yaml;
@@ -17,18 +17,21 @@ const TYPE: &str = "engine.files";
 /// The host object.
 pub(super) struct Files {
     files: Rc<BTreeMap<String, Content>>,
+    compat: Compat,
 }
 
 impl Files {
-    pub(super) fn new(files: &[File]) -> Files {
-        Files { files: Rc::new(files.iter().map(|file| (file.name.clone(), file.data.clone())).collect()) }
+    pub(super) fn new(files: &[File], compat: Compat) -> Files {
+        let files = files.iter().map(|file| (file.name.clone(), file.data.clone()));
+        Files { files: Rc::new(files.collect()), compat }
     }
 
     fn glob(&self, pattern: &str) -> Files {
         let glob = Glob::parse(pattern);
         let keep = |path: &str| glob.as_ref().is_none_or(|glob| glob.matches(path));
         let files = self.files.iter().filter(|(path, _)| keep(path));
-        Files { files: Rc::new(files.map(|(path, data)| (path.clone(), data.clone())).collect()) }
+        let files = files.map(|(path, data)| (path.clone(), data.clone())).collect();
+        Files { files: Rc::new(files), compat: self.compat }
     }
 
     /// YAML of base names and contents.
@@ -43,6 +46,9 @@ impl Files {
     fn lines(&self, path: &str) -> Result<Value, FuncError> {
         let Some(data) = self.files.get(path) else { return Ok(Value::List(List::strings::<Str>([]))) };
         if data.is_empty() {
+            if matches!(self.compat, Compat::V3 | Compat::V4) {
+                return Ok(Value::List(List::strings::<Str>([])));
+            }
             return Err(FuncError::new("runtime error: index out of range [-1]"));
         }
         let data = data.strip_suffix(b"\n").unwrap_or(data);

@@ -149,8 +149,8 @@ fn annotations(metadata: &Metadata) -> Value {
 /// `.Chart`: a struct in 3.x, a map of Go names in 4.x.
 pub(super) fn chart(chart: &Chart, root: bool, compat: Compat) -> Value {
     match compat {
-        Compat::V3 => chart_struct(&chart.metadata, root),
-        Compat::V4 => chart_map(&chart.metadata, root),
+        Compat::V3_19 | Compat::V3 => chart_struct(&chart.metadata, root),
+        Compat::V4_1 | Compat::V4 => chart_map(&chart.metadata, root),
     }
 }
 
@@ -271,7 +271,7 @@ pub(super) fn release(release: &ReleaseInfo) -> BTreeMap<Str, Value> {
 
 /// `.Capabilities`.
 pub(super) fn capabilities(capabilities: &Capabilities, compat: Compat) -> Value {
-    let three = compat == Compat::V3;
+    let three = compat.is_three();
     let kube = &capabilities.kube_version;
     let mut fields = vec![("Version", Value::str(kube.version.as_str()))];
     if !three {
@@ -308,8 +308,10 @@ pub(super) fn capabilities(capabilities: &Capabilities, compat: Compat) -> Value
 fn helm_version(compat: Compat) -> (Value, Json) {
     let text = |text: &'static str| Value::str(text);
     let (version, commit, go) = match compat {
-        Compat::V3 => ("v3.19.0", "3d8990f0836691f0229297773f3524598f46bda6", "go1.24.7"),
-        Compat::V4 => ("v4.1.4", "05fa37973dc9e42b76e1d2883494c87174b6074f", "go1.25.9"),
+        Compat::V3_19 => ("v3.19.0", "3d8990f0836691f0229297773f3524598f46bda6", "go1.24.7"),
+        Compat::V3 => ("v3.22.0", "", "go1.26.8"),
+        Compat::V4_1 => ("v4.1.4", "05fa37973dc9e42b76e1d2883494c87174b6074f", "go1.25.9"),
+        Compat::V4 => ("v4.3.1", "c0d08d0d6d9424d4a14febb5e8a3e51b0dd00dff", "go1.27.2"),
     };
     let mut fields = vec![
         ("Version", text(version)),
@@ -319,9 +321,10 @@ fn helm_version(compat: Compat) -> (Value, Json) {
     ];
     let mut json =
         json!({"version": version, "git_commit": commit, "git_tree_state": "clean", "go_version": go});
-    if compat == Compat::V4 {
-        fields.push(("KubeClientVersion", text("v1.35")));
-        json["kube_client_version"] = json!("v1.35");
+    if compat.is_four() {
+        let client = if compat == Compat::V4 { "v1.37" } else { "v1.35" };
+        fields.push(("KubeClientVersion", text(client)));
+        json["kube_client_version"] = json!(client);
     }
     (Value::host(structure("version.BuildInfo", Kind::Struct, fields, json.clone())), json)
 }

@@ -124,7 +124,7 @@ pub(super) fn data(
         let below = inputs.map(below, MapType::Any, BTreeMap::new());
         let entries = [
             ("Chart", inputs.guarded(&objects::chart(scope.chart, at == 0, input.compat))),
-            ("Files", Value::host(Files::new(&scope.chart.files))),
+            ("Files", Value::host(Files::new(&scope.chart.files, input.compat))),
             ("Release", release.clone()),
             ("Capabilities", capabilities.clone()),
             ("Values", Value::Map(own)),
@@ -147,7 +147,7 @@ pub(super) fn data(
 /// The type of `.Values` and of the data around it.
 pub(super) fn values_type(compat: Compat) -> MapType {
     match compat {
-        Compat::V3 => MapType::ChartutilValues,
-        Compat::V4 => MapType::CommonValues,
+        Compat::V3_19 | Compat::V3 => MapType::ChartutilValues,
+        Compat::V4_1 | Compat::V4 => MapType::CommonValues,
     }
 }

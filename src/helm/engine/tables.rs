@@ -68,7 +68,7 @@ fn the_tables_of_go_and_sprig_give_what_helm_gives() {
         share[1] += 1;
         let dot = row["world"].as_str().map_or(&row["dot"], |name| &worlds["worlds"][name]);
         let mut equal = true;
-        for (key, compat) in [("helm3", Compat::V3), ("helm4", Compat::V4)] {
+        for (key, compat) in [("helm3", Compat::V3_19), ("helm4", Compat::V4_1)] {
             let got = answer(&row, dot, compat);
             equal &= got == row[key];
             if got != row[key] {

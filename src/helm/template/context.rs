@@ -64,10 +64,26 @@ pub trait Environment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Compat {
     /// Helm 3.19
+    V3_19,
+    /// Helm 3.22
     #[default]
     V3,
     /// Helm 4.1
+    V4_1,
+    /// Helm 4.3
     V4,
+}
+
+impl Compat {
+    /// Whether it is a Helm 3.
+    pub fn is_three(self) -> bool {
+        matches!(self, Compat::V3_19 | Compat::V3)
+    }
+
+    /// Whether it is a Helm 4.
+    pub fn is_four(self) -> bool {
+        !self.is_three()
+    }
 }
 
 /// Where a stretch of output begins and what it came from.

@@ -79,8 +79,8 @@ impl ExecError {
             return format!("execution error at ({}:{}:{}): {message}", first.file, first.line, first.column);
         }
         match compat {
-            Compat::V3 => self.to_string(),
-            Compat::V4 => self.lines().unwrap_or_else(|| self.to_string()),
+            Compat::V3_19 | Compat::V3 => self.to_string(),
+            Compat::V4_1 | Compat::V4 => self.lines().unwrap_or_else(|| self.to_string()),
         }
     }
 

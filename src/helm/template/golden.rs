@@ -35,7 +35,7 @@ fn folder() -> std::path::PathBuf {
 
 /// The data of every case.
 pub(super) fn data(compat: Compat) -> Value {
-    let ty = if compat == Compat::V4 { MapType::CommonValues } else { MapType::ChartutilValues };
+    let ty = if compat.is_four() { MapType::CommonValues } else { MapType::ChartutilValues };
     let values = std::fs::read_to_string(folder().join("values.yaml")).unwrap();
     let values = opdev_object::yaml::values_from_str(&values).unwrap();
     Value::Map(Map::from_entries([("Values", Value::from_json_typed(&values, ty))]))
@@ -64,7 +64,7 @@ fn templates_give_what_helm_gives() {
         let text = std::fs::read_to_string(&file).unwrap();
         let mut case = String::new();
         let helm4 = file.file_stem().is_some_and(|name| name == "helm4");
-        let compat = if helm4 { Compat::V4 } else { Compat::V3 };
+        let compat = if helm4 { Compat::V4_1 } else { Compat::V3_19 };
         for (i, line) in text.lines().enumerate() {
             let Some(want) = line.strip_prefix("=> ") else {
                 if !case.is_empty() {

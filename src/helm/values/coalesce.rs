@@ -1,5 +1,6 @@
 //! Coalescing: a release's values win, chart defaults fill, null deletes a default, globals flow down.
-//! The two Helms differ where a null meets a default that is null itself: 4 keeps it, 3 takes it away.
+//! Where a null of the user meets a default that is null itself, Helm 3.19 takes it away and all others keep it. Helm 4.2 and
+//! newer take nothing from a chart that is null, so that it hides no default of a subchart.
 
 use crate::chart::Chart;
 use crate::template::Compat;
@@ -60,6 +61,14 @@ pub fn merge_defaults(chart: &Chart, values: &Value, compat: Compat) -> Result<C
 
 type Table = Map<String, Value>;
 
+/// Takes away the nulls of nested maps.
+fn without_nulls(value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.retain(|_, value| !value.is_null());
+        map.values_mut().for_each(without_nulls);
+    }
+}
+
 /// One run over a chart and its subcharts.
 struct Run {
     compat: Compat,
@@ -101,16 +110,19 @@ impl Run {
         let Some(defaults) = chart.values.as_object() else { return };
         for (key, default) in defaults {
             match own.get_mut(key) {
+                None if default.is_null() && self.drops_nulls() => {}
                 None => {
-                    own.insert(key.clone(), default.clone());
+                    own.insert(key.clone(), self.given(default));
                 }
                 Some(Value::Null) if !self.keep_nulls => {
                     own.remove(key);
                 }
                 Some(Value::Object(below)) => match default {
-                    Value::Object(default) => {
+                    Value::Object(_) => {
                         let keep = self.keep_nulls || chart.subcharts.iter().any(|sub| sub.name() == key);
-                        self.tables(below, default, &join(path, key), keep);
+                        let given = if keep { default.clone() } else { self.given(default) };
+                        let Value::Object(given) = &given else { continue };
+                        self.tables(below, given, &join(path, key), keep);
                     }
                     Value::Null => {}
                     Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
@@ -122,6 +134,20 @@ impl Run {
         }
     }
 
+    /// Whether a null of a chart's own values is no value: so it is since Helm 4.2, but not where nulls are kept for later.
+    fn drops_nulls(&self) -> bool {
+        self.compat == Compat::V4 && !self.keep_nulls
+    }
+
+    /// What a default of a chart gives to the values.
+    fn given(&self, default: &Value) -> Value {
+        let mut given = default.clone();
+        if self.drops_nulls() {
+            without_nulls(&mut given);
+        }
+        given
+    }
+
     fn tables(&mut self, dst: &mut Table, src: &Table, path: &str, keep_nulls: bool) {
         for (key, value) in src {
             let full = join(path, key);
@@ -129,7 +155,7 @@ impl Run {
                 (None, value) => {
                     dst.insert(key.clone(), value.clone());
                 }
-                (Some(Value::Null), Value::Null) if self.compat == Compat::V4 => {}
+                (Some(Value::Null), Value::Null) if self.compat != Compat::V3_19 => {}
                 (Some(Value::Null), _) if !keep_nulls => {
                     dst.remove(key);
                 }

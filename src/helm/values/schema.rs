@@ -163,8 +163,9 @@ impl UrlLoader for ChartFiles {
         if let Some(schema) = self.rules.load(url) {
             return Ok(schema);
         }
-        if url.starts_with("urn:") && self.compat == Compat::V4 {
-            let warning = format!("unresolved URN reference ignored; using permissive schema: {url}");
+        if url.starts_with("urn:") && self.compat != Compat::V3_19 {
+            let level = if self.compat.is_three() { "WARNING: " } else { "" };
+            let warning = format!("{level}unresolved URN reference ignored; using permissive schema: {url}");
             self.warnings.borrow_mut().push(warning);
             return Ok(Value::Bool(true));
         }

@@ -48,17 +48,38 @@ pub struct Settings {
 /// Whose rendering the charts get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HelmCompat {
-    /// Helm 3, which the Operator SDK links.
+    /// Helm 3.19, which helm-operator 1.42 links.
+    V3_19,
+    /// Helm 3, in its newest release that was compared.
     #[default]
     V3,
-    /// Helm 4.
+    /// Helm 4.1.
+    V4_1,
+    /// Helm 4, in its newest release that was compared.
     V4,
+}
+
+impl HelmCompat {
+    /// All with their names on the command line.
+    pub const NAMED: [(&str, HelmCompat); 4] = [
+        ("3", HelmCompat::V3),
+        ("4", HelmCompat::V4),
+        ("3.19", HelmCompat::V3_19),
+        ("4.1", HelmCompat::V4_1),
+    ];
+
+    /// Whether it is a Helm 3.
+    pub fn is_three(self) -> bool {
+        matches!(self, HelmCompat::V3_19 | HelmCompat::V3)
+    }
 }
 
 impl From<HelmCompat> for opdev_helm::engine::Compat {
     fn from(compat: HelmCompat) -> Self {
         match compat {
+            HelmCompat::V3_19 => Self::V3_19,
             HelmCompat::V3 => Self::V3,
+            HelmCompat::V4_1 => Self::V4_1,
             HelmCompat::V4 => Self::V4,
         }
     }

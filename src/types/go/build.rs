@@ -297,32 +297,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// `k8s:enum`: the string constants that are declared with exactly this type.
-    fn constants(&mut self, package: &Package, file: &SourceFile, decl: &TypeDecl, schema: &mut Schema) {
-        let this = Arc::new(Package::default());
-        let under = match package.find(&decl.name) {
-            Some((home, _)) => {
-                let whole = self.loader.import(&package.path, &package.dir).unwrap_or(this);
-                let home = home.clone();
-                self.under(&whole, &home, &decl.ty)
-            }
-            None => Under::Unknown,
-        };
-        if under != Under::Basic("string") {
-            let message = format!("enum type must be a string, not {}.{}", package.path, decl.name);
-            return self.fail(file, decl.at, message);
-        }
-        let consts = package.files.iter().flat_map(|file| &file.consts).filter(|value| value.ty == decl.name);
-        let mut values: Vec<String> =
-            consts.filter_map(|value| super::markers::unquote(&value.literal)).collect();
-        values.sort();
-        if values.is_empty() {
-            return self.fail(file, decl.at, format!("no enum values found for type {}", decl.name));
-        }
-        schema.kind = Some("string".into());
-        schema.choices = values.into_iter().map(serde_json::Value::from).collect();
-    }
-
     /// The schema of a type expression.
     fn expression(&mut self, at: At<'_>, ty: &TypeExpr) -> Schema {
         if at.depth > DEPTH {

@@ -4,10 +4,11 @@
 use super::build::{At, Builder};
 use super::marker_error::MarkerError;
 use super::markers::{Marker, Target};
-use super::package::TypeId;
+use super::names::Under;
+use super::package::{Package, TypeId};
 use super::profile::Level;
 use super::schema::{Origin, Schema, rule};
-use super::syntax::{Field, TypeDecl};
+use super::syntax::{Field, SourceFile, TypeDecl};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -116,7 +117,43 @@ impl Builder<'_> {
     }
 
     fn error(&mut self, at: At<'_>, byte: usize, message: String) {
-        self.problem(crate::diagnostic::Diagnostic::error(message, Some(at.file.place(byte))));
+        self.wrong(at.file, byte, message);
+    }
+
+    fn wrong(&mut self, file: &SourceFile, byte: usize, message: String) {
+        self.problem(crate::diagnostic::Diagnostic::error(message, Some(file.place(byte))));
+    }
+
+    /// `k8s:enum`: the string constants that are declared with exactly this type.
+    pub(crate) fn constants(
+        &mut self,
+        package: &Package,
+        file: &SourceFile,
+        decl: &TypeDecl,
+        schema: &mut Schema,
+    ) {
+        let this = Arc::new(Package::default());
+        let under = match package.find(&decl.name) {
+            Some((home, _)) => {
+                let whole = self.loader.import(&package.path, &package.dir).unwrap_or(this);
+                let home = home.clone();
+                self.under(&whole, &home, &decl.ty)
+            }
+            None => Under::Unknown,
+        };
+        if under != Under::Basic("string") {
+            let message = format!("enum type must be a string, not {}.{}", package.path, decl.name);
+            return self.wrong(file, decl.at, message);
+        }
+        let consts = package.files.iter().flat_map(|file| &file.consts).filter(|value| value.ty == decl.name);
+        let mut values: Vec<String> =
+            consts.filter_map(|value| super::markers::unquote(&value.literal)).collect();
+        values.sort();
+        if values.is_empty() {
+            return self.wrong(file, decl.at, format!("no enum values found for type {}", decl.name));
+        }
+        schema.kind = Some("string".into());
+        schema.choices = values.into_iter().map(serde_json::Value::from).collect();
     }
 
     fn tag(&self, json: &str) -> Tag {

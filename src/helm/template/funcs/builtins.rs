@@ -136,7 +136,7 @@ fn basic(value: &Value) -> Basic {
 
 fn incompatible(a: &Value, b: &Value, compat: Compat) -> FuncError {
     let mut text = "incompatible types for comparison".to_owned();
-    if compat == Compat::V4 {
+    if compat != Compat::V3_19 {
         text.push_str(&format!(": {} and {}", a.type_name(), b.type_name()));
     }
     FuncError::new(text)

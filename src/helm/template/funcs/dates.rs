@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp, Zoned};
 
 use super::super::error::FuncError;
+use super::super::float;
 use super::super::host::{Host, Signature, Ty};
 use super::super::layout;
 use super::super::text::Str;
@@ -71,6 +72,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
         };
         Ok(rounded(nanos).into())
     }),
+    fixed("mustToDuration", ONE, |_, args| Ok(of(nanoseconds(&args[0])?))),
+    fixed("durationSeconds", ONE, |_, args| Ok(Value::Float(units(&args[0], SECOND)))),
+    fixed("durationMinutes", ONE, |_, args| Ok(Value::Float(units(&args[0], MINUTE)))),
+    fixed("durationHours", ONE, |_, args| Ok(Value::Float(units(&args[0], HOUR)))),
+    fixed("durationDays", ONE, |_, args| Ok(Value::Float(units(&args[0], HOUR) / 24.0))),
+    fixed("durationWeeks", ONE, |_, args| Ok(Value::Float(units(&args[0], HOUR) / 24.0 / 7.0))),
+    fixed("durationMilliseconds", ONE, |_, args| Ok(Value::Int64(or_zero(&args[0]) / 1_000_000))),
+    fixed("durationMicroseconds", ONE, |_, args| Ok(Value::Int64(or_zero(&args[0]) / 1_000))),
+    fixed("durationNanoseconds", ONE, |_, args| Ok(Value::Int64(or_zero(&args[0])))),
+    fixed("durationRoundTo", TWO, |_, args| Ok(of(stepped(args, nearest)))),
+    fixed("durationTruncateTo", TWO, |_, args| Ok(of(stepped(args, |nanos, step| nanos - nanos % step)))),
 ];
 
 fn now(call: &mut Call<'_, '_>) -> Zoned {
@@ -341,4 +353,96 @@ fn rounded(nanos: i64) -> String {
     let n = nanos.unsigned_abs();
     let unit = UNITS.iter().find(|(size, _)| n > *size);
     unit.map_or_else(|| "0s".to_owned(), |(size, name)| format!("{}{name}", n / size))
+}
+
+// Durations as Helm 4.2 and newer know them: a text such as `1h30m`, or a number of seconds.
+
+const ONE: &[Ty] = &[Ty::Any];
+const TWO: &[Ty] = &[Ty::Any, Ty::Any];
+const SECOND: i64 = 1_000_000_000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+
+fn of(nanos: i64) -> Value {
+    Value::host(Duration(nanos))
+}
+
+fn or_zero(value: &Value) -> i64 {
+    nanoseconds(value).unwrap_or(0)
+}
+
+/// As Go counts units: the whole ones, and what is left as a fraction.
+fn units(value: &Value, unit: i64) -> f64 {
+    let nanos = or_zero(value);
+    (nanos / unit) as f64 + (nanos % unit) as f64 / unit as f64
+}
+
+/// A duration brought to a multiple of another one; it stays as it is where that is no duration, or none above zero.
+fn stepped(args: &[Value], step: fn(i64, i64) -> i64) -> i64 {
+    let nanos = or_zero(&args[0]);
+    match nanoseconds(&args[1]) {
+        Ok(multiple) if multiple > 0 => step(nanos, multiple),
+        Ok(_) | Err(_) => nanos,
+    }
+}
+
+/// The nearest multiple, away from zero where two are as near; the longest duration where that is too long.
+fn nearest(nanos: i64, step: i64) -> i64 {
+    let rest = nanos % step;
+    let down = nanos - rest;
+    if i128::from(rest).abs() * 2 < i128::from(step) {
+        return down;
+    }
+    let longest = if nanos < 0 { i64::MIN } else { i64::MAX };
+    down.checked_add(step * nanos.signum()).unwrap_or(longest)
+}
+
+fn nanoseconds(value: &Value) -> Result<i64, FuncError> {
+    match value {
+        Value::Nil => Err("invalid duration".into()),
+        Value::Int(seconds) | Value::Int64(seconds) => of_seconds(*seconds),
+        Value::Uint(_, seconds) => match i64::try_from(*seconds) {
+            Ok(seconds) => of_seconds(seconds),
+            Err(_) => Err(FuncError::new(format!("duration seconds overflow: {seconds}"))),
+        },
+        Value::Float(seconds) => of_float(*seconds),
+        Value::Str(_) => of_text(&string(std::slice::from_ref(value), 0)),
+        Value::Host(host) => match (host.as_any().downcast_ref::<Duration>(), host.underlying()) {
+            (Some(duration), _) => Ok(duration.0),
+            (None, Some(Value::Int64(seconds) | Value::Int(seconds))) => of_seconds(seconds),
+            (None, _) => Err(FuncError::new(format!("unsupported duration type {}", host.type_name()))),
+        },
+        other => Err(FuncError::new(format!("unsupported duration type {}", other.type_name()))),
+    }
+}
+
+fn of_text(text: &str) -> Result<i64, FuncError> {
+    let inner = text.trim();
+    if inner.is_empty() {
+        return Err("empty duration".into());
+    }
+    if let Ok(nanos) = duration::parse(inner) {
+        return Ok(nanos);
+    }
+    match inner.parse::<f64>() {
+        Ok(seconds) => of_float(seconds),
+        Err(_) => Err(FuncError::new(format!("could not parse duration {text:?}"))),
+    }
+}
+
+fn of_seconds(seconds: i64) -> Result<i64, FuncError> {
+    let overflow = || FuncError::new(format!("duration seconds overflow: {seconds}"));
+    seconds.checked_mul(SECOND).ok_or_else(overflow)
+}
+
+fn of_float(seconds: f64) -> Result<i64, FuncError> {
+    let shown = || float::format(seconds, b'g', None);
+    if !seconds.is_finite() {
+        return Err(FuncError::new(format!("invalid duration seconds: {}", shown())));
+    }
+    let nanos = seconds * SECOND as f64;
+    if nanos.abs() > i64::MAX as f64 {
+        return Err(FuncError::new(format!("duration seconds overflow: {}", shown())));
+    }
+    Ok(nanos as i64)
 }

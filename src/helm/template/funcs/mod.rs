@@ -143,6 +143,26 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function, Quickly>> = Lazy
 
 /// Functions Helm 3 does not have.
 const SINCE_4: [&str; 1] = ["mustToYaml"];
+/// Functions that came after Helm 4.1.
+const SINCE_4_2: [&str; 12] = [
+    "durationDays",
+    "durationHours",
+    "durationMicroseconds",
+    "durationMilliseconds",
+    "durationMinutes",
+    "durationNanoseconds",
+    "durationRoundTo",
+    "durationSeconds",
+    "durationTruncateTo",
+    "durationWeeks",
+    "mustToDuration",
+    "mustToToml",
+];
+
+/// Whether a Helm has a function.
+fn has(compat: Compat, name: &str) -> bool {
+    (compat.is_four() || !SINCE_4.contains(&name)) && (compat == Compat::V4 || !SINCE_4_2.contains(&name))
+}
 
 /// Whose functions there are.
 #[derive(Clone, Copy)]
@@ -157,7 +177,7 @@ pub(super) fn lookup(name: &str, language: Language) -> Option<&'static Function
     if let Some(function) = language.own.iter().find(|function| function.name == name) {
         return Some(function);
     }
-    if language.compat == Compat::V3 && SINCE_4.contains(&name) {
+    if !has(language.compat, name) {
         return None;
     }
     TABLE.get(name).copied()
@@ -166,7 +186,7 @@ pub(super) fn lookup(name: &str, language: Language) -> Option<&'static Function
 /// The name of every function of a Helm.
 #[must_use]
 pub fn names(compat: Compat) -> Vec<&'static str> {
-    TABLE.keys().copied().filter(|name| compat == Compat::V4 || !SINCE_4.contains(name)).collect()
+    TABLE.keys().copied().filter(|name| has(compat, name)).collect()
 }
 
 /// An argument that is a string, as text.

@@ -15,6 +15,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         }
         Ok(written.unwrap_or_else(|error| error.to_string()).into())
     }),
+    fixed("mustToToml", &[Ty::Any], |call, args| Ok(encode(&args[0], call.context.compat)?.into())),
     fixed("fromToml", &[Ty::Str], |_, args| Ok(fromtoml::parse(&string(args, 0)))),
 ];
 
@@ -180,7 +181,7 @@ impl Encoder {
         if f.is_infinite() {
             return if f > 0.0 { "inf" } else { "-inf" }.to_owned();
         }
-        let form = if self.compat == Compat::V4 { b'g' } else { b'f' };
+        let form = if self.compat == Compat::V3_19 { b'f' } else { b'g' };
         let text = float::format(f, form, None);
         if text.contains(['.', 'e']) { text } else { text + ".0" }
     }

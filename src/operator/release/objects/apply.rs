@@ -224,7 +224,7 @@ async fn apply_or_write(
         Ok(applied) => return Ok((applied, None)),
         Err(refused) => refused,
     };
-    match plain_write::reason(&refused).filter(|_| mode.compat == HelmCompat::V3) {
+    match plain_write::reason(&refused).filter(|_| mode.compat.is_three()) {
         Some(why) => Ok((plain_write::write(api, wanted, old.as_ref(), live, false).await?, Some(why))),
         None => Err(refused),
     }

@@ -7,7 +7,6 @@ use super::hand_over;
 use super::overlay::overlay;
 use super::plain_write;
 use super::{PARALLEL, Wanted};
-use crate::settings::HelmCompat;
 use futures::stream::{self, StreamExt};
 use opdev_client::read_only::REFUSAL;
 use opdev_client::{Api, ApiError, At};
@@ -111,7 +110,7 @@ async fn try_out(api: &Api, intent: &Intent<'_>, ask: Ask) -> Option<Answer> {
 async fn applied(api: &Api, intent: &Intent<'_>) -> Result<Value, ApiError> {
     let Intent { wanted, old, live, manager, mode } = intent;
     let after = match api.try_apply(&wanted.at(), "", wanted.sent(), manager).await {
-        Err(error) if mode.compat == HelmCompat::V3 && plain_write::reason(&error).is_some() => {
+        Err(error) if mode.compat.is_three() && plain_write::reason(&error).is_some() => {
             return plain_write::write(api, wanted, *old, *live, true).await;
         }
         other => other?,

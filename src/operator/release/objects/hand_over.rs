@@ -27,9 +27,9 @@ pub(crate) fn plan(old: &Value, wanted: &Wanted, live: &Value, compat: HelmCompa
         }
         let theirs = match compat {
             // A three-way patch removes what the manifest has dropped, whoever wrote it last.
-            HelmCompat::V3 => true,
+            HelmCompat::V3_19 | HelmCompat::V3 => true,
             // Helm 4 takes over what its own client-side writes own.
-            HelmCompat::V4 => is_helms(entry, fields),
+            HelmCompat::V4_1 | HelmCompat::V4 => is_helms(entry, fields),
         };
         if theirs { dropped(fields, old, wanted.sent()) } else { FieldSet::new() }
     })
