@@ -48,4 +48,5 @@ mod traced;
 mod trust;
 mod tutorial;
 mod type_files;
+mod unwritten;
 mod upgrade;
