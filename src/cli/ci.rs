@@ -23,7 +23,6 @@ use opdev_scenario::report::Report;
 use opdev_scenario::shared_cluster::Namespaces;
 use regex::Regex;
 use std::fmt;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -174,7 +173,7 @@ pub(super) fn run(args: CiArgs) -> ExitCode {
     match all(args) {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(super::visible::err(), "error: {}", visible(&format!("{error:#}")));
+            super::visible::complain(&error);
             ExitCode::from(NOTHING)
         }
     }

@@ -121,6 +121,17 @@ fn suggest(mut error: clap::Error) -> clap::Error {
 
 /// Runs the command line.
 pub fn main() -> ExitCode {
+    let done = run();
+    match visible::unwritten() {
+        Some(why) => {
+            visible::complain(&anyhow::anyhow!(why));
+            if done == ExitCode::SUCCESS { ExitCode::FAILURE } else { done }
+        }
+        None => done,
+    }
+}
+
+fn run() -> ExitCode {
     let began = std::time::Instant::now();
     logging::leave_out_caught_panics();
     let log = std::cell::OnceCell::new();
@@ -134,8 +145,11 @@ pub fn main() -> ExitCode {
     let command = match parse() {
         Ok(command) => command,
         Err(error) => {
-            let _ = error.print();
-            return unread(error.exit_code());
+            let printed = error.print().err().filter(|lost| !error.use_stderr() && !is_gone(lost));
+            return match printed {
+                Some(lost) => code(Err(anyhow::anyhow!("standard output cannot be written: {lost}"))),
+                None => unread(error.exit_code()),
+            };
         }
     };
     if matches!(command, Command::Run(_) | Command::Operate(_) | Command::Serve(_)) {
@@ -172,6 +186,11 @@ pub fn main() -> ExitCode {
     code(result.map(|()| ExitCode::SUCCESS))
 }
 
+/// Whether a reader has gone away: it has seen enough.
+fn is_gone(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::BrokenPipe
+}
+
 /// The exit code of a command line that was not carried out; clap has `code` for it. Of `plan` 2 means that something
 /// would change.
 fn unread(code: i32) -> ExitCode {
@@ -186,20 +205,10 @@ fn unread(code: i32) -> ExitCode {
 /// The exit code of a command; what failed is told.
 fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| {
-        complain(&error);
+        visible::complain(&error);
         // As clap ends where it cannot read the command line.
         if error.is::<arguments::WrongUsage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
     })
-}
-
-/// Tells the user what failed, on standard error.
-fn complain(error: &anyhow::Error) {
-    use std::io::Write as _;
-    let _ = writeln!(
-        visible::err(),
-        "error: {}",
-        opdev_event::words::visible(&opdev_client::error_words::told(error))
-    );
 }
 
 /// Tells the user something beside the output, on standard error.

@@ -226,9 +226,7 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     let input = input(args, (project, allowed), events, requests, &shutdown, (&log, state_folder, began));
     let result = hear(shutdown.clone()).and_then(|()| runtime.block_on(opdev_inner_loop::run(input)));
     shutdown.cancel();
-    let screen_result = screen.map_or(Ok(()), |thread| {
-        thread.join().unwrap_or_else(|_| bail!("the screen panicked; the log has the details"))
-    });
+    let screen_result = screen.map_or(Ok(()), ScreenThread::finish);
     drop(ask);
     log.finish();
     // The bus ends with its last sender; a task that hangs must not hold the user's shell.
@@ -237,13 +235,11 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
             Ok(Err(_)) => Err(anyhow!("opdev tripped over a bug of its own; the log has the details")),
             Ok(Ok(())) | Err(_) => Ok(()),
         };
-    if let Some(printer) = printer {
-        printer.finish();
-    }
+    let printed = printer.map_or(Ok(()), Printer::finish);
     // What a reconciler has started must not outlive it.
     end_programs();
     runtime.shutdown_timeout(Duration::from_secs(1));
-    result.and(screen_result).and(bus_result)
+    printed.and(result).and(screen_result).and(bus_result)
 }
 
 /// The project to run. Where there is none, and somebody to ask, one may be made here.
@@ -274,14 +270,43 @@ fn command_line() -> String {
 }
 
 /// The screen has a thread of its own, so that nothing on it holds the operator up, nor the other way round.
-fn screen(input: opdev_tui::TuiInput) -> Result<std::thread::JoinHandle<Result<()>>> {
+fn screen(input: opdev_tui::TuiInput) -> Result<ScreenThread> {
     let shutdown = input.shutdown.clone();
+    let (tell, ended) = std_mpsc::channel();
     let draw = move || {
         // Also where the screen panics: without it the user could not even quit.
         let _stop = shutdown.drop_guard();
-        opdev_tui::run(input)
+        let shown = opdev_tui::run(input);
+        let _ = tell.send(());
+        shown
     };
-    std::thread::Builder::new().name("screen".to_owned()).spawn(draw).context("no thread for the screen")
+    let thread = std::thread::Builder::new()
+        .name("screen".to_owned())
+        .spawn(draw)
+        .context("no thread for the screen")?;
+    Ok(ScreenThread { thread, ended })
+}
+
+/// The thread that draws.
+struct ScreenThread {
+    thread: std::thread::JoinHandle<Result<()>>,
+    ended: std_mpsc::Receiver<()>,
+}
+
+/// How long the screen may take to end once the rest of opdev has. An editor that was asked to end has a second.
+const LAST_FRAME: Duration = Duration::from_millis(1500);
+
+impl ScreenThread {
+    /// Waits for its end, unless the terminal takes nothing in: a write waits for that, maybe for ever.
+    fn finish(self) -> Result<()> {
+        if self.ended.recv_timeout(LAST_FRAME) == Err(std_mpsc::RecvTimeoutError::Timeout) {
+            tracing::warn!("the terminal takes nothing in; opdev ends without it");
+            super::visible::give_up();
+            opdev_panes::terminal::restore();
+            return Ok(());
+        }
+        self.thread.join().unwrap_or_else(|_| bail!("the screen panicked; the log has the details"))
+    }
 }
 
 /// The namespaces to reconcile, each once: what was given, else what WATCH_NAMESPACE lists; none where all were asked for.
@@ -370,7 +395,8 @@ fn input(
 /// Prints events where there is no terminal, on a thread of its own: a reader that pauses never holds the operator
 /// up (lines it has no room for are counted), and one that goes away ends opdev, as it ends other filters.
 struct Printer {
-    done: std_mpsc::Receiver<()>,
+    /// Why a line could not be written; closed once the last one is.
+    done: std_mpsc::Receiver<std::io::Error>,
 }
 
 /// Lines that may wait for the reader.
@@ -382,13 +408,16 @@ impl Printer {
         let (end, done) = std_mpsc::channel();
         let shutdown = shutdown.clone();
         let print = move || {
-            let _end = end;
             let mut out = std::io::BufWriter::new(super::visible::out());
             while let Ok(first) = waiting.recv() {
                 // What waits by now is written at once.
                 let mut lines = std::iter::once(first).chain(waiting.try_iter().take(WAITING_LINES));
-                if lines.try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush()).is_err() {
+                let written = lines.try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush());
+                if let Err(error) = written {
                     shutdown.cancel();
+                    // What is left in the buffer would be written once more.
+                    let _ = out.into_parts();
+                    let _ = end.send(error);
                     return;
                 }
             }
@@ -415,9 +444,15 @@ impl Printer {
         Ok((Box::new(listener), Printer { done }))
     }
 
-    /// Waits until the last line is out, unless the reader does not read.
-    fn finish(self) {
-        let _ = self.done.recv_timeout(Duration::from_secs(2));
+    /// Waits until the last line is out, unless the reader does not read. One that has gone away wants no more.
+    ///
+    /// # Errors
+    /// Why a line could not be written.
+    fn finish(self) -> Result<()> {
+        match self.done.recv_timeout(Duration::from_secs(2)) {
+            Ok(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 }
 
@@ -439,17 +474,18 @@ fn hear(shutdown: CancellationToken) -> Result<()> {
             return;
         }
         if asked_before {
-            opdev_panes::terminal::restore();
             end_programs();
+            opdev_panes::terminal::restore();
             std::process::exit(asked.code());
         }
         asked_before = true;
         opdev_os::read::end_walks();
+        opdev_panes::terminal::editor::wait_for_the_end();
         shutdown.cancel();
         if !asked.is_interrupt() {
             signals::end_anyway(asked, || {
-                opdev_panes::terminal::restore();
                 end_programs();
+                opdev_panes::terminal::restore();
             });
         }
     })

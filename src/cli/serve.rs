@@ -8,7 +8,6 @@ use opdev_cluster::owner::Owner;
 use opdev_cluster::{Certificates, RENEWED};
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, gaps};
 use opdev_event::shell;
-use opdev_event::words::visible;
 use opdev_os::lock::Lock;
 use opdev_os::private_folder::PrivateFolder;
 use std::fs;
@@ -86,7 +85,7 @@ pub fn run(args: &ServeArgs) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(super::visible::err(), "error: {}", visible(&format!("{error:#}")));
+            super::visible::complain(&error);
             ExitCode::FAILURE
         }
     }

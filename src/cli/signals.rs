@@ -6,12 +6,16 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::future::Future;
 use std::io::Write as _;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// How long stopping in good order may take. Less than five seconds, so that the process has ended by then.
 const LIMIT: Duration = Duration::from_millis(4500);
+
+/// How long the last line may take to be written.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// A signal that asks to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +59,16 @@ pub(super) fn end_anyway(asked: Asked, last: impl FnOnce() + Send + 'static) {
         thread::sleep(LIMIT);
         last();
         let why = "was asked to stop and could not in time; its log names what is stuck";
-        let _ = writeln!(std::io::stderr(), "opdev: {}: {why}", asked.name());
+        let text = format!("opdev: {}: {why}", asked.name());
+        // Standard error may be a terminal that takes nothing in.
+        let (told, done) = mpsc::channel();
+        let tell = move || {
+            let _ = writeln!(std::io::stderr(), "{text}");
+            let _ = told.send(());
+        };
+        if thread::Builder::new().name("last words".to_owned()).spawn(tell).is_ok() {
+            let _ = done.recv_timeout(LAST_WORDS);
+        }
         std::process::exit(asked.code());
     };
     // Without a thread there is no time to lose.

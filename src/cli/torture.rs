@@ -117,7 +117,7 @@ pub(super) fn run(args: TortureArgs) -> ExitCode {
     match all(args) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            let _ = writeln!(super::visible::err(), "error: {}", visible(&format!("{error:#}")));
+            super::visible::complain(&error);
             ExitCode::from(NOTHING)
         }
     }

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 use opdev_event::shell;
-use opdev_event::words::{escaped_json, visible};
+use opdev_event::words::escaped_json;
 use opdev_os::private_folder::write_named;
 use opdev_project::Project;
 use opdev_project::trust::{Store, Trust};
@@ -102,7 +102,7 @@ pub(super) fn run(args: &UpgradeArgs) -> ExitCode {
         Ok(code) => code,
         Err(_) if shutdown.is_cancelled() => ExitCode::from(INTERRUPTED),
         Err(error) => {
-            let _ = writeln!(super::visible::err(), "error: {}", visible(&format!("{error:#}")));
+            super::visible::complain(&error);
             ExitCode::from(NOTHING)
         }
     }

@@ -3,14 +3,19 @@
 //! goes through `machine`, unchanged.
 
 use opdev_event::words::is_hidden;
-use std::io::{IsTerminal as _, Result, Stderr, Stdout, Write};
+use std::io::{Error, ErrorKind, IsTerminal as _, Result, Stderr, Stdout, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A stream on which nothing but text, line ends and tabs gets through.
 pub(super) struct Visible<W>(W);
 
+/// Standard output. Its errors say what could not be written.
+pub(super) struct StandardOutput(Stdout);
+
 /// Standard output, for people.
-pub(super) fn out() -> Visible<Stdout> {
-    Visible(std::io::stdout())
+pub(super) fn out() -> Visible<StandardOutput> {
+    Visible(machine())
 }
 
 /// Standard error, for people.
@@ -19,8 +24,58 @@ pub(super) fn err() -> Visible<Stderr> {
 }
 
 /// Standard output, for programs: YAML, JSON, scripts of a shell, and lines that `print` has made visible and coloured.
-pub(super) fn machine() -> Stdout {
-    std::io::stdout()
+pub(super) fn machine() -> StandardOutput {
+    StandardOutput(std::io::stdout())
+}
+
+/// Why standard output could not be written, until somebody has told it: not each command looks at each write.
+static LOST: Mutex<Option<String>> = Mutex::new(None);
+
+fn lost() -> MutexGuard<'static, Option<String>> {
+    LOST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What became of a write to standard output, in words. A reader that has gone away wants no more, and is no loss.
+fn noted<T>(written: Result<T>) -> Result<T> {
+    written.map_err(|error| {
+        let text = format!("standard output cannot be written: {error}");
+        if error.kind() != ErrorKind::BrokenPipe {
+            lost().get_or_insert_with(|| text.clone());
+        }
+        Error::new(error.kind(), text)
+    })
+}
+
+/// What a command says goes to its end: why not all of it could be written, unless an error that was told says so already.
+/// What standard output still holds is written first; after the end of the process nobody would hear of it.
+pub(super) fn unwritten() -> Option<String> {
+    if !GIVEN_UP.load(Ordering::Relaxed) {
+        let _ = machine().flush();
+    }
+    lost().take()
+}
+
+/// Standard output is a terminal that takes nothing in: whoever writes to it, or waits for those who do, waits for ever.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+
+/// Nothing more is written to standard output.
+pub(super) fn give_up() {
+    GIVEN_UP.store(true, Ordering::Relaxed);
+}
+
+/// An error is told: what it says of standard output needs no second line.
+fn is_told(error: &str) {
+    lost().take_if(|lost| error.contains(lost.as_str()));
+}
+
+impl Write for StandardOutput {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        noted(self.0.write(bytes))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        noted(self.0.flush())
+    }
 }
 
 /// Whether somebody can be asked and answer.
@@ -47,6 +102,13 @@ impl<W: Write> Write for Visible<W> {
     fn flush(&mut self) -> Result<()> {
         self.0.flush()
     }
+}
+
+/// Tells the user what failed, on standard error.
+pub(super) fn complain(error: &anyhow::Error) {
+    let told = opdev_client::error_words::told(error);
+    is_told(&told);
+    let _ = writeln!(err(), "error: {}", opdev_event::words::visible(&told));
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Why a call failed: one error for every caller. Errors of kube's own client become it, too.
 
+use crate::error_words::without_long_values;
 use http::StatusCode;
 use kube::core::response::StatusDetails;
 use opdev_event::{mask, words};
@@ -27,11 +28,18 @@ impl ApiError {
     pub(crate) fn refusal(status: StatusCode, body: &Value) -> ApiError {
         let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let details = body.get("details").and_then(|details| serde_json::from_value(details.clone()).ok());
+        let details = details.map(|mut details: StatusDetails| {
+            for cause in &mut details.causes {
+                cause.message = without_long_values(&cause.message);
+            }
+            Box::new(details)
+        });
+        let message = body.as_str().map_or_else(|| text("message"), |body| body.trim().to_owned());
         ApiError::Refused {
             code: status.as_u16(),
             reason: text("reason"),
-            message: body.as_str().map_or_else(|| text("message"), |body| body.trim().to_owned()),
-            details: details.map(Box::new),
+            message: without_long_values(&message),
+            details,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use http::Uri;
-use std::net::IpAddr;
+use opdev_os::http_proxy::named;
 
 /// The proxy for `server`; `None` for the direct way. `var` reads the environment.
 ///
@@ -14,24 +14,12 @@ pub(super) fn proxy(
     server: &Uri,
     var: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Uri>> {
-    let var = |names: [&str; 2]| {
-        names.into_iter().find_map(|name| Some((name.to_owned(), var(name).filter(|text| !text.is_empty())?)))
-    };
     if let Some(text) = in_kubeconfig.filter(|text| !text.is_empty()) {
         return parse("proxy-url", text).map(Some);
     }
-    let names = match server.scheme_str() {
-        Some("http") => ["HTTP_PROXY", "http_proxy"],
-        _ => ["HTTPS_PROXY", "https_proxy"],
-    };
-    let Some((name, text)) = var(names) else { return Ok(None) };
-    let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
-    let port = server.port_u16().unwrap_or(if server.scheme_str() == Some("http") { 80 } else { 443 });
-    let direct = var(["NO_PROXY", "no_proxy"]).map(|(_, list)| list).unwrap_or_default();
-    if is_here(host) || direct.split(',').any(|entry| covers(entry.trim(), host, port)) {
-        return Ok(None);
-    }
-    parse(&name, &text).map(Some)
+    let is_plain = server.scheme_str() == Some("http");
+    let named = named(is_plain, server.host().unwrap_or_default(), server.port_u16(), var);
+    named.map(|proxy| parse(&proxy.variable, &proxy.address)).transpose()
 }
 
 fn parse(from: &str, text: &str) -> Result<Uri> {
@@ -49,56 +37,6 @@ fn parse(from: &str, text: &str) -> Result<Uri> {
             bail!("{from}: {shown} is no proxy that opdev can use; it takes http://, https:// and socks5://")
         }
     }
-}
-
-fn is_here(host: &str) -> bool {
-    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-/// Whether one entry of `NO_PROXY` names a host.
-fn covers(entry: &str, host: &str, port: u16) -> bool {
-    if entry.is_empty() {
-        return false;
-    }
-    if entry == "*" {
-        return true;
-    }
-    let (entry, wanted) = match entry.rsplit_once(':') {
-        Some((before, digits)) if !before.contains(':') || before.ends_with(']') => {
-            (before, digits.parse::<u16>().ok())
-        }
-        _ => (entry, None),
-    };
-    if wanted.is_some_and(|wanted| wanted != port) {
-        return false;
-    }
-    let entry = entry.trim_matches(['[', ']']);
-    if let Ok(ip) = host.parse::<IpAddr>() {
-        return match entry.split_once('/') {
-            Some((network, bits)) => network
-                .parse()
-                .is_ok_and(|network| bits.parse().is_ok_and(|bits: u32| in_network(ip, network, bits))),
-            None => entry.parse::<IpAddr>().is_ok_and(|other| other == ip),
-        };
-    }
-    let (host, entry) = (host.to_ascii_lowercase(), entry.to_ascii_lowercase());
-    let domain = entry.strip_prefix('*').unwrap_or(&entry);
-    match domain.strip_prefix('.') {
-        Some(_) => host.ends_with(domain),
-        None => host == domain || host.ends_with(&format!(".{domain}")),
-    }
-}
-
-fn in_network(ip: IpAddr, network: IpAddr, bits: u32) -> bool {
-    let (ip, network, size) = match (ip, network) {
-        (IpAddr::V4(ip), IpAddr::V4(network)) => {
-            (u128::from(ip.to_bits()), u128::from(network.to_bits()), 32)
-        }
-        (IpAddr::V6(ip), IpAddr::V6(network)) => (ip.to_bits(), network.to_bits(), 128),
-        (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => return false,
-    };
-    let Some(rest) = u32::checked_sub(size, bits) else { return false };
-    ip.checked_shr(rest) == network.checked_shr(rest)
 }
 
 #[cfg(test)]

@@ -79,6 +79,8 @@ struct Memory {
     /// Reconcilers and charts that wait for the user's word, by the names of the questions.
     held: Vec<(String, Gvk)>,
     plurals: Vec<(Gvk, String)>,
+    /// The files are broken as they are.
+    failed: bool,
 }
 
 impl Reloader {
@@ -91,8 +93,15 @@ impl Reloader {
         let (files, loaded) = first;
         let crds = Crds::new(self.cautious);
         let hold = self.hold;
-        let mut memory =
-            Memory { files, crds, retry: Backoff::default(), hold, held: Vec::new(), plurals: Vec::new() };
+        let mut memory = Memory {
+            files,
+            crds,
+            retry: Backoff::default(),
+            hold,
+            held: Vec::new(),
+            plurals: Vec::new(),
+            failed: false,
+        };
         if hold {
             self.events.emit(Event::HoldChanged { on: true }).await;
         }
@@ -139,6 +148,7 @@ impl Reloader {
                 self.rewatch(&mut watcher, true).await;
             }
             self.reload(&mut memory, batch, forced).await;
+            watcher.is_broken(memory.failed);
             self.rewatch(&mut watcher, false).await;
         }
     }
@@ -492,6 +502,7 @@ impl Reloader {
             affected: loaded.affected,
         };
         self.events.emit(Event::SourcesChanged(Arc::new(changed))).await;
+        memory.failed = !loaded.errors.is_empty();
         if !loaded.errors.is_empty() {
             self.events
                 .emit(Event::ReloadFailed(ReloadFailed {

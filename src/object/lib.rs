@@ -51,6 +51,7 @@ pub mod definition;
 pub mod depth;
 pub mod descriptions;
 pub mod diff;
+pub mod editor_files;
 pub mod facts;
 pub mod fieldset;
 pub mod go;

@@ -1,7 +1,7 @@
 //! The debugger of a Go program: Delve starts it and waits for an editor on a local address. The program runs at once and
 //! goes on without one.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -130,11 +130,11 @@ fn linker_words(text: &str) -> Vec<&str> {
     words
 }
 
-/// The command that runs a binary with its arguments under the debugger.
+/// Where Delve is.
 ///
 /// # Errors
-/// Where Delve is not installed.
-pub(super) fn command(address: &str, binary: &Path, arguments: &[String]) -> Result<Vec<String>> {
+/// Where it is not installed.
+pub(super) fn installed() -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let go = ["GOBIN", "GOPATH", "HOME"].map(|name| std::env::var_os(name).map(PathBuf::from));
     let [bin, workspace, home] = go;
@@ -143,9 +143,15 @@ pub(super) fn command(address: &str, binary: &Path, arguments: &[String]) -> Res
         .chain(workspace.map(|folder| folder.join("bin")))
         .chain(home.map(|folder| folder.join("go/bin")));
     let found = std::env::split_paths(&path).chain(of_go).map(|folder| folder.join("dlv"));
-    let Some(dlv) = found.into_iter().find(|path| path.is_file()) else {
-        bail!("the debugger dlv is not installed");
-    };
+    found.into_iter().find(|path| path.is_file()).context("the debugger dlv is not installed")
+}
+
+/// The command that runs a binary with its arguments under the debugger.
+///
+/// # Errors
+/// Where Delve is not installed.
+pub(super) fn command(address: &str, binary: &Path, arguments: &[String]) -> Result<Vec<String>> {
+    let dlv = installed()?;
     let words = [
         dlv.display().to_string(),
         "exec".to_owned(),
@@ -160,6 +166,29 @@ pub(super) fn command(address: &str, binary: &Path, arguments: &[String]) -> Res
     ];
     Ok(words.into_iter().chain(arguments.iter().cloned()).collect())
 }
+
+/// Whether an address is open to others than this machine. A debugger asks nobody for a password.
+pub(super) fn is_open_to_others(address: &str) -> bool {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    !opdev_os::http_proxy::is_here(host.trim_matches(['[', ']']))
+}
+
+/// Why Delve could not be started at an address, now: another program listens there. Known before a build takes its time.
+pub(super) fn is_taken(address: &str) -> Option<String> {
+    match std::net::TcpListener::bind(address) {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Some(format!(
+            "another program listens at {address}, where the debugger was to wait for an editor"
+        )),
+        Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => {
+            Some(format!("--debug: {address} is no address of this machine: {error}"))
+        }
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// What to do where the address is taken.
+pub(super) const ELSEWHERE: &str =
+    "end that program and press R, or start opdev with another port, such as --debug=127.0.0.1:2346";
 
 /// What to do where it is not installed.
 pub(super) const INSTALL: &str =
@@ -196,6 +225,19 @@ mod tests {
         let kept = "-X 'main.flags=a -s -w' -extldflags \"-static -s\" -X -s -w=false";
         assert_eq!(of(&["-trimpath=false"], kept), texts(("-trimpath=false", kept, "")));
         assert_eq!(of(&[], "  --s=true -w=1 "), texts(("", "", "--s=true -w=1")));
+    }
+
+    #[test]
+    fn an_address_is_judged_before_the_build() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap().to_string();
+        assert!(is_taken(&address).unwrap().contains(&address));
+        drop(taken);
+        assert_eq!(is_taken("127.0.0.1:0"), None);
+        assert!(is_taken("foo").unwrap().contains("--debug: foo"));
+        assert!(is_open_to_others("0.0.0.0:2346") && is_open_to_others(":2345"));
+        assert!(!is_open_to_others("127.0.0.1:2345") && !is_open_to_others("[::1]:1"));
+        assert!(!is_open_to_others("localhost:1"));
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn belongs_to(open: &Entry, line: &str) -> bool {
 
 /// Reads one line.
 pub(super) fn parse(line: &str) -> Entry {
-    let plain = strip_colours(line);
+    let plain = strip_escapes(line);
     let line = plain.as_str();
     let found = json(line)
         .or_else(|| console(line))
@@ -114,17 +114,48 @@ pub(super) fn parse(line: &str) -> Entry {
     entry
 }
 
-fn strip_colours(line: &str) -> String {
+/// A line without what it tells a terminal: colours, titles, links, character sets. Its words stay, whatever comes.
+fn strip_escapes(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some(at) = rest.find('\u{1b}') {
+    while let Some(at) = rest.find(['\u{1b}', '\u{9b}', '\u{90}', '\u{98}', '\u{9d}', '\u{9e}', '\u{9f}']) {
         out.push_str(&rest[..at]);
-        let after = rest[at + 1..].strip_prefix('[').unwrap_or("");
-        let end = after.find(|c: char| c.is_ascii_alphabetic()).map_or(after.len(), |end| end + 1);
-        rest = &after[end..];
+        let mut after = rest[at..].chars();
+        // A character of C1 stands for an escape and a letter.
+        let kind = match after.next() {
+            Some('\u{1b}') => after.next(),
+            other => other.and_then(|c| char::from_u32(u32::from(c) - 0x40)),
+        };
+        rest = match kind {
+            Some('[') => after_sequence(after.as_str(), |c| matches!(c, ' '..='?')),
+            Some(']' | 'P' | 'X' | '^' | '_') => after_text(after.as_str()),
+            // Such as the character set of `tput sgr0`: signs, then one letter.
+            Some(' '..='/') => after_sequence(after.as_str(), |c| matches!(c, ' '..='/')),
+            Some('0'..='~') => after.as_str(),
+            Some(other) => &rest[rest.len() - after.as_str().len() - other.len_utf8()..],
+            None => "",
+        };
     }
     out.push_str(rest);
     out
+}
+
+/// What follows the parameters of a sequence and the letter that ends it.
+fn after_sequence(text: &str, is_parameter: impl Fn(char) -> bool) -> &str {
+    let rest = text.trim_start_matches(is_parameter);
+    let mut after = rest.chars();
+    match after.next() {
+        Some('0'..='~') => after.as_str(),
+        // It is cut short.
+        Some(_) | None => rest,
+    }
+}
+
+/// What follows a text for the terminal. One without an end is taken for words.
+fn after_text(text: &str) -> &str {
+    let ends = [("\u{7}", 1), ("\u{1b}\\", 2), ("\u{9c}", 2)];
+    let end = ends.into_iter().filter_map(|(end, long)| text.find(end).map(|at| at + long)).min();
+    end.map_or(text, |end| &text[end..])
 }
 
 fn level(word: &str) -> Option<Level> {
@@ -399,6 +430,14 @@ mod tests {
                 "Info||reconciling object{object.ref=Foo.v1.a/b.default object.reason=object updated}: ctl: done · Foo.v1.a/b.default",
             ),
             ("\u{1b}[31mred\u{1b}[0m text", "-||red text"),
+            ("\u{1b}]0;TITLE\u{7}title set", "-||title set"),
+            (
+                "see \u{1b}]8;;http://a/\u{1b}\\the page\u{1b}]8;;\u{1b}\\ for more",
+                "-||see the page for more",
+            ),
+            ("bold\u{1b}(B\u{1b}[m and plain", "-||bold and plain"),
+            ("\u{1b}]0;no end", "-||0;no end"),
+            ("a\u{1b}Pq#0\u{1b}\\b\u{9b}1mc\u{1b}", "-||abc"),
             ("just words", "-||just words"),
             ("panic: oh", "Error||panic: oh"),
             ("2026-11-23T08:00:00Z\tINFO\ta\tb\t{\"opdev\": \"4711.12\", \"n\": 3}", "Info|a|b n=3"),

@@ -2,6 +2,7 @@
 //! succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended before the new one
 //! starts. While a build is broken, the last good program goes on.
 
+mod debugged;
 mod going_back;
 mod limits;
 mod start;
@@ -405,6 +406,9 @@ impl Life {
 
     /// Begins a build; one that runs is killed.
     async fn build(&mut self) {
+        if !self.debugger_can_start().await {
+            return;
+        }
         // A build that is outdated must not see half of what is written now.
         self.building = None;
         self.vet.end();

@@ -168,7 +168,7 @@ pub(crate) fn read(
             let folder = root.join(&path);
             let files = match read::no_place_for_files(root, &folder) {
                 Some(why) => Err(io::Error::other(format!("{path} {why}"))),
-                None => chart::read_dir(&folder),
+                None => chart::read_dir_in_work(&folder),
             };
             (path, files)
         })
@@ -262,7 +262,7 @@ fn named_charts(project: &Project) -> BTreeMap<String, io::Result<chart::FileSet
             }
             if path.is_dir() && !path.is_symlink() && !is_foreign(&path) {
                 if path.join("Chart.yaml").is_file() {
-                    found.insert(project.relative(&path), chart::read_dir(&path));
+                    found.insert(project.relative(&path), chart::read_dir_in_work(&path));
                 } else if depth < DEEPEST {
                     open.push((path, depth + 1));
                 }
@@ -449,7 +449,7 @@ pub(crate) fn paths(project: &Project, sources: &Sources) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use opdev_helm::chart::{read_dir, read_dir_late};
+    use opdev_helm::chart::{FileSet, read_dir, read_dir_in_work, read_dir_late};
     use std::fs;
     use std::os::unix::fs::symlink;
 
@@ -464,6 +464,29 @@ mod tests {
         let (now, late) = (read_dir(folder).unwrap_err(), read_dir_late(folder).map(|_| ()).unwrap_err());
         assert_eq!(now.to_string(), late.to_string());
         now.to_string()
+    }
+
+    #[test]
+    fn what_editors_keep_beside_a_template_is_no_content_of_a_chart_in_work() {
+        let names = |read: io::Result<FileSet>| match read {
+            Ok(files) => files.iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>().join(" "),
+            Err(error) => error.to_string(),
+        };
+        let folder = chart();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["templates/a.yaml", "templates/#a.yaml#", "templates/a.yaml~", "4913"] {
+            fs::write(at(name), "x: 1\n").unwrap();
+        }
+        assert_eq!(names(read_dir_in_work(folder.path())), "Chart.yaml templates/a.yaml");
+        // Helm renders them.
+        assert!(names(read_dir(folder.path())).contains("templates/#a.yaml#"));
+        // Emacs' lock leads nowhere. Helm fails, and the link is named; a rule for it counts before anybody looks.
+        symlink("me@host.1:2", at(".#values.yaml")).unwrap();
+        assert_eq!(names(read_dir_in_work(folder.path())), "Chart.yaml templates/a.yaml");
+        let why = names(read_dir(folder.path()));
+        assert!(why.contains(".#values.yaml: the link leads to me@host.1:2"), "{why}");
+        fs::write(at(".helmignore"), ".#*\n").unwrap();
+        assert!(names(read_dir(folder.path())).contains("templates/a.yaml"));
     }
 
     #[test]

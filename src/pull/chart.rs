@@ -52,7 +52,7 @@ pub fn download(request: &ChartRequest, homes: &Homes, say: &mut dyn FnMut(&str)
         return from_repository(request, &Web::new(access)?, homes, say);
     }
     if is_registry(reference) {
-        return from_registry(reference, version, &Web::new(access)?, homes);
+        return from_registry(reference, version, access, homes);
     }
     if let Ok(url) = Url::parse(reference) {
         // An archive of a repository that the user knows is fetched as that repository is.
@@ -186,8 +186,7 @@ pub(super) fn from_entry(
     let fallback = format!("{chart}-{}.tgz", entry.version);
     let found = if is_registry(url.as_str()) {
         // What the user has said of the repository, its login above all, does not hold for another server.
-        let web = Web::new(&web.access.for_registry())?;
-        from_registry(url.as_str(), &entry.version, &web, homes)?
+        from_registry(url.as_str(), &entry.version, &web.access.for_registry(), homes)?
     } else {
         fetched(web, &url, base, &fallback)?
     };
@@ -219,8 +218,9 @@ fn fetched(web: &Web, url: &Url, owner: &Url, fallback: &str) -> Result<Download
 ///
 /// # Errors
 /// Why it cannot be had.
-pub(super) fn from_registry(text: &str, version: &str, web: &Web, homes: &Homes) -> Result<Downloaded> {
+pub(super) fn from_registry(text: &str, version: &str, access: &Access, homes: &Homes) -> Result<Downloaded> {
     let reference = Reference::parse(text)?;
+    let web = &Web::for_registry(access, &reference.host)?;
     let (name, place) = (reference.chart().to_owned(), reference.shown());
     let pulled = Registry::new(web, &homes.logins, reference).pull(version)?;
     let (file_name, tag) = match pulled.version.as_str() {

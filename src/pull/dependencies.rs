@@ -249,8 +249,8 @@ impl Dependencies<'_> {
                     }
                     Origin::Registry if Version::parse(version).is_ok() => Some(version.clone()),
                     Origin::Registry => {
-                        let web = Web::new(self.access)?;
                         let reference = registry_reference(dependency)?;
+                        let web = Web::for_registry(self.access, &reference.host)?;
                         let chosen = Registry::new(&web, &self.homes.logins, reference).choose(version);
                         Some(chosen.with_context(|| {
                             format!("could not resolve the version of {repository}/{name}")
@@ -338,7 +338,7 @@ impl Dependencies<'_> {
         let Dependency { name, version, repository, .. } = dependency;
         if matches!(origin, Origin::Registry) {
             let address = format!("{}/{name}", repository.trim_end_matches('/'));
-            return from_registry(&address, version, &Web::new(self.access)?, self.homes);
+            return from_registry(&address, version, self.access, self.homes);
         }
         let (index, web) = indexes.get(repository)?;
         let base = address(repository)?;

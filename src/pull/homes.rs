@@ -10,7 +10,8 @@ pub struct Homes {
     pub repositories: PathBuf,
     /// The folder of the indexes that `helm repo update` has downloaded.
     pub cached_indexes: PathBuf,
-    /// Files with logins of registries, the first one with an answer wins: that of `helm registry login`, then Docker's.
+    /// Files with logins of registries, the first one with an answer wins: one that `REGISTRY_AUTH_FILE` names, that of
+    /// `helm registry login`, Docker's, then those of podman, buildah and skopeo.
     pub logins: Vec<PathBuf>,
 }
 
@@ -33,10 +34,20 @@ impl Homes {
         Homes {
             repositories: path("HELM_REPOSITORY_CONFIG").unwrap_or_else(|| config.join("repositories.yaml")),
             cached_indexes: path("HELM_REPOSITORY_CACHE").unwrap_or_else(|| cache.join("repository")),
-            logins: vec![
-                path("HELM_REGISTRY_CONFIG").unwrap_or_else(|| config.join("registry/config.json")),
-                docker.join("config.json"),
-            ],
+            logins: [
+                path("REGISTRY_AUTH_FILE"),
+                Some(path("HELM_REGISTRY_CONFIG").unwrap_or_else(|| config.join("registry/config.json"))),
+                Some(docker.join("config.json")),
+                path("XDG_RUNTIME_DIR").map(|folder| folder.join("containers/auth.json")),
+                Some(
+                    path("XDG_CONFIG_HOME")
+                        .unwrap_or_else(|| home.join(".config"))
+                        .join("containers/auth.json"),
+                ),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
         }
     }
 
@@ -62,6 +73,10 @@ mod tests {
         assert_eq!(plain.cached_index("a"), Path::new("/h/.cache/helm/repository/a-index.yaml"));
         assert_eq!(plain.logins[0], Path::new("/h/.config/helm/registry/config.json"));
         assert_eq!(plain.logins[1], Path::new("/h/.docker/config.json"));
+        let podman = homes(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", "/r"), ("REGISTRY_AUTH_FILE", "/a")], false);
+        assert_eq!(podman.logins[0], Path::new("/a"));
+        assert_eq!(podman.logins[3], Path::new("/r/containers/auth.json"));
+        assert_eq!(podman.logins[4], Path::new("/h/.config/containers/auth.json"));
         let mac = homes(&[("HOME", "/h")], true);
         assert_eq!(mac.repositories, Path::new("/h/Library/Preferences/helm/repositories.yaml"));
         let xdg = homes(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x"), ("DOCKER_CONFIG", "/d")], false);

@@ -7,7 +7,6 @@ use super::{Access, Homes};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use std::sync::Arc;
-use url::Url;
 
 /// Bytes that all layers of a base image may have together, as packed as they come.
 const LARGEST_BASE: u64 = 1 << 30;
@@ -111,7 +110,7 @@ pub fn download_image(
     homes: &Homes,
     access: &Access,
 ) -> Result<BaseImage> {
-    let web = Web::new(&reached(access, &image.host)?)?;
+    let web = Web::for_registry(access, &image.host)?;
     let mut client = RegistryClient::new(&web, &homes.logins, image.place(), Rights::Pull);
     let mut manifest = client.manifest(image.digest.as_deref().unwrap_or(image.tag()))?;
     if let Some(listed) = manifest.content["manifests"].as_array() {
@@ -184,7 +183,7 @@ pub fn push_image(
     if image.digest.is_some() {
         bail!("an image is pushed to a tag, not to a digest");
     }
-    let web = Web::new(&reached(access, &image.host)?)?;
+    let web = Web::for_registry(access, &image.host)?;
     let mut client = RegistryClient::new(&web, &homes.logins, image.place(), Rights::Push);
     let mut sent = 0;
     for (digest, bytes) in &upload.blobs {
@@ -196,30 +195,10 @@ pub fn push_image(
     Ok(sent)
 }
 
-/// A registry on this machine mostly has no TLS. One that does not speak it is asked without, as container tools do.
-fn reached(access: &Access, host: &str) -> Result<Access> {
-    // Whoever says how certificates are judged means TLS.
-    let means_tls = access.ca_file.is_some() || access.skip_verification;
-    if access.plain_http || means_tls || !is_loopback(host) {
-        return Ok(access.clone());
-    }
-    let url = Url::parse(&format!("https://{host}/v2/"))?;
-    let plain_http = Web::new(access)?.speaks_no_tls(&url);
-    Ok(Access { plain_http, ..access.clone() })
-}
-
-fn is_loopback(host: &str) -> bool {
-    match Url::parse(&format!("http://{host}/")).ok().and_then(|url| url.host().map(|host| host.to_owned())) {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::web::is_loopback;
 
     #[test]
     fn a_reference_is_taken_apart_as_container_tools_do() {

@@ -19,6 +19,7 @@ mod reference;
 mod registry;
 mod registry_client;
 mod repositories;
+mod ways;
 mod web;
 
 pub use access::Access;

@@ -26,14 +26,18 @@ pub(super) enum Login {
     Identity(SecretString),
 }
 
-/// The login for a host, from the first file that has one.
+/// The login for a repository of a host, from the first file that has one, and the file.
 ///
 /// # Errors
 /// A file that is no JSON, or a program for passwords that fails.
-pub(super) fn find(files: &[PathBuf], host: &str) -> Result<Option<Login>> {
+pub(super) fn find<'f>(
+    files: &'f [PathBuf],
+    host: &str,
+    repository: &str,
+) -> Result<Option<(Login, &'f Path)>> {
     for file in files {
-        if let Some(login) = in_file(file, host)? {
-            return Ok(Some(login));
+        if let Some(login) = in_file(file, host, repository)? {
+            return Ok(Some((login, file)));
         }
     }
     Ok(None)
@@ -47,7 +51,24 @@ fn key(host: &str) -> &str {
     }
 }
 
-fn in_file(file: &Path, host: &str) -> Result<Option<Login>> {
+/// The entry of `auths` for a repository. Docker compares the hosts of the keys, whatever stands around them; those of podman
+/// may go on with a path, and the longest one counts.
+fn entry<'c>(auths: &'c Value, host: &str, repository: &str) -> Option<&'c Value> {
+    let auths = auths.as_object()?;
+    let wanted = format!("{host}/{repository}/");
+    let below = |known: &str| wanted.starts_with(&format!("{}/", known.trim_end_matches('/')));
+    let by_path = auths.iter().filter(|(known, _)| below(known)).max_by_key(|(known, _)| known.len());
+    let is_host = |known: &str| {
+        let rest = known.split_once("://").map_or(known, |(_, rest)| rest);
+        let (named, path) = rest.split_once('/').unwrap_or((rest, ""));
+        key(named) == key(host)
+            && (rest.len() < known.len() || matches!(path, "" | "v1/" | "v2/" | "v1" | "v2"))
+    };
+    let exact = || auths.get_key_value(key(host));
+    by_path.or_else(exact).or_else(|| auths.iter().find(|(known, _)| is_host(known))).map(|(_, entry)| entry)
+}
+
+fn in_file(file: &Path, host: &str, repository: &str) -> Result<Option<Login>> {
     let mut text = String::new();
     match std::fs::File::open(file) {
         Ok(open) => open.take(LARGEST).read_to_string(&mut text),
@@ -68,12 +89,7 @@ fn in_file(file: &Path, host: &str) -> Result<Option<Login>> {
     {
         return Ok(Some(login));
     }
-    let auths = &config["auths"];
-    let entry = [key(host).to_owned(), format!("https://{host}"), format!("http://{host}")]
-        .iter()
-        .find_map(|key| auths.get(key))
-        .unwrap_or(&Value::Null);
-    Ok(login_of(entry))
+    Ok(entry(&config["auths"], host, repository).and_then(login_of))
 }
 
 fn login_of(entry: &Value) -> Option<Login> {
@@ -143,7 +159,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.json");
         std::fs::write(&file, text).unwrap();
-        Ok(find(&[folder.path().join("none.json"), file], host)?.map(|login| match login {
+        Ok(find(&[folder.path().join("none.json"), file], host, "team/web")?.map(|(login, _)| match login {
             Login::Password(user, password) => (user, password.expose_secret().to_owned()),
             Login::Identity(token) => ("<token>".to_owned(), token.expose_secret().to_owned()),
         }))
@@ -157,6 +173,25 @@ mod tests {
         assert_eq!(found(text, "t.example").unwrap().unwrap().1, "tok");
         assert_eq!(found(text, "r.example").unwrap(), None);
         assert_eq!(found("", "r.example").unwrap(), None);
+        for key in [
+            "https://r.example/v2/",
+            "http://r.example",
+            "https://r.example/v1/",
+            "r.example/",
+            "r.example/v2/",
+        ] {
+            let text = format!("{{\"auths\": {{\"{key}\": {{\"auth\": \"YW5uOnA6dw==\"}}}}}}");
+            assert_eq!(found(&text, "r.example").unwrap().unwrap().0, "ann", "{key}");
+            assert_eq!(found(&text, "r.example:5000").unwrap(), None, "{key}");
+        }
+        // As podman writes them: a path in the registry, and the longest one counts.
+        let text = r#"{"auths": {"r.example": {"auth": "YTpi"}, "r.example/team": {"auth": "YW5uOnA6dw=="},
+            "r.example/te": {"auth": "YTpi"}, "https://index.docker.io/v1/": {"auth": "YTpi"}}}"#;
+        assert_eq!(found(text, "r.example").unwrap().unwrap().0, "ann");
+        let text =
+            r#"{"auths": {"r.example/other": {"auth": "YTpi"}, "https://docker.io/v2/": {"auth": "YTpi"}}}"#;
+        assert_eq!(found(text, "r.example").unwrap(), None, "another repository's");
+        assert_eq!(found(text, "docker.io").unwrap().unwrap().0, "a");
     }
 
     #[test]

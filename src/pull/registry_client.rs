@@ -4,7 +4,7 @@
 use super::Access;
 use super::logins::{self, Login};
 use super::reference::is_digest;
-use super::web::{Answer, Ask, Send, Web, basic, shown};
+use super::web::{Answer, Ask, NoAnswer, Send, Web, basic, shown};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_os::sha256;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -57,6 +57,8 @@ pub(super) struct RegistryClient<'a> {
     repository: String,
     rights: Rights,
     authorization: Option<SecretString>,
+    /// Where the login that was sent is from.
+    login_from: Option<String>,
 }
 
 /// A manifest, checked against its digest.
@@ -72,7 +74,7 @@ impl<'a> RegistryClient<'a> {
         (host, repository): (String, String),
         rights: Rights,
     ) -> RegistryClient<'a> {
-        RegistryClient { web, logins, host, repository, rights, authorization: None }
+        RegistryClient { web, logins, host, repository, rights, authorization: None, login_from: None }
     }
 
     /// A manifest by tag or digest.
@@ -110,7 +112,7 @@ impl<'a> RegistryClient<'a> {
         let begin = self.url("blobs/uploads/")?;
         let answer = self.exchange(&Send::post(&begin))?;
         if answer.status != 202 {
-            return Err(refused("POST", &begin, &answer));
+            return Err(self.refused("POST", &begin, &answer));
         }
         let to = answer.headers.get("location").and_then(|to| begin.join(to.to_str().ok()?).ok());
         let mut to =
@@ -121,7 +123,7 @@ impl<'a> RegistryClient<'a> {
         to.query_pairs_mut().append_pair("digest", digest);
         let answer = self.exchange(&Send::put(&to, "application/octet-stream", bytes))?;
         if answer.status != 201 {
-            return Err(refused("PUT", &to, &answer));
+            return Err(self.refused("PUT", &to, &answer));
         }
         Ok(true)
     }
@@ -131,7 +133,7 @@ impl<'a> RegistryClient<'a> {
         let url = self.url(&format!("manifests/{named}"))?;
         let answer = self.exchange(&Send::put(&url, media_type, bytes))?;
         if answer.status != 201 {
-            return Err(refused("PUT", &url, &answer));
+            return Err(self.refused("PUT", &url, &answer));
         }
         let told = answer.headers.get("docker-content-digest").and_then(|digest| digest.to_str().ok());
         let digest = sha256::named(bytes);
@@ -157,7 +159,7 @@ impl<'a> RegistryClient<'a> {
         let web = self.web;
         let answer =
             self.with_login(url, &|authorization| web.send(&Ask { url, accept, authorization, largest }))?;
-        if answer.status == 200 { Ok(answer) } else { Err(refused("GET", url, &answer)) }
+        if answer.status == 200 { Ok(answer) } else { Err(self.refused("GET", url, &answer)) }
     }
 
     /// Sends a request. One that changes something is not followed anywhere else.
@@ -176,9 +178,10 @@ impl<'a> RegistryClient<'a> {
         url: &Url,
         ask: &dyn Fn(Option<&SecretString>) -> Result<Answer>,
     ) -> Result<Answer> {
-        let answer = ask(self.authorization.as_ref()).with_context(|| {
-            let hint = if url.scheme() == "https" { " (one without TLS needs --plain-http)" } else { "" };
-            format!("the registry {} cannot be reached{hint}", self.host)
+        let answer = ask(self.authorization.as_ref()).map_err(|error| {
+            let hint = error.downcast_ref::<NoAnswer>().map_or("", |no| no.hint);
+            let hint = if url.scheme() == "https" { hint } else { "" };
+            error.context(format!("the registry {} cannot be reached{hint}", self.host))
         })?;
         // A server that the registry redirects to gets no login, whatever it asks for.
         let is_own = Url::parse(&answer.from).is_ok_and(|from| from.origin() == url.origin());
@@ -193,12 +196,15 @@ impl<'a> RegistryClient<'a> {
         ask(self.authorization.as_ref())
     }
 
-    fn log_in(&self, wanted: &[Challenge]) -> Result<Option<SecretString>> {
+    fn log_in(&mut self, wanted: &[Challenge]) -> Result<Option<SecretString>> {
         let Access { username, password, .. } = &self.web.access;
         let login = if self.web.access.has_login() {
+            self.login_from = Some("--username".to_owned());
             Some(Login::Password(username.clone(), password.clone()))
         } else {
-            logins::find(self.logins, &self.host)?
+            let found = logins::find(self.logins, &self.host, &self.repository)?;
+            self.login_from = found.as_ref().map(|(_, file)| file.display().to_string());
+            found.map(|(login, _)| login)
         };
         if let Some(challenge) = wanted.iter().find(|one| one.scheme == "bearer") {
             return self.token(challenge, login.as_ref()).map(Some);
@@ -208,6 +214,27 @@ impl<'a> RegistryClient<'a> {
             Some(Login::Password(username, password)) if by_password => Some(basic(&username, &password)),
             Some(_) | None => None,
         })
+    }
+
+    /// What a registry answers in place of what it was asked for, and what to do where it does not know or trust the user.
+    fn refused(&self, method: &str, url: &Url, answer: &Answer) -> anyhow::Error {
+        let hint = match (answer.status, self.login_from.as_deref()) {
+            (401, Some("--username")) => {
+                "; the registry does not take the user of --username with this password".to_owned()
+            }
+            (401, Some(file)) => format!("; the registry does not take the login of {file}"),
+            (403, Some(_)) => "; this user may not do that".to_owned(),
+            (401 | 403, None) => {
+                let read: Vec<_> = self.logins.iter().map(|file| file.display().to_string()).collect();
+                let read = if read.is_empty() { String::new() } else { format!(" in {}", read.join(", ")) };
+                format!(
+                    "; there is no login for {}{read}: `docker login` or `helm registry login` writes one down",
+                    self.host
+                )
+            }
+            _ => String::new(),
+        };
+        refused(method, url, answer, &hint)
     }
 
     /// A token of the server that the registry names. A password goes there over TLS only, but where the registry itself has none.
@@ -251,7 +278,7 @@ impl<'a> RegistryClient<'a> {
             }
         };
         if answer.status != 200 {
-            return Err(refused("GET", &url, &answer));
+            return Err(self.refused("GET", &url, &answer));
         }
         let found: Value = serde_json::from_slice(&answer.body)
             .map_err(|_| anyhow!("{}: the token is no JSON", answer.from))?;
@@ -262,7 +289,7 @@ impl<'a> RegistryClient<'a> {
 }
 
 /// What a registry answers in place of what it was asked for.
-fn refused(method: &str, url: &Url, answer: &Answer) -> anyhow::Error {
+fn refused(method: &str, url: &Url, answer: &Answer, hint: &str) -> anyhow::Error {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let first = &body["errors"][0];
     let words: Vec<String> = [&first["code"], &first["message"]]
@@ -271,10 +298,6 @@ fn refused(method: &str, url: &Url, answer: &Answer) -> anyhow::Error {
         .map(|word| word.chars().take(200).collect::<String>())
         .collect();
     let more = if words.is_empty() { String::new() } else { format!(": {}", words.join(": ")) };
-    let hint = match answer.status {
-        401 | 403 => "; `helm registry login` or `docker login` writes down a login that opdev reads",
-        _ => "",
-    };
     anyhow!("{method} {:?}: response status code {}{more}{hint}", shown(url), answer.status)
 }
 

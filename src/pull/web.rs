@@ -2,17 +2,21 @@
 //! what may be secret in an address.
 
 use super::Access;
+use super::ways::{Way, Ways};
 use anyhow::{Context as _, Result, anyhow, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use opdev_os::http_proxy;
 use opdev_os::read;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use ureq::config::ConfigBuilder;
 use ureq::http::{HeaderMap, Response};
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
-use ureq::{Agent, Body};
+use ureq::typestate::AgentScope;
+use ureq::{Agent, Body, Proxy};
 use url::Url;
 
 /// The bytes that an index or an archive may have.
@@ -27,7 +31,7 @@ const REDIRECTS: usize = 10;
 
 /// Asks servers that are reached in one way.
 pub(super) struct Web {
-    agent: Agent,
+    ways: Ways,
     pub(super) access: Access,
 }
 
@@ -76,23 +80,9 @@ impl Web {
     /// # Errors
     /// Files of certificates that cannot be read.
     pub(super) fn new(access: &Access) -> Result<Web> {
-        let agent = Agent::config_builder()
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .http_status_as_error(false)
-            .timeout_connect(Some(PATIENCE))
-            .timeout_recv_response(Some(PATIENCE))
-            .timeout_send_request(Some(PATIENCE))
-            .timeout_send_body(Some(LONGEST))
-            .timeout_recv_body(Some(LONGEST))
-            .user_agent(concat!("opdev/", env!("CARGO_PKG_VERSION")))
-            // An archive comes as it is stored, or its digest would not fit. ureq is built without its feature `gzip`: with
-            // it each answer that says `Content-Encoding: gzip` would be unpacked, and the limit would count packed bytes.
-            .accept_encoding("")
-            .tls_config(tls(access)?)
-            .build()
-            .into();
-        Ok(Web { agent, access: access.clone() })
+        let tls = tls(access)?;
+        let config = move |proxy: Option<Proxy>| config(tls.clone(), proxy);
+        Ok(Web { ways: Ways::new(Box::new(config)), access: access.clone() })
     }
 
     /// The header of basic authentication, where there is a login and the address is on the server of `owner`.
@@ -150,8 +140,9 @@ impl Web {
     /// # Errors
     /// Why there is no whole answer.
     pub(super) fn post_form(&self, url: &Url, fields: &[(&str, &str)], largest: u64) -> Result<Answer> {
-        let sent = self.agent.post(url.as_str()).send_form(fields.iter().copied());
-        whole(sent.map_err(|error| unreachable(url, &error))?, url, largest)
+        let way = self.ways.to(url)?;
+        let sent = way.agent.post(url.as_str()).send_form(fields.iter().copied());
+        whole(sent.map_err(|error| unreachable(url, &way, error))?, url, largest)
     }
 
     /// Sends a request. One that changes something follows no redirect.
@@ -181,8 +172,9 @@ impl Web {
         }
         let request = request.body(send.body).with_context(|| format!("{} is no address", shown(url)))?;
         // A registry reads and stores all of a layer before it answers.
-        let request = self.agent.configure_request(request).timeout_recv_response(Some(LONGEST)).build();
-        whole(self.agent.run(request).map_err(|error| unreachable(url, &error))?, url, largest)
+        let way = self.ways.to(url)?;
+        let request = way.agent.configure_request(request).timeout_recv_response(Some(LONGEST)).build();
+        whole(way.agent.run(request).map_err(|error| unreachable(url, &way, error))?, url, largest)
     }
 
     /// Asks whether something is there. A registry may keep it in a storage that it redirects to.
@@ -192,11 +184,12 @@ impl Web {
             if !matches!(url.scheme(), "http" | "https") {
                 bail!("could not find protocol handler for: {}", url.scheme());
             }
-            let mut request = self.agent.head(url.as_str());
+            let way = self.ways.to(&url)?;
+            let mut request = way.agent.head(url.as_str());
             if let Some(header) = authorization.filter(|_| url.origin() == first.origin()) {
                 request = request.header("Authorization", header.expose_secret());
             }
-            let response = request.call().map_err(|error| unreachable(&url, &error))?;
+            let response = request.call().map_err(|error| unreachable(&url, &way, error))?;
             let Some(next) = redirect(&url, &response)? else {
                 let (head, _) = response.into_parts();
                 let (status, from) = (head.status.as_u16(), shown(&url));
@@ -210,12 +203,21 @@ impl Web {
     /// Whether a server has shown that it does not speak TLS: it answered with something else, or hung up. A certificate that is
     /// not trusted is TLS.
     pub(super) fn speaks_no_tls(&self, url: &Url) -> bool {
-        let failed = self.agent.get(url.as_str()).call().err();
-        failed.is_some_and(|error| match error {
-            ureq::Error::Io(error) => is_no_tls(&error),
-            ureq::Error::Rustls(error) => error.to_string().contains(NO_TLS),
-            _ => false,
-        })
+        let failed = self.ways.to(url).ok().and_then(|way| way.agent.get(url.as_str()).call().err());
+        failed.is_some_and(|error| is_no_tls(&error))
+    }
+
+    /// The same, for a registry of this machine: it mostly has no TLS, and one that does not speak it is asked without, as
+    /// container tools do.
+    pub(super) fn for_registry(access: &Access, host: &str) -> Result<Web> {
+        let web = Web::new(access)?;
+        // Whoever says how certificates are judged means TLS.
+        let means_tls = access.ca_file.is_some() || access.skip_verification;
+        if access.plain_http || means_tls || !is_loopback(host) {
+            return Ok(web);
+        }
+        let plain_http = web.speaks_no_tls(&Url::parse(&format!("https://{host}/v2/"))?);
+        if plain_http { Web::new(&Access { plain_http, ..access.clone() }) } else { Ok(web) }
     }
 
     fn once(&self, url: &Url, accept: &str, authorization: Option<&SecretString>) -> Result<Response<Body>> {
@@ -225,20 +227,46 @@ impl Web {
         let mut bare = url.clone();
         let _ = bare.set_username("");
         let _ = bare.set_password(None);
-        let mut request = self.agent.get(bare.as_str()).header("Accept", accept);
+        let way = self.ways.to(url)?;
+        let mut request = way.agent.get(bare.as_str()).header("Accept", accept);
         // A user in the address counts where nothing else does, as in Go.
         let of_address = (!url.username().is_empty()).then(|| basic_of_address(url));
         if let Some(header) = authorization.or(of_address.as_ref()) {
             request = request.header("Authorization", header.expose_secret());
         }
-        request.call().map_err(|error| unreachable(url, &error))
+        request.call().map_err(|error| unreachable(url, &way, error))
     }
+}
+
+/// What all requests have in common.
+fn config(tls: TlsConfig, proxy: Option<Proxy>) -> ConfigBuilder<AgentScope> {
+    Agent::config_builder()
+        // Which one leads to a server, the server's address says.
+        .proxy(proxy)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .http_status_as_error(false)
+        .timeout_connect(Some(PATIENCE))
+        .timeout_recv_response(Some(PATIENCE))
+        .timeout_send_request(Some(PATIENCE))
+        .timeout_send_body(Some(LONGEST))
+        .timeout_recv_body(Some(LONGEST))
+        .user_agent(concat!("opdev/", env!("CARGO_PKG_VERSION")))
+        // An archive comes as it is stored, or its digest would not fit. ureq is built without its feature `gzip`: with
+        // it each answer that says `Content-Encoding: gzip` would be unpacked, and the limit would count packed bytes.
+        .accept_encoding("")
+        .tls_config(tls)
 }
 
 /// What rustls says of bytes that are no message of TLS.
 const NO_TLS: &str = "corrupt message";
 
-fn is_no_tls(error: &std::io::Error) -> bool {
+fn is_no_tls(error: &ureq::Error) -> bool {
+    let error = match error {
+        ureq::Error::Io(error) => error,
+        ureq::Error::Rustls(error) => return error.to_string().contains(NO_TLS),
+        _ => return false,
+    };
     match error.kind() {
         ErrorKind::UnexpectedEof
         | ErrorKind::ConnectionReset
@@ -285,8 +313,49 @@ pub(super) fn shown_text(text: &str) -> String {
     }
 }
 
-fn unreachable(url: &Url, error: &ureq::Error) -> anyhow::Error {
-    anyhow!("{}: {error}", shown(url))
+/// A server that gave no answer.
+#[derive(Debug)]
+pub(super) struct NoAnswer {
+    message: String,
+    /// What the user can do about it at a registry.
+    pub(super) hint: &'static str,
+}
+
+impl std::fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for NoAnswer {}
+
+fn unreachable(url: &Url, way: &Way, error: ureq::Error) -> anyhow::Error {
+    let hint = if is_no_tls(&error) {
+        " (one without TLS needs --plain-http)"
+    } else if is_unknown_issuer(&error) {
+        " (one with a certificate of an authority of its own needs --ca-file)"
+    } else {
+        ""
+    };
+    let by = way.proxy.as_ref().map_or_else(String::new, |proxy| {
+        format!(" through the proxy {} of {}", shown_text(&proxy.address), proxy.variable)
+    });
+    NoAnswer { message: format!("{}{by}: {error}", shown(url)), hint }.into()
+}
+
+/// Whether a certificate is signed by nobody who is known.
+fn is_unknown_issuer(error: &ureq::Error) -> bool {
+    let text = error.to_string();
+    text.contains("invalid peer certificate")
+        && (text.contains("UnknownIssuer") || text.contains("CaUsedAsEndEntity"))
+}
+
+/// Whether a registry is on this machine.
+pub(super) fn is_loopback(host: &str) -> bool {
+    let url = Url::parse(&format!("http://{host}/")).ok();
+    url.as_ref()
+        .and_then(Url::host_str)
+        .is_some_and(|host| http_proxy::is_here(host.trim_matches(['[', ']'])))
 }
 
 fn redirect(from: &Url, response: &Response<Body>) -> Result<Option<Url>> {

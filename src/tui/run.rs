@@ -23,6 +23,7 @@ use opdev_panes::keys::chord::Key;
 use opdev_panes::terminal::Guard;
 use opdev_panes::terminal::background;
 use opdev_panes::terminal::background::{Background, Taken};
+use opdev_panes::terminal::clipboard;
 use opdev_panes::terminal::editor::{Editor, interrupt_is_the_editors};
 use opdev_panes::theme::Theme;
 use opdev_state::State;
@@ -30,6 +31,7 @@ use ratatui::Terminal;
 use ratatui::backend::{self, CrosstermBackend};
 use std::future::poll_fn;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write as _};
+use std::mem::{ManuallyDrop, replace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,6 +81,16 @@ fn new_screen() -> anyhow::Result<Screen> {
     Terminal::new(CrosstermBackend::new(out)).context("cannot draw on this terminal")
 }
 
+/// Drops a screen. One that hides the cursor says so on standard error where the cursor cannot be shown, which panics where
+/// standard error is the terminal that is gone: the cursor is shown before, or the memory is left to the end of the process.
+fn let_go(mut screen: Screen) -> io::Result<()> {
+    let shown = screen.show_cursor();
+    if shown.is_err() {
+        std::mem::forget(screen);
+    }
+    shown
+}
+
 /// Signals that end the screen or put it to sleep.
 struct Signals {
     terminate: Signal,
@@ -118,7 +130,8 @@ struct Loop {
     view: ViewState,
     state: Arc<State>,
     requests: mpsc::Sender<(RequestId, Request)>,
-    screen: Screen,
+    /// Never dropped: it would tell a terminal that is gone that its cursor cannot be shown, and panic.
+    screen: ManuallyDrop<Screen>,
     /// The links that are on the screen.
     links: Vec<Link>,
     guard: Guard,
@@ -163,7 +176,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         view,
         state,
         requests,
-        screen,
+        screen: ManuallyDrop::new(screen),
         links: Vec::new(),
         guard,
         dirty: true,
@@ -473,16 +486,16 @@ impl Loop {
                 tokio::select! {
                     problem = editor.ended() => break problem,
                     () = shutdown.cancelled() => {
-                        editor.terminate();
+                        editor.terminate().await;
                         return Ok(None);
                     }
                     _ = signals.terminate.recv() => {
-                        editor.terminate();
+                        editor.terminate().await;
                         self.ask_to_quit();
                         return Ok(None);
                     }
                     _ = signals.hangup.recv() => {
-                        editor.terminate();
+                        editor.terminate().await;
                         self.ask_to_quit();
                         return Ok(None);
                     }
@@ -500,8 +513,14 @@ impl Loop {
         Ok(Some(problem))
     }
 
-    /// Asks the terminal to put a text on its clipboard (OSC 52).
+    /// Puts a text on the clipboard: of tmux, where opdev runs in it, else the terminal is asked (OSC 52).
     fn copy(&mut self, text: &str) -> anyhow::Result<()> {
+        if clipboard::to_tmux(text) {
+            if let Some(message) = &mut self.view.told.message {
+                *message = message.replacen("asked the terminal to copy", "copied by tmux", 1);
+            }
+            return Ok(());
+        }
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
         write!(self.screen.backend_mut(), "\x1b]52;c;{encoded}\x07")?;
         self.screen.backend_mut().flush()?;
@@ -526,7 +545,8 @@ impl Loop {
     /// Forgets what is on the screen, so that the next frame draws all of it. `Terminal::clear` would ask the
     /// terminal where its cursor is, and the answer would come in as keys.
     fn repaint(&mut self) -> anyhow::Result<()> {
-        self.screen = new_screen()?;
+        let before = ManuallyDrop::into_inner(replace(&mut self.screen, ManuallyDrop::new(new_screen()?)));
+        let_go(before)?;
         self.links.clear();
         queue!(self.screen.backend_mut(), Clear(ClearType::All))?;
         self.dirty = true;

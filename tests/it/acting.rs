@@ -259,7 +259,8 @@ async fn nothing_is_written_of_a_text_that_is_unchanged_emptied_or_refused_by_it
             RequestOutcome::Failed { message, .. } | RequestOutcome::Cancelled { message } => message,
         };
         assert!(said.contains(what), "{said}");
-        assert!(!file.exists());
+        // An editor that was back at once may show it in a window.
+        assert_eq!(file.exists(), said.contains("code --wait"), "{said}");
     }
     // Errors that stay: the text is kept.
     let mark = opdev.mark();

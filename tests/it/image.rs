@@ -343,6 +343,7 @@ async fn a_certificate_that_nobody_trusts_is_no_reason_to_do_without_tls() {
     let push = ["image", "--binary", "../opdev-amd64", "--push", &name];
     let refused = bench.refused(&push);
     assert!(refused.contains("https://127.0.0.1") && refused.contains("certificate"), "{refused}");
+    assert!(refused.contains("--ca-file") && !refused.contains("--plain-http"), "{refused}");
     assert!(registry.paths().is_empty());
 }
 

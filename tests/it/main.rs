@@ -50,4 +50,5 @@ mod traced;
 mod trust;
 mod tutorial;
 mod type_files;
+mod unwritten;
 mod upgrade;

@@ -4,6 +4,7 @@
 mod at_start;
 mod errors;
 mod peers;
+mod proxies;
 mod shelf;
 
 use flate2::Compression;

@@ -7,6 +7,7 @@ mod editing;
 mod finding;
 mod leaving;
 mod logs;
+mod lost;
 mod rights;
 mod runs;
 mod seeing;

@@ -16,7 +16,7 @@ pub use content::{Content, Unread};
 pub use error::{ChartError, Place};
 pub use file_set::FileSet;
 pub use metadata::{Dependency, Maintainer, Metadata};
-pub use read::{read_dir, read_dir_late};
+pub use read::{read_dir, read_dir_in_work, read_dir_late};
 
 pub(crate) use load::{values as parse_values, values_of as parse_values_bytes};
 

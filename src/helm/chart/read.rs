@@ -6,6 +6,7 @@ use super::file_set::FileSet;
 use super::ignore::Rules;
 use super::{Content, Unread};
 use crate::spread;
+use opdev_object::editor_files::is_editors;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +25,25 @@ const MOST_BYTES: u64 = 512 * 1024 * 1024;
 /// Reads a chart's folder, symlinks followed; what `.helmignore` names is not read.
 /// A `.tgz` given instead of a folder yields its files.
 pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
-    read_with(folder, &|Found { path, full }, room| {
+    read_all(folder, Editors::AreContent)
+}
+
+/// The same without the files that editors keep beside those of the user: a chart that is being edited, and what is made of
+/// it. Helm takes them as content, or fails at a lock that leads nowhere.
+pub fn read_dir_in_work(folder: &Path) -> io::Result<FileSet> {
+    read_all(folder, Editors::AreLeftOut)
+}
+
+/// What becomes of the files that editors keep beside those of the user.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Editors {
+    /// As for Helm.
+    AreContent,
+    AreLeftOut,
+}
+
+fn read_all(folder: &Path, editors: Editors) -> io::Result<FileSet> {
+    read_with(folder, editors, &|Found { path, full }, room| {
         let data = room.file(&full).map(Content::from);
         (path, data)
     })
@@ -34,7 +53,7 @@ pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
 /// be most of a chart. That it can be opened and is not too large is looked at now.
 pub fn read_dir_late(folder: &Path) -> io::Result<(FileSet, Unread)> {
     let unread = Unread::default();
-    let files = read_with(folder, &|Found { path, full }, room| {
+    let files = read_with(folder, Editors::AreContent, &|Found { path, full }, room| {
         let data = if is_structure(&path) {
             room.file(&full).map(Content::from)
         } else {
@@ -64,6 +83,7 @@ fn is_structure(path: &str) -> bool {
 
 fn read_with(
     folder: &Path,
+    editors: Editors,
     take: &(impl Fn(Found, &Room) -> (String, io::Result<Content>) + Sync),
 ) -> io::Result<FileSet> {
     if folder.is_file() {
@@ -90,7 +110,7 @@ fn read_with(
             let mut found = |file| {
                 give(file, CALLS);
             };
-            walk(folder, "", &mut Walk { rules: &rules, found: &mut found, left: &mut left }, 0)
+            walk(folder, "", &mut Walk { rules: &rules, editors, found: &mut found, left: &mut left }, 0)
         },
     );
     walked?;
@@ -128,6 +148,7 @@ struct Found {
 /// A walk through a chart's folders.
 struct Walk<'a> {
     rules: &'a Rules,
+    editors: Editors,
     found: &'a mut dyn FnMut(Found),
     /// Entries that it may still see.
     left: &'a mut usize,
@@ -148,11 +169,20 @@ fn walk(folder: &Path, prefix: &str, walked: &mut Walk<'_>, depth: usize) -> io:
             ))
         })?;
         let name = entry.file_name();
-        let path = format!("{prefix}{}", name.to_string_lossy());
+        let name = name.to_string_lossy();
+        if walked.editors == Editors::AreLeftOut && is_editors(&name) {
+            continue;
+        }
+        let path = format!("{prefix}{name}");
         let full = entry.path();
         let mut kind = entry.file_type()?;
         if kind.is_symlink() {
-            kind = fs::metadata(&full).map_err(|error| leads_nowhere(&full, &error))?.file_type();
+            kind = match fs::metadata(&full) {
+                Ok(target) => target.file_type(),
+                // Nobody looks at what is left out anyway.
+                Err(_) if walked.rules.ignores_one(&path, false) => continue,
+                Err(error) => return Err(leads_nowhere(&full, &error)),
+            };
         }
         let keep = path == ".helmignore";
         if !keep && walked.rules.ignores_one(&path, kind.is_dir()) {

@@ -6,6 +6,7 @@ mod quiet;
 use anyhow::Result;
 use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind};
 use notify::{Config, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher as _};
+use opdev_object::editor_files::is_editors;
 use quiet::Quiet;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -45,12 +46,17 @@ impl Batch {
     }
 }
 
+/// How often a folder that is gone is looked for.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// A running watcher.
 pub struct Watcher {
     inner: Box<dyn notify::Watcher + Send>,
     watched: WatchSet,
     pending: Arc<Pending>,
     quiet: Duration,
+    /// Folders of the set that are not there, and whose appearance nobody tells.
+    absent: BTreeSet<PathBuf>,
     /// Whether it polls rather than listens.
     pub polls: bool,
 }
@@ -78,7 +84,14 @@ impl Watcher {
         } else {
             Box::new(RecommendedWatcher::new(on_event, config)?)
         };
-        Ok(Watcher { inner, watched: WatchSet::default(), pending, quiet, polls: poll })
+        Ok(Watcher {
+            inner,
+            watched: WatchSet::default(),
+            pending,
+            quiet,
+            absent: BTreeSet::new(),
+            polls: poll,
+        })
     }
 
     /// Listens to `set` from now on; the answer is whether that is another one than before. Folders that do not exist are left out; their parents tell when they appear.
@@ -100,13 +113,20 @@ impl Watcher {
         for path in set.flat.iter().filter(|path| path.is_dir() && !covered(path, &set.deep)) {
             self.inner.watch(path, RecursiveMode::NonRecursive)?;
         }
+        self.absent = untold(set);
         Ok(true)
+    }
+
+    /// What was read last is broken, or it is not. A text that is being typed is saved again soon: the saves that follow within
+    /// a moment wait for a pause.
+    pub fn is_broken(&self, broken: bool) {
+        self.pending.lock().is_broken(broken);
     }
 
     /// The next batch, once nothing has happened for the quiet time and no `git` command holds its lock.
     pub fn next(&self, root: &Path) -> impl Future<Output = Batch> + Send + 'static {
         let (pending, quiet, root) = (Arc::clone(&self.pending), self.quiet, root.to_owned());
-        let polls = self.polls;
+        let (polls, absent) = (self.polls, self.absent.clone());
         async move {
             loop {
                 let due = pending.lock().due(quiet);
@@ -125,7 +145,15 @@ impl Watcher {
                         () = tokio::time::sleep_until(at.into()) => {}
                         () = pending.woken.notified() => {}
                     },
-                    None => pending.woken.notified().await,
+                    None if absent.is_empty() => pending.woken.notified().await,
+                    // The whole project was moved away, for example: nobody tells when it is back.
+                    None => tokio::select! {
+                        () = pending.woken.notified() => {}
+                        () = tokio::time::sleep(LOOK) => {
+                            let back = absent.iter().filter(|path| path.is_dir()).cloned().collect::<Vec<_>>();
+                            pending.lock().saw(back.into_iter(), true, Instant::now());
+                        }
+                    },
                 }
             }
         }
@@ -172,11 +200,14 @@ fn writer_is_done(kind: &EventKind) -> Option<bool> {
 /// Version control, our own folder, and what editors leave beside a file.
 fn is_noise(path: &Path) -> bool {
     let hidden = path.components().any(|part| part.as_os_str() == ".git" || part.as_os_str() == ".opdev");
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    hidden
-        || name == "4913"
-        || name.starts_with(".#")
-        || [".swp", ".swx", "~"].iter().any(|end| name.ends_with(end))
+    hidden || path.file_name().is_some_and(|name| is_editors(&name.to_string_lossy()))
+}
+
+/// Missing folders whose parent nobody listens to.
+fn untold(set: &WatchSet) -> BTreeSet<PathBuf> {
+    let told = |parent: &Path| parent.is_dir() && (set.flat.contains(parent) || covered(parent, &set.deep));
+    let missing = set.deep.union(&set.flat).filter(|path| !path.is_dir());
+    missing.filter(|path| !path.parent().is_some_and(told)).cloned().collect()
 }
 
 fn covered(path: &Path, deep: &BTreeSet<PathBuf>) -> bool {
@@ -212,6 +243,32 @@ pub fn limit_hint(error: &anyhow::Error) -> Option<String> {
 mod tests {
     use super::*;
     use std::time::SystemTime;
+
+    #[tokio::test]
+    async fn a_folder_that_was_moved_away_is_watched_again_once_it_is_back() {
+        let around = tempfile::tempdir().unwrap();
+        let around = around.path().canonicalize().unwrap();
+        let (root, away) = (around.join("project"), around.join("elsewhere"));
+        std::fs::create_dir_all(root.join("charts")).unwrap();
+        let set =
+            WatchSet { deep: BTreeSet::from([root.join("charts")]), flat: BTreeSet::from([root.clone()]) };
+        for poll in [false, true] {
+            let mut watcher = Watcher::start(Duration::from_millis(20), poll).unwrap();
+            watcher.watch(&set, false).unwrap();
+            let within = |next| tokio::time::timeout(Duration::from_secs(60), next);
+            std::fs::rename(&root, &away).unwrap();
+            if !poll {
+                within(watcher.next(&root)).await.expect("the move is seen");
+            }
+            watcher.watch(&set, true).unwrap();
+            std::fs::rename(&away, &root).unwrap();
+            while !within(watcher.next(&root)).await.expect("it is back").paths.contains(&root) {}
+            watcher.watch(&set, true).unwrap();
+            std::fs::write(root.join("charts/values.yaml"), format!("polls: {poll}\n")).unwrap();
+            let file = root.join("charts/values.yaml");
+            while !within(watcher.next(&root)).await.expect("the save is seen").paths.contains(&file) {}
+        }
+    }
 
     #[test]
     fn a_polled_save_is_dated_by_its_files_and_an_old_date_is_not_believed() {

@@ -404,7 +404,7 @@ fn chart_rules(run: &mut Run<'_>) -> Result<Vec<Rule>> {
         if path.is_empty() {
             continue;
         }
-        let files = chart::read_dir(&run.root.join(path))
+        let files = chart::read_dir_in_work(&run.root.join(path))
             .with_context(|| format!("the chart {path} of {gvk} cannot be read"))?;
         let chart = Chart::load(&files).with_context(|| format!("the chart {path} of {gvk}"))?;
         let created = {

@@ -191,7 +191,7 @@ impl Contents<'_> {
                 self.add(&path)?;
                 continue;
             }
-            let files = chart::read_dir(&root.join(&path))
+            let files = chart::read_dir_in_work(&root.join(&path))
                 .with_context(|| format!("the chart {} cannot be read", path.display()))?;
             for (name, content) in files.iter() {
                 self.files.insert(format!("{}/{name}", path.display()), content.bytes().to_vec());

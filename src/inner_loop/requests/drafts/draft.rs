@@ -7,8 +7,9 @@ use anyhow::{Context as _, Result};
 use opdev_event::DraftId;
 use opdev_object::meta::ObjectRef;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::Mutex as AsyncMutex;
 
 /// What a draft is for.
@@ -38,7 +39,14 @@ pub(crate) struct Draft {
     /// What is written once the user says so.
     pub(crate) writes: Vec<Write>,
     pub(crate) notes: Vec<String>,
+    /// When the editor was asked for.
+    pub(crate) opened: Option<Instant>,
 }
+
+/// An editor that is back sooner with nothing changed has not waited for its user.
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// Texts in windows of editors that did not wait.
+const WINDOWS: usize = 16;
 
 impl Draft {
     pub(crate) fn new(about: String, work: Work) -> Draft {
@@ -51,7 +59,13 @@ impl Draft {
             round: 0,
             writes: Vec::new(),
             notes: Vec::new(),
+            opened: None,
         }
+    }
+
+    /// Keeps the text in the project where the user has changed it; says where, to end a message.
+    pub(crate) fn keep(&self) -> String {
+        self.file.as_ref().and_then(DraftFile::keep).unwrap_or_default()
     }
 }
 
@@ -59,6 +73,8 @@ impl Draft {
 #[derive(Clone, Debug, Default)]
 pub struct Drafts {
     open: Arc<Mutex<HashMap<DraftId, Arc<AsyncMutex<Draft>>>>>,
+    /// Files that an editor may still show in a window of its own. What is saved there is kept when opdev ends.
+    in_windows: Arc<Mutex<VecDeque<DraftFile>>>,
 }
 
 impl Drafts {
@@ -70,6 +86,23 @@ impl Drafts {
 
     pub(crate) fn get(&self, id: DraftId) -> Result<Arc<AsyncMutex<Draft>>> {
         self.lock().get(&id).cloned().context("this draft is closed")
+    }
+
+    /// Where the editor was back at once, takes the file out of the draft, and says what the user may want to know.
+    pub(crate) fn returned_at_once(&self, draft: &mut Draft) -> Option<String> {
+        draft.opened.filter(|opened| opened.elapsed() < AT_ONCE)?;
+        let file = draft.file.take()?;
+        let hint = format!(
+            "; the editor was back at once. One with a window of its own must be told to wait, such as `code --wait`; what \
+             is saved in {} is kept in .opdev/drafts when opdev ends",
+            file.path().display()
+        );
+        let mut windows = self.in_windows.lock().unwrap_or_else(PoisonError::into_inner);
+        windows.push_back(file);
+        while windows.len() > WINDOWS {
+            windows.pop_front();
+        }
+        Some(hint)
     }
 
     pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<DraftId, Arc<AsyncMutex<Draft>>>> {

@@ -3,6 +3,7 @@
 
 use super::draft::{Draft, Work};
 use super::error_places::{Refusal, refusals};
+use super::file::kept_before;
 use crate::Requests;
 use crate::objects::write::{How, Write, shown};
 use crate::outcome::Done;
@@ -36,7 +37,7 @@ impl Requests {
         let about = format!("edit {object}");
         let mut draft = Draft::new(about, Work::Edit { object: object.clone(), base: live });
         draft.handed.clone_from(&body);
-        let text = with_header(&intro(&draft.about, true), &body);
+        let text = with_header(&self.intro(&draft.about, true), &body);
         let open = self.drafts.open(id, draft);
         let mut draft = open.lock().await;
         self.to_editor(id, &mut draft, &text).await?;
@@ -45,7 +46,7 @@ impl Requests {
 
     /// Opens a text for new objects in the editor.
     pub(crate) async fn open_new(&self, id: DraftId, about: String, body: String) -> Result<Done> {
-        let text = with_header(&intro(&about, false), &body);
+        let text = with_header(&self.intro(&about, false), &body);
         let mut draft = Draft::new(about, Work::New);
         draft.handed = body;
         let open = self.drafts.open(id, draft);
@@ -59,15 +60,17 @@ impl Requests {
         let open = self.drafts.get(id)?;
         let mut draft = open.lock().await;
         if let Some(problem) = problem {
+            let kept = draft.keep();
             self.close(id, &draft).await;
-            bail!("{problem}; nothing was written");
+            bail!("{problem}; nothing was written{kept}");
         }
         let text = draft.file.as_ref().context("this draft has no file")?.read();
         let text = match text {
             Ok(text) => text,
             Err(error) => {
+                let kept = draft.keep();
                 self.close(id, &draft).await;
-                return Err(error);
+                bail!("{error:#}; nothing was written{kept}");
             }
         };
         let body = body_of(&text).to_owned();
@@ -77,13 +80,14 @@ impl Requests {
             return Ok(Done::said("the text was emptied, so nothing was written"));
         }
         if body == draft.handed && draft.refused {
-            let kept = self.keep(&draft, &body);
+            let kept = draft.keep();
             self.close(id, &draft).await;
             return Ok(Done::said(format!("closed with its errors as they were: nothing was written{kept}")));
         }
         if body == draft.handed && draft.round == 1 && matches!(draft.work, Work::Edit { .. }) {
+            let hint = self.drafts.returned_at_once(&mut draft).unwrap_or_default();
             self.close(id, &draft).await;
-            return Ok(Done::said("nothing was changed, so nothing was written"));
+            return Ok(Done::said(format!("nothing was changed, so nothing was written{hint}")));
         }
         draft.handed.clone_from(&body);
         match self.judge(id, &mut draft, &body).await {
@@ -258,29 +262,17 @@ impl Requests {
         let edit = matches!(draft.work, Work::Edit { .. });
         draft.handed.clone_from(&body);
         draft.refused = false;
-        let text = with_header(&intro(&draft.about, edit), &body);
+        let text = with_header(&self.intro(&draft.about, edit), &body);
         self.to_editor(id, &mut draft, &text).await?;
         Ok(Done::default())
     }
 
-    /// Keeps a text that could not be written, unless it may hold secrets.
-    fn keep(&self, draft: &Draft, body: &str) -> String {
-        let secret = body.lines().any(|line| line.trim_end().trim_matches(['"', '\'']) == "kind: Secret");
-        if secret {
-            return "; a Secret's text is not kept".to_owned();
-        }
-        let name: String =
-            draft.about.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let keep = || -> Result<String> {
-            let folder = self.project.state_folder()?.folder("drafts")?;
-            let name = format!("{name}.yaml");
-            folder.write(&name, body.as_bytes())?;
-            Ok(self.project.relative(&folder.path().join(name)))
-        };
-        match keep() {
-            Ok(path) => format!("; the text is kept in {path}"),
-            Err(error) => format!("; the text could not be kept: {error:#}"),
-        }
+    /// What to know before one writes.
+    fn intro(&self, about: &str, edit: bool) -> Vec<String> {
+        let mut lines = intro(about, edit);
+        let kept = kept_before(&self.project.root, about);
+        lines.extend(kept.map(|kept| format!("A text of yours that was not written is kept in {kept}.")));
+        lines
     }
 }
 
@@ -335,7 +327,7 @@ fn with_header(lines: &[String], body: &str) -> String {
 }
 
 /// The text below the comments that opdev has put on top, where they are still there.
-fn body_of(text: &str) -> &str {
+pub(super) fn body_of(text: &str) -> &str {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         at += line.len();

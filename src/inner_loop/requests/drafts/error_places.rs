@@ -13,11 +13,16 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
 }
 
+/// Begins what strict decoding says.
+const STRICT: &str = "strict decoding error: ";
+
 /// What a refusal says, one for each field it names.
 pub(crate) fn refusals(message: &str, details: Option<&StatusDetails>, document: &Node) -> Vec<Refusal> {
     let causes = details.into_iter().flat_map(|details| &details.causes);
     let named: Vec<Refusal> = causes
         .filter(|cause| !cause.field.is_empty() && cause.field != "<nil>")
+        // That one is about the whole object; the fields are in its text.
+        .filter(|cause| !cause.message.contains(STRICT))
         .map(|cause| {
             let (line, column) = place(document, &cause.field);
             Refusal { line, column, message: format!("{}: {}", cause.field, cause.message) }
@@ -32,7 +37,7 @@ pub(crate) fn refusals(message: &str, details: Option<&StatusDetails>, document:
         let Some((_, rest)) = part.split_once("field \"") else { continue };
         let Some((field, _)) = rest.split_once('"') else { continue };
         let (line, column) = place(document, field);
-        let message = part.rsplit_once("strict decoding error: ").map_or(part, |(_, rest)| rest);
+        let message = part.rsplit_once(STRICT).map_or(part, |(_, rest)| rest);
         found.push(Refusal { line, column, message: message.to_owned() });
     }
     if found.is_empty() {
@@ -95,6 +100,10 @@ mod tests {
         let found = refusals(strict, None, &node);
         assert_eq!(found.iter().map(|f| f.line).collect::<Vec<_>>(), [2, 5]);
         assert_eq!(found[0].message, "unknown field \"spec.sizes\"");
+        let details =
+            json!({"causes": [{"reason": "FieldValueInvalid", "field": "patch", "message": strict}]});
+        let details: StatusDetails = serde_json::from_value(details).unwrap();
+        assert_eq!(refusals(strict, Some(&details), &node), found);
         let other = refusals("admission webhook denied the request", None, &node);
         assert_eq!((other[0].line, other.len()), (0, 1));
     }

@@ -20,6 +20,7 @@ use opdev_client::ApiError;
 use opdev_event::{DraftId, DraftStage, Event, Review};
 use opdev_object::meta::ObjectRef;
 use std::sync::Arc;
+use std::time::Instant;
 
 impl Requests {
     /// Tells how far a draft is.
@@ -32,9 +33,10 @@ impl Requests {
     pub(super) async fn to_editor(&self, id: DraftId, draft: &mut Draft, text: &str) -> Result<()> {
         match &draft.file {
             Some(file) => file.write(text)?,
-            None => draft.file = Some(DraftFile::create(&draft.about, text)?),
+            None => draft.file = Some(DraftFile::create(&self.project.root, &draft.about, text)?),
         }
         draft.round += 1;
+        draft.opened = Some(Instant::now());
         let path = draft.file.as_ref().map(|file| file.path().display().to_string()).unwrap_or_default();
         let stage = DraftStage::Editing { path, round: draft.round };
         self.tell(id, draft, stage).await;
@@ -141,6 +143,9 @@ impl Requests {
 
     /// The draft is over; its file goes with the last one who holds it.
     pub(super) async fn close(&self, id: DraftId, draft: &Draft) {
+        if let Some(file) = &draft.file {
+            file.decided();
+        }
         self.drafts.lock().remove(&id);
         self.tell(id, draft, DraftStage::Closed).await;
     }

@@ -6,15 +6,21 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Until when `ctrl-c` belongs to an editor: for ever while it has the terminal.
 static EDITORS: Mutex<Until> = Mutex::new(Until::Past);
 
+/// Rings when that changes.
+static ENDED: Condvar = Condvar::new();
+
 /// One `ctrl-c` reaches the editor and opdev. The editor may have ended of it before opdev looks at it.
 const ECHO: Duration = Duration::from_secs(2);
+
+/// How long an editor that was asked to end is waited for.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 enum Until {
     Past,
@@ -33,6 +39,14 @@ pub fn interrupt_is_the_editors() -> bool {
 
 fn set(until: Until) {
     *EDITORS.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    ENDED.notify_all();
+}
+
+/// Waits until no editor has the terminal, but not for long: opdev has been asked to end, and what the editor writes down as
+/// it ends is to be kept.
+pub fn wait_for_the_end() {
+    let editors = EDITORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ended = ENDED.wait_timeout_while(editors, LAST_WORDS, |until| matches!(until, Until::Open));
 }
 
 /// The editor that the user wants, as a shell would run it.
@@ -42,14 +56,42 @@ pub(crate) fn chosen(var: impl Fn(&str) -> Option<String>) -> String {
     found.unwrap_or_else(|| "vi".to_owned())
 }
 
+/// The name of an editor's program.
+fn program(editor: &str) -> &str {
+    let program = editor.split_whitespace().next().unwrap_or_default();
+    program.rsplit('/').next().unwrap_or_default()
+}
+
+/// The editor as it waits until its user closes the file: those with a window of their own return at once without a flag.
+fn waiting(editor: &str) -> String {
+    let flags: &[&str] = match program(editor) {
+        "code" | "code-insiders" | "codium" | "cursor" | "windsurf" | "subl" | "atom" | "zed" | "mate"
+        | "gedit" => &["--wait", "-w"],
+        "gvim" | "mvim" => &["--nofork", "-f"],
+        "kate" => &["--block", "-b"],
+        _ => &[],
+    };
+    let is_told = editor.split_whitespace().skip(1).any(|word| flags.contains(&word));
+    match flags.first() {
+        Some(flag) if !is_told => format!("{editor} {flag}"),
+        Some(_) | None => editor.to_owned(),
+    }
+}
+
+/// What has the shell become the editor, where it is one command: a signal to the one is for the other, too, and both end at
+/// the same time.
+fn in_place(editor: &str) -> &'static str {
+    let sets_variables = editor.split_whitespace().next().is_some_and(|word| word.contains('='));
+    if sets_variables || editor.contains([';', '&', '|', '(', '\n']) { "" } else { "exec " }
+}
+
 /// A file and a place in it, as an editor takes them.
 fn place(editor: &str, file: &Path, line: u32, column: u32) -> Vec<OsString> {
     let plain = vec![file.as_os_str().to_owned()];
     if line == 0 {
         return plain;
     }
-    let program = editor.split_whitespace().next().unwrap_or_default();
-    let program = program.rsplit('/').next().unwrap_or_default();
+    let program = program(editor);
     let with_place = || {
         let mut text = file.as_os_str().to_owned();
         text.push(format!(":{line}:{}", column.max(1)));
@@ -82,16 +124,22 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// Starts it on a file. The terminal must have been given up before.
+    /// Starts it on a file whose text is waited for. The terminal must have been given up before.
     pub fn start(file: &Path) -> io::Result<Editor> {
-        Self::start_at(file, 0, 0)
+        let name = chosen(|name| std::env::var(name).ok());
+        Self::open(waiting(&name), file, 0, 0)
     }
 
     /// Starts it on a line and a column of a file, as far as the editor takes them; 0 where they are unknown.
     pub fn start_at(file: &Path, line: u32, column: u32) -> io::Result<Editor> {
-        let name = chosen(|name| std::env::var(name).ok());
+        Self::open(chosen(|name| std::env::var(name).ok()), file, line, column)
+    }
+
+    fn open(name: String, file: &Path, line: u32, column: u32) -> io::Result<Editor> {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", &format!("{name} \"$@\""), "opdev"]).args(place(&name, file, line, column));
+        command
+            .args(["-c", &format!("{}{name} \"$@\"", in_place(&name)), "opdev"])
+            .args(place(&name, file, line, column));
         Self::lend_to(command, name, true)
     }
 
@@ -135,13 +183,14 @@ impl Editor {
         }
     }
 
-    /// Asks it to end: opdev has to.
-    pub fn terminate(&self) {
+    /// Asks it to end, for opdev has to, and waits a moment: it may write down what was typed.
+    pub async fn terminate(&mut self) {
         let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
             // It may have ended just now.
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
+        let _ = tokio::time::timeout(LAST_WORDS, &mut self.ended).await;
     }
 }
 
@@ -153,7 +202,7 @@ impl Drop for Editor {
 
 #[cfg(test)]
 mod tests {
-    use super::{chosen, place};
+    use super::{chosen, place, waiting};
     use std::path::Path;
 
     #[test]
@@ -167,6 +216,15 @@ mod tests {
         assert_eq!(told("hx"), "a.yaml:14:20");
         assert_eq!(told("sh my-editor.sh"), "a.yaml");
         assert_eq!(place("vim", Path::new("a.yaml"), 0, 0), ["a.yaml"]);
+    }
+
+    #[test]
+    fn editors_with_windows_are_told_to_wait() {
+        assert_eq!(waiting("/usr/bin/code -n"), "/usr/bin/code -n --wait");
+        assert_eq!(waiting("code -w"), "code -w");
+        assert_eq!(waiting("gvim"), "gvim --nofork");
+        assert_eq!(waiting("vim"), "vim");
+        assert_eq!(waiting(""), "");
     }
 
     #[test]

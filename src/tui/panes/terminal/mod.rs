@@ -3,6 +3,7 @@
 //! there before is called for every panic, and must not print for threads other than the main one.
 
 pub mod background;
+pub mod clipboard;
 pub mod editor;
 
 use anyhow::Context;
@@ -15,8 +16,9 @@ use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_ra
 use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError, mpsc};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Whether the screen is up; whoever sets it to false gives the terminal back.
@@ -120,10 +122,26 @@ fn up() -> io::Result<()> {
     entered
 }
 
-/// Gives the terminal back at once, for a process that is about to exit without dropping anything.
+/// Gives the terminal back at once, for a process that is about to exit without dropping anything. A terminal that takes
+/// nothing in, as behind a network that is gone, gets its line mode back and is left after a moment.
 pub fn restore() {
-    down();
+    if !UP.load(Ordering::SeqCst) {
+        return;
+    }
+    // No write: this waits for nobody.
+    let _ = disable_raw_mode();
+    let (tell, done) = mpsc::channel();
+    let give_back = move || {
+        down();
+        let _ = tell.send(());
+    };
+    if thread::Builder::new().name("restore".to_owned()).spawn(give_back).is_ok() {
+        let _ = done.recv_timeout(LONGEST_RESTORE);
+    }
 }
+
+/// How long a terminal may take to be given back.
+const LONGEST_RESTORE: Duration = Duration::from_millis(200);
 
 /// Gives the terminal back, unless that was done already.
 fn down() {
