@@ -51,7 +51,6 @@ pub mod definition;
 pub mod depth;
 pub mod descriptions;
 pub mod diff;
-pub mod editor_files;
 pub mod facts;
 pub mod fieldset;
 pub mod go;

@@ -142,7 +142,7 @@ impl Web {
     pub(super) fn post_form(&self, url: &Url, fields: &[(&str, &str)], largest: u64) -> Result<Answer> {
         let way = self.ways.to(url)?;
         let sent = way.agent.post(url.as_str()).send_form(fields.iter().copied());
-        whole(sent.map_err(|error| unreachable(url, &way, error))?, url, largest)
+        whole(sent.map_err(|error| unreachable(url, &way, &error))?, url, largest)
     }
 
     /// Sends a request. One that changes something follows no redirect.
@@ -174,7 +174,7 @@ impl Web {
         // A registry reads and stores all of a layer before it answers.
         let way = self.ways.to(url)?;
         let request = way.agent.configure_request(request).timeout_recv_response(Some(LONGEST)).build();
-        whole(way.agent.run(request).map_err(|error| unreachable(url, &way, error))?, url, largest)
+        whole(way.agent.run(request).map_err(|error| unreachable(url, &way, &error))?, url, largest)
     }
 
     /// Asks whether something is there. A registry may keep it in a storage that it redirects to.
@@ -189,7 +189,7 @@ impl Web {
             if let Some(header) = authorization.filter(|_| url.origin() == first.origin()) {
                 request = request.header("Authorization", header.expose_secret());
             }
-            let response = request.call().map_err(|error| unreachable(&url, &way, error))?;
+            let response = request.call().map_err(|error| unreachable(&url, &way, &error))?;
             let Some(next) = redirect(&url, &response)? else {
                 let (head, _) = response.into_parts();
                 let (status, from) = (head.status.as_u16(), shown(&url));
@@ -234,7 +234,7 @@ impl Web {
         if let Some(header) = authorization.or(of_address.as_ref()) {
             request = request.header("Authorization", header.expose_secret());
         }
-        request.call().map_err(|error| unreachable(url, &way, error))
+        request.call().map_err(|error| unreachable(url, &way, &error))
     }
 }
 
@@ -329,10 +329,10 @@ impl std::fmt::Display for NoAnswer {
 
 impl std::error::Error for NoAnswer {}
 
-fn unreachable(url: &Url, way: &Way, error: ureq::Error) -> anyhow::Error {
-    let hint = if is_no_tls(&error) {
+fn unreachable(url: &Url, way: &Way, error: &ureq::Error) -> anyhow::Error {
+    let hint = if is_no_tls(error) {
         " (one without TLS needs --plain-http)"
-    } else if is_unknown_issuer(&error) {
+    } else if is_unknown_issuer(error) {
         " (one with a certificate of an authority of its own needs --ca-file)"
     } else {
         ""

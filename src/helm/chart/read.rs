@@ -6,7 +6,7 @@ use super::file_set::FileSet;
 use super::ignore::Rules;
 use super::{Content, Unread};
 use crate::spread;
-use opdev_object::editor_files::is_editors;
+use opdev_object::names::is_editors;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

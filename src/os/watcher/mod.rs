@@ -6,7 +6,7 @@ mod quiet;
 use anyhow::Result;
 use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind};
 use notify::{Config, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher as _};
-use opdev_object::editor_files::is_editors;
+use opdev_object::names::is_editors;
 use quiet::Quiet;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
