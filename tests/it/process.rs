@@ -459,12 +459,16 @@ func main() {
 }
 ";
 
-/// Answers at an address of its own as Delve does where its program has ended with 7.
-fn delve_after_the_end() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+/// An address that nobody listens at: opdev starts no debugger where somebody does.
+fn free_address() -> String {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// Answers once at this address as Delve does where its program has ended with 7, and is gone then.
+fn delve_after_the_end(address: &str) {
+    let listener = std::net::TcpListener::bind(address).unwrap();
     std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
+        for mut stream in listener.incoming().map_while(Result::ok).take(1) {
             let mut asked = [0; 512];
             let read = stream.read(&mut asked).unwrap();
             assert!(String::from_utf8_lossy(&asked[..read]).contains("RPCServer.State"));
@@ -472,7 +476,6 @@ fn delve_after_the_end() -> String {
             let _ = writeln!(stream, "{{\"id\":1,\"result\":null,\"error\":\"{error}\"}}");
         }
     });
-    address
 }
 
 /// Starts opdev on a folder with a Go program, with a debugger of its own in PATH; the lines it prints.
@@ -525,7 +528,7 @@ fn a_program_under_the_debugger_ends_with_opdev() {
         return eprintln!("skipped: no go command");
     }
     let folder = tempfile::tempdir().unwrap();
-    let address = delve_after_the_end();
+    let address = free_address();
     let (mut opdev, lines) = debugged(folder.path(), &address);
     let line = |text: &str| loop {
         let line = lines.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no {text}"));
@@ -539,6 +542,7 @@ fn a_program_under_the_debugger_ends_with_opdev() {
     while !texts.iter().all(|text| seen.iter().any(|line| line.contains(text))) {
         seen.push(line(""));
     }
+    delve_after_the_end(&address);
     let first = |text: &str| seen.iter().find(|line| line.contains(text)).unwrap();
     let command = first("dlv exec");
     assert!(command.contains(&format!("--listen={address}")) && command.ends_with("-- last"), "{command}");

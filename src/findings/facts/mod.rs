@@ -343,7 +343,12 @@ impl Table {
         let mut waits: Vec<(Wait, ObjectRef)> = Vec::new();
         let wrote_status = |write: &WriteFact| write.object.key() == primary && write.subresource == "status";
         // Who writes the status has to say with each generation that it was seen.
-        if track.writes_status && track.renewed == track.count && evidence.error.is_empty() {
+        if track.writes_status && evidence.error.is_empty() {
+            self.pending.retain(|one| {
+                one.primary.key() != primary
+                    || one.controller != evidence.controller
+                    || one.what != Wait::Generation
+            });
             waits.push((Wait::Generation, evidence.object.clone()));
         }
         if evidence.writes.iter().any(wrote_status) {
