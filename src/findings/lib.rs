@@ -56,6 +56,7 @@ impl Findings {
             }
             Event::Reconciled(reconcile) => return self.reconciled(reconcile),
             Event::LoopFound(found) => return self.loop_found(found),
+            Event::Disturbed { rules } => self.table.disturbed(!rules.is_empty()),
             Event::ReconcileStarted(started) => {
                 self.table.running.insert(started.object.key(), (started.id, started.at));
             }

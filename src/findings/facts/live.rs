@@ -32,7 +32,7 @@ impl Table {
         let by = last_manager(&object);
         let own = by.as_ref().is_some_and(|by| self.own.contains(by) || is_plane(by));
         let part = match old {
-            Some(old) if !own && old.gone.is_none() => {
+            Some(old) if !own && old.gone.is_none() && !self.disturbed => {
                 if generation > old.generation {
                     Some("spec")
                 } else if metadata != old.metadata {
@@ -85,7 +85,8 @@ impl Table {
             let heard = self.controllers.get(&maker.controller).is_none_or(|controller| {
                 controller.unclear || controller.echoed.contains(&(key.group.clone(), key.kind.clone()))
             });
-            if !heard && !maker.gone && maker.deleted.is_none() && self.taken.len() < 1_000 {
+            if !self.disturbed && !heard && !maker.gone && maker.deleted.is_none() && self.taken.len() < 1_000
+            {
                 self.taken.push((at, key.clone()));
             }
             (maker.gone, maker.went) = (true, true);

@@ -24,6 +24,8 @@ pub(super) const KEPT: usize = 12;
 pub(super) const MOST_EVENTS: usize = 10;
 /// A reconcile that comes later than this after a change was not led to by it.
 pub(super) const MISSED: SignedDuration = SignedDuration::from_secs(5);
+/// A change that is older than this is not asked about any more.
+pub(super) const ASKED_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 /// Objects, paths and children that are known at once.
 const MANY: usize = 20_000;
 /// Kinds that are never the subject of a finding.
@@ -75,6 +77,8 @@ pub(super) struct Table {
     shown: HashMap<ObjectKey, Timestamp>,
     /// Workloads as the API server has them.
     pub(super) workloads: HashMap<ObjectKey, Workload>,
+    /// True if the user disturbs the program: an event that he holds back is none that it misses.
+    pub(super) disturbed: bool,
     /// Children that somebody else has deleted, of kinds whose events never came to their controller.
     pub(super) taken: Vec<(Timestamp, ObjectKey)>,
     /// Judgements that wait for their time.
@@ -479,7 +483,10 @@ impl Table {
         !self.pending.is_empty()
             || !self.running.is_empty()
             || self.live.values().any(|live| live.gone.is_none() && live.deleting.is_some())
-            || self.live.values().any(|live| live.changed.is_some_and(|(at, _)| live.asked != Some(at)))
+            || self
+                .live
+                .values()
+                .any(|live| live.changed.is_some_and(|(at, _)| live.asked != Some(at) && self.is_recent(at)))
             || !self.taken.is_empty()
             || self.left().next().is_some()
     }
@@ -499,6 +506,7 @@ impl Table {
     /// Forgets judgements that have waited long enough, and children that nobody asks for any more.
     pub(super) fn settle(&mut self) {
         let now = self.now;
+        self.taken.retain(|(at, _)| now.duration_since(*at) <= ASKED_WITHIN);
         self.pending.retain(|one| now.duration_since(one.at) < SignedDuration::from_secs(15));
         // After a minute it was told, or never will be.
         let old: Vec<ObjectKey> = self
@@ -527,27 +535,22 @@ impl Table {
         if self.makers.len() > MANY {
             self.makers.retain(|_, maker| !maker.gone && maker.deleted.is_none());
         }
-        if self.turns.len() > MANY {
-            self.turns.clear();
-        }
-        if self.refused.len() > MANY {
-            self.refused.clear();
-        }
-        if self.events.len() > MANY {
-            self.events.clear();
-        }
-        if self.events_about.len() > MANY {
-            self.events_about.clear();
-        }
-        if self.shown.len() > MANY {
-            self.shown.clear();
-        }
-        if self.workloads.len() > MANY {
-            self.workloads.clear();
-        }
+        bounded(&mut self.turns);
+        bounded(&mut self.refused);
+        bounded(&mut self.events);
+        bounded(&mut self.events_about);
+        bounded(&mut self.shown);
+        bounded(&mut self.workloads);
         if self.live.len() > MANY {
             self.live.retain(|_, live| live.gone.is_none());
         }
+    }
+}
+
+/// Forgets all where there is too much: what goes on comes again.
+fn bounded<K, V>(map: &mut HashMap<K, V>) {
+    if map.len() > MANY {
+        map.clear();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changes that no reconcile has answered: opdev asks for one reconcile, which shows whether the program missed them.
 
-use super::{Live, MISSED, Table};
+use super::{ASKED_WITHIN, Live, MISSED, Table};
 use jiff::{SignedDuration, Timestamp};
 use opdev_event::CauseKind;
 use opdev_event::evidence::Evidence;
@@ -21,6 +21,18 @@ impl Table {
         }
     }
 
+    /// The user begins to disturb the program, or ends it: what changed meanwhile proves nothing.
+    pub(crate) fn disturbed(&mut self, is_disturbed: bool) {
+        self.disturbed = is_disturbed;
+        self.taken.clear();
+        self.live.values_mut().for_each(|live| live.changed = None);
+    }
+
+    /// True if a change is still asked about.
+    pub(crate) fn is_recent(&self, at: Timestamp) -> bool {
+        self.now.duration_since(at) <= ASKED_WITHIN
+    }
+
     /// Custom resources whose change no reconcile has answered, each once: one reconcile would show whether it was
     /// missed. With the controllers that have reconciled them.
     pub(crate) fn unanswered(&mut self) -> Vec<(String, ObjectRef)> {
@@ -34,7 +46,7 @@ impl Table {
         for (key, live) in &mut self.live {
             let Some((at, _)) = live.changed.filter(|_| live.gone.is_none()) else { continue };
             let waited = now.duration_since(at);
-            if live.asked == Some(at) || waited < MISSED || waited > SignedDuration::from_secs(60) {
+            if live.asked == Some(at) || waited < MISSED || waited > ASKED_WITHIN {
                 continue;
             }
             live.asked = Some(at);

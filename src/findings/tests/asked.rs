@@ -266,3 +266,35 @@ fn events_with_other_words_each_time_are_a_flood_only_where_nothing_else_is_done
     assert!(run(false));
     assert!(!run(true));
 }
+
+#[test]
+fn events_that_the_user_holds_back_are_none_that_the_operator_misses() {
+    let mut world = embedded();
+    let service = child("Service", "web");
+    world.reconcile(|one| {
+        one.causes = by_user();
+        one.writes = vec![WriteFact { owners: owned(true), ..create(&service, 0) }];
+    });
+    world.seen(&cr("a"), shelf(1, json!({})));
+    world.event(&Event::Disturbed { rules: vec!["hold".parse().unwrap()] });
+    world.now += 1_000;
+    world.seen(&cr("a"), shelf(2, json!({})));
+    world.gone(&service);
+    world.wait(10);
+    assert_eq!(asks(&mut world), [""; 0]);
+    world.event(&Event::Disturbed { rules: Vec::new() });
+    world.wait(10);
+    assert_eq!(asks(&mut world), [""; 0], "what came meanwhile proves nothing");
+}
+
+#[test]
+fn on_a_cluster_a_change_that_nobody_asks_about_keeps_nothing_awake() {
+    let mut world = World::new();
+    world.reconcile(|one| one.causes = by_user());
+    world.seen(&cr("a"), shelf(1, json!({})));
+    world.now += 10_000;
+    world.seen(&cr("a"), shelf(2, json!({})));
+    assert!(world.findings.due().is_some());
+    world.wait(62);
+    assert_eq!(world.findings.due(), None);
+}

@@ -15,8 +15,8 @@ pub(crate) static RULE: Rule = Rule {
            tries it once more.",
     when: "a write, or a read that the API server could not answer, failed and was not repeated with success, and the \
            reconcile ended well and asked for nothing. A warning; an error where the status says Ready afterwards.",
-    never: "objects that are not there any more, or are there already; conflicts; rights that are asked for once; \
-            Events; reconciles that write what went wrong into the status.",
+    never: "objects that are not there any more, or are there already; conflicts; refusals with 403 (a \
+            missing right, a quota, a policy); Events; reconciles that write what went wrong into the status.",
     fix: "Return the error: controller-runtime tries again with growing pauses. Where trying again cannot help, \
           return reconcile.TerminalError and say it in a condition.",
     storm: false,
@@ -57,7 +57,7 @@ fn judge(_: &Table, evidence: &Evidence, out: &mut Vec<Told>) {
 fn is_swallowed(refused: &RefusalFact, evidence: &Evidence) -> bool {
     let write = matches!(refused.verb.as_str(), "create" | "update" | "patch" | "delete");
     let read = matches!(refused.verb.as_str(), "get" | "list") && refused.status >= 500;
-    let harmless = matches!((refused.status, refused.verb.as_str()), (403 | 404 | 409 | 410, _));
+    let harmless = matches!(refused.status, 403 | 404 | 409 | 410);
     let resource = refused.target.split('/').next().unwrap_or_default();
     let beside = matches!(resource, "events" | "leases" | "tokenreviews" | "subjectaccessreviews")
         || refused

@@ -16,7 +16,8 @@ pub(crate) static RULE: Rule = Rule {
     when: "no reconcile came within 5 s of a change of spec, labels or annotations by another client, \
            and the next reconcile wrote. On the embedded control plane opdev asks for that reconcile itself, once a \
            change.",
-    never: "changes of the status; reconciles that write nothing; a restart because of a save.",
+    never: "changes of the status; reconciles that write nothing; a restart because of a save; changes \
+           while faults are injected.",
     fix: "Let all changes through that the reconciler reads: \
            predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, \
            predicate.LabelChangedPredicate{}).",
