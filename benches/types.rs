@@ -9,11 +9,11 @@ use opdev_project::go::files::{Disk, Wanted};
 use opdev_object::meta::Gvk;
 use opdev_scaffold::write::OnDisk;
 use opdev_scaffold::{ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconciler};
-use opdev_types::contract::{
+use opdev_script::contract::{
     Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Limits, Observed, Read,
 };
 use opdev_types::go::{Files, Generator, Options, Profile};
-use opdev_types::program;
+use opdev_script::program;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! `Status` errors with the reasons, codes, details and texts of a real API server.
 //! Clients branch on `reason` and `code`, people read `message`: all three are exact. Never builds a response.
 
-use opdev_object::cel::ExpressionError;
+use opdev_cel::ExpressionError;
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::sync::Arc;

@@ -4,8 +4,8 @@
 use crate::chart::{Chart, Dependency};
 use crate::imports::Table;
 use crate::merge_values::{path_value, table};
-use crate::semver::is_compatible;
-use crate::template::Compat;
+use opdev_template::semver::is_compatible;
+use opdev_template::Compat;
 use crate::values::{CoalesceError, coalesce, merge_defaults};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};

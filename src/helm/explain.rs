@@ -3,7 +3,7 @@
 
 use crate::chart::Chart;
 use crate::dependencies;
-use crate::template::Compat;
+use opdev_template::Compat;
 use crate::values::CoalesceError;
 use opdev_object::yaml::{self, Node};
 use serde_json::{Map, Value};

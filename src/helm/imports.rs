@@ -1,7 +1,7 @@
 //! Values that a chart takes from its subcharts. Helm merges the tables themselves, not copies of them: what two imports
 //! put at one place, the subchart of the first has afterwards, too. So tables are shared here as they are there.
 
-use crate::template::Compat;
+use opdev_template::Compat;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -60,7 +60,5 @@ mod imports;
 pub mod manifest;
 mod merge_values;
 pub mod release;
-pub mod semver;
 mod spread;
-pub mod template;
 pub mod values;

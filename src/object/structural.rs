@@ -1,8 +1,7 @@
 //! Whether a CRD's schema is structural, with the errors the server gives where it is not.
-//! CEL rules (`x-kubernetes-validations`) are compiled with it; `cel` says what they are.
-//! Read `structural`; `untyped_resource` is the schema of custom resources that have none.
+//! Rules in CEL (`x-kubernetes-validations`) are compiled by whom it is told.
+//! Read `schema_of`; `untyped_resource` is the schema of custom resources that have none.
 
-use crate::cel::Rules;
 use crate::facts;
 use crate::schema::{
     self, FieldError, Kind, Pattern, Schema, SchemaRef, ValueRules, embed, prune, validate_at,
@@ -10,13 +9,11 @@ use crate::schema::{
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
 
-/// The schema of a custom resource from its `openAPIV3Schema`, or what is wrong with it.
-pub fn structural(schema: &Value) -> Result<SchemaRef, Vec<FieldError>> {
-    structural_at("", schema)
-}
+/// Makes the rules that span the fields of a value from the schema at a path; none where the schema has none.
+pub type CompileRules = fn(&str, &Value) -> Result<Option<Arc<dyn ValueRules>>, Vec<FieldError>>;
 
-/// Like [`structural`], for a schema that stands at `path`, such as `spec.versions[0].schema.openAPIV3Schema`.
-pub fn structural_at(path: &str, schema: &Value) -> Result<SchemaRef, Vec<FieldError>> {
+/// The schema of a custom resource from its `openAPIV3Schema`, which stands at `path`, or what is wrong with it.
+pub fn schema_of(path: &str, schema: &Value, compile: CompileRules) -> Result<SchemaRef, Vec<FieldError>> {
     let mut errors = Vec::new();
     whole(schema, Level::Root, path, &mut errors);
     if !errors.is_empty() {
@@ -26,12 +23,12 @@ pub fn structural_at(path: &str, schema: &Value) -> Result<SchemaRef, Vec<FieldE
     }
     let mut root = schema::custom(schema, facts::find);
     embed(&mut root, facts::find);
-    match Rules::compile(path, schema) {
-        Ok(rules) => root.rules = rules.map(|rules| Arc::new(rules) as Arc<dyn ValueRules>),
-        Err(faults) => errors.extend(faults.into_iter().map(|fault| fault.error)),
+    match compile(path, schema) {
+        Ok(rules) => root.rules = rules,
+        Err(faults) => errors.extend(faults),
     }
     let root = SchemaRef::from(root);
-    defaults(schema, path, &mut errors);
+    defaults(schema, path, compile, &mut errors);
     if errors.is_empty() { Ok(root) } else { Err(errors) }
 }
 
@@ -418,7 +415,7 @@ fn nested(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldError>
 }
 
 /// Defaults obey the schema they stand in.
-fn defaults(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
+fn defaults(schema: &Value, path: &str, compile: CompileRules, errors: &mut Vec<FieldError>) {
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
         let place = at(path, "default");
         let own = SchemaRef::from(schema::custom(schema, facts::find));
@@ -428,7 +425,7 @@ fn defaults(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
         }
         schema::default(&mut pruned, &own);
         let mut wrong = validate_at("", &pruned, &own);
-        if let Ok(Some(rules)) = Rules::compile("", schema) {
+        if let Ok(Some(rules)) = compile("", schema) {
             wrong.extend(rules.validate(&pruned, None, &own));
         }
         // A server names the place, and in its words the place within the default.
@@ -442,11 +439,17 @@ fn defaults(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
         }));
     }
     for (name, schema) in fields(schema, "properties") {
-        defaults(schema, &property(path, name), errors);
+        defaults(schema, &property(path, name), compile, errors);
     }
     for key in ["items", "additionalProperties"] {
         if let Some(part) = schema.get(key).filter(|part| part.is_object()) {
-            defaults(part, &at(path, key), errors);
+            defaults(part, &at(path, key), compile, errors);
         }
     }
+}
+
+/// The schema without rules in CEL, for tests of this package.
+#[cfg(test)]
+pub(crate) fn structural(schema: &Value) -> Result<SchemaRef, Vec<FieldError>> {
+    schema_of("", schema, |_, _| Ok(None))
 }

@@ -11,7 +11,7 @@ use super::web::{Web, shown, shown_text};
 use super::{Access, Downloaded, Homes, pack, repositories};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_helm::chart::{Chart, Dependency, FileSet, read_dir};
-use opdev_helm::semver::{Constraint, Version};
+use opdev_template::semver::{Constraint, Version};
 use opdev_os::read;
 use opdev_os::sha256;
 use std::collections::{BTreeMap, BTreeSet};
@@ -300,7 +300,7 @@ impl Dependencies<'_> {
                 }
                 Origin::Folder(folder) => {
                     let chart = chart_at(folder)?;
-                    if !opdev_helm::semver::is_compatible(&dependency.version, &chart.metadata.version) {
+                    if !opdev_template::semver::is_compatible(&dependency.version, &chart.metadata.version) {
                         bail!("can't get a valid version for dependency {}", dependency.name);
                     }
                     dependency.version.clone_from(&chart.metadata.version);
@@ -361,7 +361,7 @@ impl Dependencies<'_> {
         let folder = self.chart.join("charts").join(name);
         let chart =
             chart_at(&folder).with_context(|| format!("unable to load chart '{}'", folder.display()))?;
-        if !opdev_helm::semver::is_compatible(version, &chart.metadata.version) {
+        if !opdev_template::semver::is_compatible(version, &chart.metadata.version) {
             bail!(
                 "dependency {name} at version {} does not satisfy the constraint {version}",
                 chart.metadata.version

@@ -2,7 +2,7 @@
 
 use super::web::shown;
 use anyhow::{Context as _, Result, anyhow, bail};
-use opdev_helm::semver::{Constraint, Version};
+use opdev_template::semver::{Constraint, Version};
 use opdev_object::yaml::{self, Kind, Node};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, Dependency, read_dir};
-use opdev_helm::semver::{Constraint, Version};
+use opdev_template::semver::{Constraint, Version};
 use opdev_os::read;
 use std::fmt::Write as _;
 use std::path::Path;

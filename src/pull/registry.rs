@@ -4,7 +4,7 @@ use super::reference::{Reference, is_digest, is_tag, tag_of};
 use super::registry_client::{RegistryClient, Rights, SMALL};
 use super::web::{Answer, LARGEST, Web, shown};
 use anyhow::{Context as _, Result, anyhow, bail};
-use opdev_helm::semver::{Constraint, Version};
+use opdev_template::semver::{Constraint, Version};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -23,7 +23,7 @@ use opdev_event::{Diagnostic, Sample};
 use opdev_helm::chart::Chart;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::LabelSelector;
-use opdev_types::contract::{Limits, Program};
+use opdev_script::contract::{Limits, Program};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -21,7 +21,7 @@ use opdev_event::{Diagnostic, KindHealth, KindStatus, Permission, Place, Printer
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::yaml;
-use opdev_types::contract::Limits;
+use opdev_script::contract::Limits;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;

@@ -3,7 +3,7 @@
 
 use super::time_limit::TimeLimit;
 use opdev_event::mask;
-use opdev_helm::template::{Compat, Context, Environment, FuncError, TemplateSet, Value};
+use opdev_template::{Compat, Context, Environment, FuncError, TemplateSet, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 

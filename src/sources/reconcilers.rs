@@ -6,8 +6,8 @@ use super::files::{Files, hash, problem};
 use opdev_event::{Diagnostic, Place};
 use opdev_object::meta::Gvk;
 use opdev_object::spelling::nearest;
-use opdev_types::contract::Program;
-use opdev_types::program;
+use opdev_script::contract::Program;
+use opdev_script::program;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Type files and type reconcilers: Go type files to CRDs (`go`), CRD YAML as a source of its own (`crd`), the contract
-//! of reconcilers (`contract`), what loads them (`program`), and what is wrong with them (`diagnostic`). Pure: text in, JSON out; a
-//! reconciler reaches the outside only through `contract::Host`.
+//! Type files: Go type files to CRDs (`go`), CRD YAML as a source of its own (`crd`), the declarations that scripts see
+//! (`declarations`), and what is wrong with them (`diagnostic`). Pure: text in, JSON out. Reconcilers have a package of their
+//! own, `opdev-script`.
 //!
 //! A Go type with markers becomes a CRD, without Go:
 //!
@@ -62,8 +62,6 @@
 
 #![warn(missing_docs)]
 
-mod answer_checks;
-pub mod contract;
 pub mod crd;
 pub mod declarations;
 pub mod diagnostic;
@@ -75,10 +73,5 @@ pub mod impact;
 pub mod kinds;
 pub mod pin;
 pub mod plural;
-pub mod program;
 pub mod rbac;
-pub mod readiness;
-mod script;
-mod templates;
-mod time;
 pub mod webhook;

@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(content(1), json!({ "spec": { "size": 2, "mode": "On" } }));
         assert_eq!(content(2), json!({ "spec": { "size": 2, "ports": [{ "port": 7, "name": "1" }] } }));
         assert_eq!(made[2].value(&content(2)), Some(&json!("1")));
-        let crd = opdev_object::structural::structural(&schema).unwrap();
+        let crd = opdev_cel::structural(&schema).unwrap();
         for one in &made {
             let errors = opdev_object::schema::admit(&Value::Object(one.content.clone()), None, &crd);
             assert!(errors.is_empty(), "{}: {errors:?}", one.field());

@@ -14,7 +14,7 @@ use opdev_object::meta::{self, Gvk};
 use opdev_program::audit::Audit;
 use opdev_program::rehearsal::Stage;
 use opdev_project::trust::Trust;
-use opdev_types::readiness;
+use opdev_script::readiness;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;

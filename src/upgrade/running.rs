@@ -18,7 +18,7 @@ use opdev_project::trust::Trust;
 use opdev_release::settings::Settings;
 use opdev_sources::Sources;
 use opdev_sources::on_save::OnSave;
-use opdev_types::readiness;
+use opdev_script::readiness;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

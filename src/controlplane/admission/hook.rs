@@ -2,7 +2,7 @@
 //! Pure data; `matching` says what they concern.
 
 use crate::resource::ClientConfig;
-use opdev_object::cel::{Conditions, ExpressionError};
+use opdev_cel::{Conditions, ExpressionError};
 use opdev_object::selector::{LabelSelector, SelectorError};
 use serde_json::Value;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::admission::attributes::{Attributes, Cluster, Operation};
 use crate::authorization;
 use crate::error::Status;
 use crate::resource::Resource;
-use opdev_object::cel::{Asked, Authorizer, Verdict};
+use opdev_cel::{Asked, Authorizer, Verdict};
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};
 use std::sync::Arc;

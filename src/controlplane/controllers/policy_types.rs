@@ -5,7 +5,7 @@
 use super::fields::{self, deleting, int, list, put_count, text, with_status};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
-use opdev_object::cel::Compiler;
+use opdev_cel::Compiler;
 use opdev_object::facts::facts;
 use opdev_object::meta::{self, Gvk};
 use serde_json::{Map, Value, json};

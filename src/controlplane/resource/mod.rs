@@ -131,7 +131,7 @@ impl Resource {
                 .open_api_schema
                 .as_ref()
                 .filter(|_| !custom.preserve_unknown_fields)
-                .and_then(|schema| opdev_object::structural::structural(schema).ok())
+                .and_then(|schema| opdev_cel::structural(schema).ok())
                 .unwrap_or_else(opdev_object::structural::untyped_resource),
             None => facts().schema(&self.gvk()).unwrap_or_else(opdev_object::structural::untyped_resource),
         };

@@ -8,7 +8,7 @@ use super::ignore::Rules;
 use super::metadata::Metadata;
 use super::{Chart, Content, File, archive, content};
 use crate::merge_values::merge;
-use crate::template::Compat;
+use opdev_template::Compat;
 use opdev_object::yaml::{self, encoding};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};

@@ -2,8 +2,8 @@
 
 use super::decode::{Fields, Mismatch};
 use super::error::ChartError;
-use crate::semver::Version;
-use crate::template::Compat;
+use opdev_template::semver::Version;
+use opdev_template::Compat;
 use opdev_object::go::quote::is_printable;
 use opdev_object::yaml::{Kind, Node};
 use serde::{Deserialize, Serialize};

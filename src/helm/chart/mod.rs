@@ -33,7 +33,7 @@ pub fn unpack(archive: &[u8]) -> Result<FileSet, ChartError> {
     archive::unpack(archive, &archive::Budget::new())
 }
 
-use crate::template::Compat;
+use opdev_template::Compat;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 

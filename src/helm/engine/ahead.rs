@@ -6,7 +6,7 @@ use super::input::RenderInput;
 use super::{run, scope};
 use crate::chart::{Chart, Content};
 use crate::spread;
-use crate::template::{ParseCache, ParsedText, TemplateSet, on_deep_stack, text_of};
+use opdev_template::{ParseCache, ParsedText, TemplateSet, on_deep_stack, text_of};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 

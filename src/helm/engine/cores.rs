@@ -7,7 +7,7 @@ use super::memory::{Output, Outputs};
 use super::run::Run;
 use super::scope;
 use crate::spread;
-use crate::template::{Context, Inputs, Map, Reads, Spent};
+use opdev_template::{Context, Inputs, Map, Reads, Spent};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,7 @@
 //! it is asked on.
 
 use super::memory::{Output, Outputs};
-use crate::template::Compat;
+use opdev_template::Compat;
 use crate::{manifest, spread};
 use std::sync::Arc;
 

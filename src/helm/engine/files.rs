@@ -2,7 +2,7 @@
 
 use super::glob::Glob;
 use crate::chart::{Content, File};
-use crate::template::{Compat, FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
+use opdev_template::{Compat, FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use opdev_object::yaml;

@@ -4,7 +4,7 @@
 use super::scope::{Scope, Template};
 use crate::chart::Chart;
 use crate::explain;
-use crate::template::{Compat, ExecError, ParseError, TemplateSet, function_names};
+use opdev_template::{Compat, ExecError, ParseError, TemplateSet, function_names};
 use opdev_object::spelling::nearest;
 use serde_json::Value;
 use std::collections::BTreeMap;

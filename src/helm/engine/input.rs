@@ -6,7 +6,7 @@ use super::release_read::ReleaseRead;
 use crate::chart::Chart;
 use crate::chart::Place;
 use crate::manifest::{Document, Hook};
-use crate::template::{Compat, Environment, ExecError, ParseCache, ParseError};
+use opdev_template::{Compat, Environment, ExecError, ParseCache, ParseError};
 use crate::values::CoalesceError;
 use crate::values::schema::{Fetch, SchemaErrors};
 use serde_json::Value;

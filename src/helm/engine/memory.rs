@@ -6,7 +6,7 @@ use super::scope::{self, Scope};
 use super::{Capabilities, Compat};
 use crate::chart::{Chart, File, Metadata};
 use crate::manifest::{self, ManifestError, Part};
-use crate::template::{self, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Seen, World};
+use opdev_template::{Inputs, NodeId, Paths, ROOT, Read, ReadSet, Seen, World};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -259,7 +259,7 @@ fn differences(
     fn pairs(map: &Map<String, Value>) -> impl Iterator<Item = (&[u8], &Value)> {
         map.iter().map(|(key, value)| (key.as_bytes(), value))
     }
-    template::differences(node, pairs(old), pairs(new), found, |key, old, new, found| match (old, new) {
+    opdev_template::differences(node, pairs(old), pairs(new), found, |key, old, new, found| match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
             // Nobody has read what never got a number.
             if let Some(below) = paths.known(node, key) {

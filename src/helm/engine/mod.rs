@@ -24,7 +24,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use crate::template::{Compat, Environment, FuncError, ParseCache};
+pub use opdev_template::{Compat, Environment, FuncError, ParseCache};
 pub use capabilities::{Capabilities, KubeVersion, KubeVersionError};
 pub use input::{ReleaseInfo, RenderError, RenderErrorKind, RenderInput, Rendered, Unreadable};
 pub use memory::Memory;

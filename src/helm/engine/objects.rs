@@ -3,7 +3,7 @@
 use super::input::ReleaseInfo;
 use super::{Capabilities, Compat};
 use crate::chart::{Chart, Dependency, Maintainer, Metadata};
-use crate::template::{Elem, FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
+use opdev_template::{Elem, FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
 use serde_json::{Value as Json, json};
 use std::any::Any;
 use std::borrow::Cow;

@@ -5,7 +5,7 @@ use super::input::RenderInput;
 use super::places::file_of;
 use super::run::Run;
 use crate::chart::{Chart, Place};
-use crate::template::{Mark, on_deep_stack, without_no_value};
+use opdev_template::{Mark, on_deep_stack, without_no_value};
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use super::{facts, run};
 use crate::chart::{Chart, Place};
 use crate::dependencies;
 use crate::manifest::{self, Document, ManifestError};
-use crate::semver::is_compatible;
+use opdev_template::semver::is_compatible;
 use crate::values::{coalesce, schema};
 use serde_json::Value;
 use std::fmt::Write;

@@ -3,7 +3,7 @@
 //! began alike and what it read of this one is the same.
 
 use super::memory::{Base, Epoch, Output, Outputs};
-use crate::template::{Compared, Map, Paths, ReadSet, Reads, StableObjects, TemplateSet, World};
+use opdev_template::{Compared, Map, Paths, ReadSet, Reads, StableObjects, TemplateSet, World};
 use std::rc::Rc;
 use std::sync::Arc;
 

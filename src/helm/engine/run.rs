@@ -12,7 +12,7 @@ use crate::chart::Chart;
 use crate::chart::Place;
 use crate::manifest;
 use crate::spread;
-use crate::template::{
+use opdev_template::{
     Context, ExecError, Inputs, Map, Mark, ParseError, ParsedText, Paths, Reads, TemplateSet, Value,
     on_deep_stack, without_no_value,
 };

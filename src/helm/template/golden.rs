@@ -30,7 +30,7 @@ impl Environment for Still {
 }
 
 fn folder() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/template")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/golden/template")
 }
 
 /// The data of every case.

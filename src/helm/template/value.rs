@@ -522,7 +522,7 @@ impl Value {
     }
 
     /// A map that is one.
-    pub(crate) fn as_map(&self) -> Option<Map> {
+    pub fn as_map(&self) -> Option<Map> {
         if let Value::Map(map) = self { Some(map.clone()) } else { None }
     }
 

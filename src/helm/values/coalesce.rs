@@ -3,7 +3,7 @@
 //! newer take nothing from a chart that is null, so that it hides no default of a subchart.
 
 use crate::chart::Chart;
-use crate::template::Compat;
+use opdev_template::Compat;
 use serde_json::{Map, Value};
 use std::fmt;
 

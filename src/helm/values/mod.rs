@@ -14,7 +14,7 @@ pub use coalesce::{CoalesceError, Coalesced, coalesce, merge_defaults};
 pub use set::{SetError, parse_set, parse_set_json, parse_set_string};
 
 use crate::chart::ChartError;
-use crate::template::Compat;
+use opdev_template::Compat;
 use serde_json::Value;
 
 /// Reads a values file as that Helm does; every number is a float64.

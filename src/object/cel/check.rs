@@ -7,7 +7,7 @@ use super::kind::{Bound, Kind, Object, join};
 use super::lex::Fault;
 use super::shape::reserved;
 use super::signatures::{Signature, names, signatures};
-use crate::spelling::nearest;
+use opdev_object::spelling::nearest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

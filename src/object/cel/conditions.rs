@@ -85,7 +85,7 @@ impl Conditions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cel::{Asked, Verdict};
+    use crate::{Asked, Verdict};
     use serde_json::json;
 
     /// Everybody may read ConfigMaps in `default`.

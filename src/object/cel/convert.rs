@@ -3,7 +3,7 @@
 use super::runtime::Runtime;
 use super::time;
 use super::value::{Evaluated, Stop, Val, failed};
-use crate::go::number::float as go_float;
+use opdev_object::go::number::float as go_float;
 
 fn wrong<T>(value: &Val, to: &str) -> Result<T, Stop> {
     let to = match to {

@@ -6,7 +6,7 @@ use super::kind::Kind;
 use super::program::checked;
 use super::rules::{RuleFault, field};
 use super::shape::{LARGEST, Shape, shape};
-use crate::schema::FieldError;
+use opdev_object::schema::FieldError;
 use serde_json::Value;
 
 /// What one rule may cost at worst.

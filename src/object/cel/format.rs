@@ -4,7 +4,7 @@ use super::convert;
 use super::kind::Kind;
 use super::runtime::Runtime;
 use super::value::{Evaluated, Key, Stop, Val, failed, type_name};
-use crate::go::quote::quote;
+use opdev_object::go::quote::quote;
 
 /// More digits than this nobody can mean.
 const MOST_DIGITS: usize = 1000;

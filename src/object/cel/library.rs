@@ -3,7 +3,7 @@
 
 use super::runtime::Runtime;
 use super::value::{Evaluated, Key, Val, failed, no_overload};
-use crate::go::quote::quote;
+use opdev_object::go::quote::quote;
 use crate::guard;
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr};

@@ -12,7 +12,7 @@ use super::parse::parse;
 use super::runtime::Runtime;
 use super::time;
 use super::value::{Evaluated, Stop, Val};
-use crate::schema::Pattern;
+use opdev_object::schema::Pattern;
 
 /// A compiled expression.
 #[derive(Debug)]

@@ -266,7 +266,7 @@ fn go_type(json: &Value) -> &'static str {
 
 fn formatted(format: &str, text: &str) -> Result<Val, Stop> {
     Ok(match format {
-        "duration" => match crate::schema::duration_nanos(text) {
+        "duration" => match opdev_object::schema::duration_nanos(text) {
             Some(nanos) => Val::Duration(nanos),
             None => return failed(format!("Invalid duration {text}: unable to parse {text:?} as duration")),
         },

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::random::Random;
-use crate::schema::ValueRules as _;
+use opdev_object::schema::ValueRules as _;
 use crate::structural::{structural, structural_at};
 use serde_json::{Value, json};
 
@@ -94,8 +94,8 @@ const DIFFERENCES: &str = include_str!("../../../tests/golden/cel/differences.tx
 
 /// What is said of one schema and object: why the schema is refused, else what is wrong with the object.
 fn said(schema: &Value, new: &Value, old: Option<&Value>) -> (Vec<String>, Vec<String>) {
-    let texts = |errors: Vec<crate::schema::FieldError>| {
-        let text = |error: &crate::schema::FieldError| {
+    let texts = |errors: Vec<opdev_object::schema::FieldError>| {
+        let text = |error: &opdev_object::schema::FieldError| {
             let text = error.to_string();
             text.strip_prefix(ROOT).map_or(text.clone(), |rest| rest.trim_start_matches('.').to_owned())
         };

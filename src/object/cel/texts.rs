@@ -4,7 +4,7 @@
 use super::format;
 use super::runtime::Runtime;
 use super::value::{Evaluated, Val, failed, no_overload};
-use crate::schema::Pattern;
+use opdev_object::schema::Pattern;
 
 /// Calls a function of strings; `None` where there is no such function for these arguments.
 pub(super) fn call(runtime: &mut Runtime<'_>, name: &str, args: &[Val]) -> Option<Evaluated> {

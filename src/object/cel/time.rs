@@ -1,6 +1,6 @@
 //! Timestamps and durations: reading, writing, parts of the calendar. Counts nanoseconds; reads no clock.
 
-use crate::go::duration;
+use opdev_object::go::duration;
 
 pub(super) const SECOND: i128 = 1_000_000_000;
 /// The first and last timestamp there is: the years 1 and 9999.

@@ -301,7 +301,7 @@ fn is_duration(text: &str) -> bool {
 }
 
 /// A duration in nanoseconds: Go's form, and the longer words that schemas take too.
-pub(crate) fn duration_nanos(text: &str) -> Option<i128> {
+pub fn duration_nanos(text: &str) -> Option<i128> {
     const UNITS: [&str; 36] = [
         "ns",
         "us",

@@ -14,17 +14,17 @@ mod validate;
 
 pub(crate) use convert::{custom, embed};
 pub use error::{FieldError, Reason};
-pub(crate) use formats::duration_nanos;
-pub(crate) use model::ValueRules;
+pub use formats::duration_nanos;
+pub use model::ValueRules;
 pub use model::{
     Additional, Checks, Definition, Find, Kind, ListType, MapType, OBJECT_META, PatchRule, Schema, SchemaRef,
 };
-pub(crate) use pattern::Pattern;
+pub use pattern::Pattern;
 pub use presence::missing;
 pub use prune::{default, prune};
 pub(crate) use step::{Step, below};
-pub use validate::{admit, admit_unless, validate, validate_at, validate_update};
-pub(crate) use validate::{same, unchanged};
+pub(crate) use validate::same;
+pub use validate::{admit, admit_unless, unchanged, validate, validate_at, validate_update};
 
 #[cfg(test)]
 #[allow(clippy::needless_pass_by_value)]

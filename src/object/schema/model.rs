@@ -73,7 +73,7 @@ pub enum Additional {
 }
 
 /// Rules that span the fields of a value, such as those in CEL; who compiles them puts them into the schema.
-pub(crate) trait ValueRules: std::fmt::Debug + Send + Sync {
+pub trait ValueRules: std::fmt::Debug + Send + Sync {
     /// Everything that is wrong with `value`, which may replace `old`.
     fn validate(&self, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<FieldError>;
 }
@@ -104,7 +104,7 @@ pub struct Schema {
     /// What is checked of values. `None` where nothing is.
     pub checks: Option<Box<Checks>>,
     /// The rules in CEL of the whole schema; set at the root of a custom resource's.
-    pub(crate) rules: Option<Arc<dyn ValueRules>>,
+    pub rules: Option<Arc<dyn ValueRules>>,
     pub(crate) own_default: Option<Value>,
     pub(crate) own_patch: PatchRule,
 }

@@ -6,31 +6,33 @@ use std::fmt;
 
 /// A pattern and its compiled form, or what is wrong with it.
 #[derive(Clone, Debug)]
-pub(crate) struct Pattern {
-    pub(crate) text: String,
+pub struct Pattern {
+    /// The expression as it is written.
+    pub text: String,
     compiled: Result<Regex, PatternError>,
 }
 
 impl Pattern {
-    pub(crate) fn new(text: &str) -> Self {
+    /// Compiles an expression; what is wrong with it is told when it is used.
+    pub fn new(text: &str) -> Self {
         let compiled = pattern::compile_text(text).map_err(PatternError);
         Pattern { text: text.to_owned(), compiled }
     }
 
     /// The expression; the error says why it cannot be compiled.
-    pub(crate) fn regex(&self) -> Result<&Regex, &PatternError> {
+    pub fn regex(&self) -> Result<&Regex, &PatternError> {
         self.compiled.as_ref()
     }
 
     /// Whether it matches somewhere in `value`; the error says why it cannot be compiled.
-    pub(crate) fn is_match(&self, value: &str) -> Result<bool, &PatternError> {
+    pub fn is_match(&self, value: &str) -> Result<bool, &PatternError> {
         self.regex().map(|regex| regex.is_match(value))
     }
 }
 
 /// Why a pattern cannot be compiled, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PatternError(pattern::PatternError);
+pub struct PatternError(pattern::PatternError);
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

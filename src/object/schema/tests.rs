@@ -3,7 +3,7 @@
 use super::*;
 use crate::facts::facts;
 use crate::meta::Gvk;
-use crate::structural::{structural, structural_at};
+use crate::structural::{schema_of, structural};
 use serde_json::{Value, json};
 
 fn spec(schema: Value) -> SchemaRef {
@@ -318,6 +318,6 @@ fn schemas_that_are_not_structural() {
         let errors = structural(&schema).unwrap_err();
         assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), [text], "{schema}");
     }
-    let placed = structural_at("spec.versions[0].schema.openAPIV3Schema", &json!({})).unwrap_err();
+    let placed = schema_of("spec.versions[0].schema.openAPIV3Schema", &json!({}), |_, _| Ok(None)).unwrap_err();
     assert_eq!(placed[0].path, "spec.versions[0].schema.openAPIV3Schema.type");
 }

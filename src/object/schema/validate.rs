@@ -150,7 +150,7 @@ fn old_item<'a>(item: &Value, old: Option<&'a Value>, schema: &Schema) -> Option
 }
 
 /// Whether a value is what it was. Fields without a schema cannot be told to be the same.
-pub(crate) fn unchanged(value: &Value, old: &Value, schema: &Schema) -> bool {
+pub fn unchanged(value: &Value, old: &Value, schema: &Schema) -> bool {
     match (value, old) {
         (Value::Object(new), Value::Object(before)) => {
             new.len() == before.len()

@@ -16,7 +16,7 @@ use opdev_event::WatchEvent;
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
 use opdev_release::objects::inject::CHART_LABEL;
 use opdev_sources::{Reconciler, Sources, TypeReconciler, Watch};
-use opdev_types::contract::Read;
+use opdev_script::contract::Read;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

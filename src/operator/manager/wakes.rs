@@ -16,7 +16,7 @@ use opdev_object::path::Path;
 use opdev_object::selector::LabelSelector;
 use opdev_reconcile::FINALIZER;
 use opdev_release::objects::inject::CHART_LABEL;
-use opdev_types::contract::Read;
+use opdev_script::contract::Read;
 use serde_json::Value;
 use std::collections::HashMap;
 

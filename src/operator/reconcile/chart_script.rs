@@ -14,7 +14,7 @@ use opdev_release::script::ChartScript;
 use opdev_release::script::hook_calls;
 use opdev_release::verdict::{Fault, Stage};
 use opdev_sources::values;
-use opdev_types::contract::ChartFunction;
+use opdev_script::contract::ChartFunction;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use super::engine::Engine;
 use super::objects::Wanted;
 use super::options::{HelmAction, Jobs};
 use super::wait::{self, Limits};
-use opdev_types::readiness;
+use opdev_script::readiness;
 use serde_json::Value;
 use std::time::Instant;
 

@@ -7,7 +7,7 @@ use opdev_client::forbidden::MissingRight;
 use opdev_event::{Diagnostic, Level, ObjectChange, Outcome, ReleaseChange, Requeue, Step, mask};
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::Gvk;
-use opdev_types::contract::Read;
+use opdev_script::contract::Read;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

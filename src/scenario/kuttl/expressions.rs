@@ -3,7 +3,7 @@
 
 use super::files::Manifest;
 use anyhow::{Context as _, Result, anyhow, bail};
-use opdev_object::cel::{Assert, Libraries};
+use opdev_cel::{Assert, Libraries};
 use opdev_object::meta::Gvk;
 use opdev_object::yaml::Node;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use super::paths::{covers, related};
 use super::same;
 use super::words::sort_of;
 use opdev_object::schema::{self, SchemaRef};
-use opdev_object::structural::structural;
+use opdev_cel::structural;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

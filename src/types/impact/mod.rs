@@ -17,7 +17,7 @@ pub use live::{Broken, Live, Lost, ObjectRef, live};
 pub use same::same;
 
 use finding::sort;
-use opdev_object::definition;
+use opdev_cel::definition;
 use serde_json::Value;
 
 /// Every difference between two definitions, worst first. Definitions that mean the same have none.

@@ -21,7 +21,7 @@ pub fn same(old: &Value, new: &Value) -> bool {
 /// The definition without what makes no difference.
 pub(super) fn normal(crd: &Value) -> Value {
     let mut crd = crd.clone();
-    opdev_object::definition::complete(&mut crd);
+    opdev_cel::definition::complete(&mut crd);
     let Some(map) = crd.as_object_mut() else { return crd };
     if let Some(metadata) = map.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|key, _| matches!(key.as_str(), "name" | "labels" | "annotations"));

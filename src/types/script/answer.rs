@@ -5,7 +5,7 @@ use super::bridge::{OWN, WIDE};
 use super::trace::{Failure, caught};
 use crate::answer_checks;
 use crate::contract::{ChartAnswer, ChartCall, ChartFunction, Desired, Patch, Release, RequestedEvent};
-use crate::diagnostic::Diagnostic;
+use opdev_types::diagnostic::Diagnostic;
 use opdev_object::spelling::nearest;
 use rquickjs::{CatchResultExt, Coerced, Ctx, Function, Object, Value};
 use serde_json::{Map, Value as Json};

@@ -3,7 +3,8 @@
 
 use super::run::{Answers, Ask, Reply};
 use crate::contract::{Exec, Fetch, Read};
-use crate::{kinds, readiness};
+use crate::readiness;
+use opdev_types::kinds;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::LabelSelector;
 use rquickjs::{Ctx, Exception, Function, Object, Result};

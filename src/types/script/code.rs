@@ -2,7 +2,7 @@
 
 use super::modules::Module;
 use super::places::Marks;
-use crate::diagnostic::Place;
+use opdev_types::diagnostic::Place;
 
 /// What every call needs of the source.
 #[derive(Debug)]

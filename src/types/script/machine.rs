@@ -8,7 +8,7 @@ use super::modules::{HOST, TYPES};
 use super::run::{Answers, Job, NATIVE_STACK, Watch};
 use super::trace::{Failure, caught};
 use crate::contract::{ChartAnswer, ChartCall, ChartFunction, ChartQuestion, Desired, Limits, ReleaseState};
-use crate::diagnostic::Diagnostic;
+use opdev_types::diagnostic::Diagnostic;
 use crate::readiness;
 use opdev_object::meta::{self, Gvk};
 use rquickjs::context::intrinsic;

@@ -4,7 +4,7 @@
 use super::places::{self, Marks};
 use super::strip::strip;
 use super::syntax::{self, Source, Tree};
-use crate::diagnostic::{Diagnostic, Place};
+use opdev_types::diagnostic::{Diagnostic, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tree_sitter::Node;

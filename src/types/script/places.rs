@@ -2,7 +2,7 @@
 //! shown at the line that gave it.
 
 use super::syntax::{Source, Tree};
-use crate::diagnostic::Place;
+use opdev_types::diagnostic::Place;
 use std::collections::BTreeMap;
 use tree_sitter::Node;
 

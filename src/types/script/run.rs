@@ -9,7 +9,7 @@ use crate::contract::{
     ChartAnswer, ChartQuestion, Desired, Exec, Executed, Fetch, Fetched, Host, HostError, Limits, Observed,
     Read,
 };
-use crate::diagnostic::Diagnostic;
+use opdev_types::diagnostic::Diagnostic;
 use crate::time;
 use opdev_object::meta::Gvk;
 use std::cell::{Cell, RefCell};

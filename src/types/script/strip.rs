@@ -4,7 +4,7 @@
 //! statements, a semicolon takes its first place.
 
 use super::syntax::{Source, Tree};
-use crate::diagnostic::Diagnostic;
+use opdev_types::diagnostic::Diagnostic;
 use tree_sitter::Node;
 
 /// What happens to a stretch of text.

@@ -1,7 +1,7 @@
 //! A script as text and as a syntax tree, and places in it. Parsing is bounded: hostile text ends in an error, never in
 //! a hang. Never decides what the text means.
 
-use crate::diagnostic::{Diagnostic, Place};
+use opdev_types::diagnostic::{Diagnostic, Place};
 use regex::Regex;
 use std::borrow::Cow;
 use std::ops::ControlFlow;

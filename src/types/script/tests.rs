@@ -7,7 +7,7 @@ mod operators;
 use crate::contract::{
     Desired, Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Limits, Observed, Program, Read,
 };
-use crate::diagnostic::Diagnostic;
+use opdev_types::diagnostic::Diagnostic;
 use crate::program;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::LabelSelector;

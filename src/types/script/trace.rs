@@ -3,7 +3,7 @@
 
 use super::code::Code;
 use crate::contract::Limits;
-use crate::diagnostic::{Diagnostic, Place};
+use opdev_types::diagnostic::{Diagnostic, Place};
 use crate::time::in_words;
 use rquickjs::CaughtError;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ const MOST: usize = 4;
 /// Where a larger cycle stands today: the package, a file of it, and how many files it has. None of them grows.
 const LARGER: [(&str, &str, usize); 1] = [
     // For good: the interpreter and its functions know each other, as a language does.
-    ("src/helm", "template/exec.rs", 39),
+    ("src/helm/template", "exec.rs", 39),
 ];
 
 /// The arrows inside of a cycle, one a line, each with one place of the code.

@@ -8,7 +8,7 @@ use opdev_event::{Event, Outcome};
 use opdev_object::meta::{self, Gvk};
 use opdev_operator::manager::ManagerRequest;
 use opdev_reconcile::dry_run_report::Shadowed;
-use opdev_types::contract::{Desired, Read, Release};
+use opdev_script::contract::{Desired, Read, Release};
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::json;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ async fn a_trial_run_shows_what_would_change_and_changes_nothing() {
 
     let newer = typed("Web", &["v1/ConfigMap"], |observed, host| {
         if own_name(observed) == "two" {
-            let command = opdev_types::contract::Exec { program: "true".to_owned(), ..Default::default() };
+            let command = opdev_script::contract::Exec { program: "true".to_owned(), ..Default::default() };
             host.exec(&command).map_err(|why| Box::new(Diagnostic::error(why.to_string(), None)))?;
         }
         let children = vec![config("a", &json!("edited")), config("new", &json!("x"))];

@@ -38,7 +38,7 @@ pub(super) fn web(files: &[(&str, &str)], options: ChartOptions) -> Watch {
 pub(super) fn beside(mut watch: Watch, text: &str) -> Watch {
     let path = format!("config/reconcilers/{}.ts", watch.gvk.kind.to_lowercase());
     let files = BTreeMap::from([(path.clone(), Arc::<str>::from(text))]);
-    let program = opdev_types::program::load(&path, &files).unwrap();
+    let program = opdev_script::program::load(&path, &files).unwrap();
     assert!(program.facts().is_chart_script());
     let script = TypeReconciler { path, program: Some(program), files, ..TypeReconciler::default() };
     fed_by(&mut watch).script = Some(Arc::new(script));
@@ -521,7 +521,7 @@ export function reconcile(self) {
 "#;
     let path = "config/reconcilers/web.ts".to_owned();
     let files = BTreeMap::from([(path.clone(), Arc::<str>::from(script))]);
-    let program = opdev_types::program::load(&path, &files).unwrap();
+    let program = opdev_script::program::load(&path, &files).unwrap();
     let typed = TypeReconciler {
         path,
         program: Some(program),

@@ -5,7 +5,7 @@ use super::world::{World, chart, typed, web};
 use opdev_event::{Event, LoopFound, LoopKind, Outcome, PauseScope, Paused};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_operator::manager::{Answer, ManagerRequest};
-use opdev_types::contract::{Desired, Patch, Read};
+use opdev_script::contract::{Desired, Patch, Read};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

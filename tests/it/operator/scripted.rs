@@ -15,7 +15,7 @@ fn script(kind: &str, text: &str) -> Watch {
     let Reconciler::Type(typed) = &mut watch.reconciler else { panic!() };
     let typed = Arc::get_mut(typed).unwrap();
     let files = BTreeMap::from([(typed.path.clone(), Arc::<str>::from(text))]);
-    typed.program = Some(opdev_types::program::load(&typed.path, &files).unwrap());
+    typed.program = Some(opdev_script::program::load(&typed.path, &files).unwrap());
     typed.files = files;
     watch
 }

@@ -6,7 +6,7 @@ use kube::api::{Api, DynamicObject, ListParams};
 use opdev_client::read_only::ReadOnly;
 use opdev_event::{Action, Event, Outcome, Reconcile};
 use opdev_object::meta::{self, Gvk};
-use opdev_types::contract::{Desired, Observed, Patch, Read, RequestedEvent};
+use opdev_script::contract::{Desired, Observed, Patch, Read, RequestedEvent};
 use opdev_types::diagnostic::{Diagnostic, Place};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use opdev_operator::manager::{ManagerInput, ManagerRequest};
 use opdev_release::settings::Settings;
 use opdev_sources::chart_options::ChartOptions;
 use opdev_sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
-use opdev_types::contract::{Desired, Facts, Host, Limits, Observed, Program};
+use opdev_script::contract::{Desired, Facts, Host, Limits, Observed, Program};
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ pub(super) use mutate::Reinvocations;
 
 use super::hook::{Constraints, text, texts};
 use crate::contract::View;
-use opdev_object::cel::{Compiler, Conditions, Expression, Wanted};
+use opdev_cel::{Compiler, Conditions, Expression, Wanted};
 use opdev_object::meta::Gvk;
 use opdev_object::selector::{LabelSelector, SelectorError};
 use serde_json::Value;

@@ -8,7 +8,7 @@ use crate::admission::attributes::{Attributes, Cluster};
 use crate::error::{Cause, Status};
 use crate::resource::Resource;
 use opdev_object::apply::overlay;
-use opdev_object::cel::{Authorizer, BUDGET, CONDITIONS_BUDGET, Evaluation, Libraries, Outcome};
+use opdev_cel::{Authorizer, BUDGET, CONDITIONS_BUDGET, Evaluation, Libraries, Outcome};
 use opdev_object::patch::{self, PatchError};
 use serde_json::Value;
 use std::collections::BTreeSet;

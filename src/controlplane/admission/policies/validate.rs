@@ -5,7 +5,7 @@ use super::super::review;
 use super::{Binding, Policies, Policy, Validating, Validation};
 use crate::admission::attributes::{Attributes, Cluster};
 use crate::error::{Cause, Status};
-use opdev_object::cel::{BUDGET, CONDITIONS_BUDGET, Evaluation, Given, Libraries, Spent};
+use opdev_cel::{BUDGET, CONDITIONS_BUDGET, Evaluation, Given, Libraries, Spent};
 use serde_json::Value;
 
 /// The longest text that a `messageExpression` may make.
@@ -189,7 +189,7 @@ impl Policy<Validating> {
         let libraries = Libraries::default();
         let failed = |message: String| if self.ignore { Vec::new() } else { vec![Denial::failed(message)] };
         let evaluation = |given: &Given, asks: bool, budget: u64| {
-            let authorizer = asks.then_some(roles as &dyn opdev_object::cel::Authorizer);
+            let authorizer = asks.then_some(roles as &dyn opdev_cel::Authorizer);
             Evaluation::new(given, &self.variables, authorizer, &libraries, budget)
         };
         if !self.conditions.is_empty() {

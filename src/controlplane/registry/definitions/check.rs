@@ -1,7 +1,7 @@
-//! What is refused of a CustomResourceDefinition, as causes of a `Status`. The rules are in `opdev_object::definition`.
+//! What is refused of a CustomResourceDefinition, as causes of a `Status`. The rules are in `opdev_cel::definition`.
 
 use crate::error::Cause;
-use opdev_object::definition;
+use opdev_cel::definition;
 use opdev_object::schema::FieldError;
 use serde_json::Value;
 

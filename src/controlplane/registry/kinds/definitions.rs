@@ -12,7 +12,7 @@ pub(super) static ALL: &[Strategy] = &[Strategy {
         any_finalizer: true,
         ..ResourceRules::COMMON
     },
-    set_defaults: |_, object| opdev_object::definition::complete(object),
+    set_defaults: |_, object| opdev_cel::definition::complete(object),
     validate_in_registry: |registry, object, current, causes| {
         causes.extend(definitions::validate(object, current));
         if let Some(current) = current {

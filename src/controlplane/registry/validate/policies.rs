@@ -3,7 +3,7 @@
 use super::checks::{self, absent, items, named, selector};
 use super::webhooks::{conditions, one_of, rule};
 use crate::error::Cause;
-use opdev_object::cel::{self, Compiler, Expression, Wanted};
+use opdev_cel::{self as cel, Compiler, Expression, Wanted};
 use opdev_object::names::{dns1035_label, dns1123_subdomain, label_key};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use super::checks::{absent, items};
 use crate::error::Cause;
-use opdev_object::cel::check_condition;
+use opdev_cel::check_condition;
 use opdev_object::names::{dns1035_label, dns1123_subdomain, label_key};
 use opdev_object::selector::LabelSelector;
 use serde_json::{Value, json};

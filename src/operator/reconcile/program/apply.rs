@@ -11,7 +11,7 @@ use opdev_object::meta::{self, ObjectKey};
 use opdev_release::objects::writes::updated;
 use opdev_release::objects::{PARALLEL, Wanted};
 use opdev_release::verdict::Fault;
-use opdev_types::contract::Desired;
+use opdev_script::contract::Desired;
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use opdev_object::meta;
 use opdev_release::script::blame::blamed;
 use opdev_release::script::host::Outside;
 use opdev_release::verdict::Fault;
-use opdev_types::contract::{Desired, Observed, Program, ReleaseState};
+use opdev_script::contract::{Desired, Observed, Program, ReleaseState};
 use opdev_types::diagnostic::Diagnostic;
 use std::sync::Arc;
 use std::time::Duration;

@@ -21,7 +21,7 @@ use opdev_release::script::host::{NotInTrial, Outside};
 use opdev_release::settings::HelmCompat;
 use opdev_release::verdict::status_changes;
 use opdev_sources::{TypeReconciler, chart_problems};
-use opdev_types::contract::{Desired, Observed, Program, ReleaseState};
+use opdev_script::contract::{Desired, Observed, Program, ReleaseState};
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::Value;
 use std::fmt;

@@ -3,7 +3,7 @@
 use super::guard::Guard;
 use opdev_object::meta::{Gvk, ObjectKey};
 use opdev_release::memory::{Memory as ReleaseMemory, ProgramMemory};
-use opdev_types::contract::Read;
+use opdev_script::contract::Read;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 

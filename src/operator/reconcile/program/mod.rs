@@ -29,7 +29,7 @@ use opdev_release::recorder::Note;
 use opdev_release::verdict;
 use opdev_release::verdict::{Fault, Report, Verdict};
 use opdev_sources::TypeReconciler;
-use opdev_types::contract::{Desired, Program};
+use opdev_script::contract::{Desired, Program};
 use serde_json::Value;
 use state::{Done, FINALIZER, ScriptReconcile};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use opdev_release::objects::Wanted;
 use opdev_release::objects::compare::{covers, normalize};
 use opdev_release::objects::writes::bare;
 use opdev_release::verdict::Fault;
-use opdev_types::contract::{Desired, Patch, Read};
+use opdev_script::contract::{Desired, Patch, Read};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use opdev_release::objects::compare::{covers, normalize};
 use opdev_release::objects::inject::put_owner_note;
 use opdev_release::objects::writes::bare;
 use opdev_release::verdict::Fault;
-use opdev_types::contract::{Desired, Observed};
+use opdev_script::contract::{Desired, Observed};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use opdev_release::objects::inject::Owner;
 use opdev_release::render::cache::Renders;
 use opdev_release::settings::Settings;
 use opdev_sources::{TypeReconciler, Watch};
-use opdev_types::contract::Read;
+use opdev_script::contract::Read;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use super::state::ScriptReconcile;
 use crate::custom_resource::CONFLICT_TRIES;
 use anyhow::{Context, anyhow};
 use opdev_object::meta;
-use opdev_types::contract::Desired;
+use opdev_script::contract::Desired;
 use serde_json::{Map, Value, json};
 
 impl ScriptReconcile {

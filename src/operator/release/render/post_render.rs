@@ -8,7 +8,7 @@ use crate::verdict::{Blamed, Fault};
 use opdev_client::ApiError;
 use opdev_object::meta::{self, Gvk};
 use opdev_object::yaml;
-use opdev_types::contract::ChartFunction;
+use opdev_script::contract::ChartFunction;
 use serde_json::Value;
 
 impl Engine {

@@ -14,7 +14,7 @@ use anyhow::{Context, anyhow};
 use opdev_event::{Action, Level, ObjectChange, mask};
 use opdev_object::meta::{self, Gvk};
 use opdev_sources::chart_options::OnHookError;
-use opdev_types::contract::{ChartFunction, Patch, Read};
+use opdev_script::contract::{ChartFunction, Patch, Read};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

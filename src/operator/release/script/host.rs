@@ -9,7 +9,7 @@ use opdev_event::{Call, Level};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_object::selector::LabelSelector;
 use opdev_sources::Allow;
-use opdev_types::contract::{Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Read};
+use opdev_script::contract::{Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Read};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;

@@ -17,7 +17,7 @@ use opdev_client::Api;
 use opdev_event::{Level, mask};
 use opdev_object::meta::{self, ObjectRef};
 use opdev_sources::{ChartReconciler, TypeReconciler};
-use opdev_types::contract::{
+use opdev_script::contract::{
     ChartAnswer, ChartCall, ChartFunction, ChartQuestion, Observed, Program, Read, RequestedEvent,
 };
 use opdev_types::diagnostic::Diagnostic;

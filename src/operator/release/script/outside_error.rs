@@ -1,6 +1,6 @@
 //! Why `fetch` and `exec` of programs are refused, or have failed.
 
-use opdev_types::contract::{HostError, HostErrorKind};
+use opdev_script::contract::{HostError, HostErrorKind};
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::super::syntax::{self, Source};
 use super::strip;
-use crate::diagnostic::Diagnostic;
+use opdev_types::diagnostic::Diagnostic;
 
 fn stripped(text: &str) -> Result<String, Box<Diagnostic>> {
     let source = Source { file: "x.ts", text };

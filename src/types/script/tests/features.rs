@@ -2,7 +2,7 @@
 
 use super::{Fake, files, load, observed, parent, place, pod, run};
 use crate::contract::{Desired, Limits, Observed, Program, Read, ReleaseState};
-use crate::diagnostic::Diagnostic;
+use opdev_types::diagnostic::Diagnostic;
 use crate::program;
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};

@@ -2,28 +2,15 @@
 //! runs in a fresh engine on a thread of its own (`run`), so that nothing survives from call to call and a script that
 //! hangs takes nothing with it. Scripts reach the outside only through the contract's `Host` (`bridge`).
 
-mod answer;
-mod bridge;
-mod code;
-mod machine;
-mod modules;
-mod places;
-mod run;
-mod strip;
-mod syntax;
-#[cfg(test)]
-pub(crate) mod tests;
-mod trace;
-
 use crate::contract::{
     ChartAnswer, ChartCall, ChartFunction, ChartQuestion, Desired, Facts, Host, Limits, Observed, Program,
 };
-use crate::diagnostic::Diagnostic;
-use crate::kinds;
-use code::Code;
-use machine::Declared;
+use opdev_types::diagnostic::Diagnostic;
+use opdev_types::kinds;
+use crate::code::Code;
+use crate::machine::Declared;
 use opdev_object::meta::Gvk;
-use run::{Job, Stuck};
+use crate::run::{self, Job, Stuck};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,7 +27,7 @@ pub(crate) struct Script {
 
 /// Loads a script: reads and strips it and what it imports, and runs its top level once.
 pub(crate) fn load(entry: &str, files: &BTreeMap<String, Arc<str>>) -> Result<Script, Box<Diagnostic>> {
-    let (modules, marks) = modules::gather(entry, files)?;
+    let (modules, marks) = crate::modules::gather(entry, files)?;
     let code = Arc::new(Code { entry: entry.to_owned(), modules, marks });
     let stuck = Stuck::default();
     let declared = run::load(&code, &Limits::default(), &stuck)?;

@@ -4,7 +4,7 @@
 //! logic can run there. Engines (`script`, `templates`) implement `Program`; the operator implements `Host`, makes
 //! all writes, and decides nothing that is said here.
 
-use crate::diagnostic::Diagnostic;
+use opdev_types::diagnostic::Diagnostic;
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! Folders of templates as the operator uses them.
 
 use crate::contract::{Desired, Limits, Observed, Program, Read, ReleaseState};
-use crate::diagnostic::Diagnostic;
+use opdev_types::diagnostic::Diagnostic;
 use crate::program;
-use crate::script::tests::{Fake, files, observed};
+use crate::tests::{Fake, files, observed};
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -4,8 +4,9 @@
 use super::short_names;
 use crate::answer_checks::Wrong;
 use crate::contract::{Desired, Host, HostError, Observed, Read};
-use crate::{answer_checks, kinds, readiness};
-use opdev_helm::template::{Environment, FuncError, Function, Map, Signature, Ty, Value};
+use crate::{answer_checks, readiness};
+use opdev_types::kinds;
+use opdev_template::{Environment, FuncError, Function, Map, Signature, Ty, Value};
 use opdev_object::meta::{self, Gvk};
 use opdev_object::selector::LabelSelector;
 use serde_json::{Value as Json, json};

@@ -2,7 +2,7 @@
 //! a script under the usual limits, but nothing of it can reach the outside.
 
 use crate::contract::Program;
-use crate::diagnostic::{Diagnostic, Place};
+use opdev_types::diagnostic::{Diagnostic, Place};
 use crate::{script, templates};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! CustomResourceDefinitions as a server sees them: what it fills in, and what it refuses, with its texts.
 //! Says nothing about other definitions that are there; names that are taken are the registry's business.
 
-use crate::cel::{self, RuleFault, Rules};
-use crate::names;
-use crate::schema::FieldError;
 use crate::structural::structural_at;
+use crate::{RuleFault, Rules, cost};
+use opdev_object::names;
+use opdev_object::schema::FieldError;
 use serde_json::{Map, Value, json};
 use std::fmt;
 
@@ -226,7 +226,7 @@ pub fn expensive(crd: &Value, current: Option<&Value>) -> Vec<RuleFault> {
     for (index, version) in items(&crd["spec"]["versions"]).iter().enumerate() {
         let path = format!("{}.openAPIV3Schema", part_of(&crd["spec"], index, "schema", "validation"));
         if !seen.contains(&path) {
-            faults.extend(cel::expensive(&path, &version["schema"]["openAPIV3Schema"], known(version)));
+            faults.extend(cost::expensive(&path, &version["schema"]["openAPIV3Schema"], known(version)));
             seen.push(path);
         }
     }

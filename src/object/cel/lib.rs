@@ -2,7 +2,7 @@
 //! against objects, with the texts and verdicts of a real API server and a budget of our own. Own parser, checker and
 //! evaluator; the functions of Kubernetes' types come from `kube-cel`. Never panics, whatever the rule.
 //! Read `rules` for a whole schema, `program` for one rule, `admission` and `conditions` for those of webhooks and
-//! policies, `asserts` for those of tests, then `parse`, `check` and `eval`.
+//! policies, `asserts` for those of tests, then `parse`, `check` and `eval`; `structural` and `definition` for CRDs.
 
 mod admission;
 mod asserts;
@@ -14,6 +14,7 @@ mod check;
 mod conditions;
 mod convert;
 mod cost;
+pub mod definition;
 mod error;
 mod estimate;
 mod estimate_calls;
@@ -21,6 +22,7 @@ mod eval;
 mod failures;
 mod format;
 mod functions;
+mod guard;
 mod kind;
 mod lazy;
 mod lex;
@@ -29,10 +31,15 @@ mod meter;
 mod operators;
 mod parse;
 mod program;
+#[cfg(test)]
+#[path = "../random.rs"]
+#[allow(dead_code, reason = "shared with the tests of opdev-object")]
+mod random;
 mod rules;
 mod runtime;
 mod shape;
 mod signatures;
+mod structural;
 mod texts;
 mod time;
 mod value;
@@ -49,6 +56,7 @@ pub use error::{
 };
 pub use parse::is_reserved;
 pub use rules::{RuleFault, Rules};
+pub use structural::{structural, structural_at};
 
 #[cfg(test)]
 #[allow(clippy::needless_pass_by_value)]

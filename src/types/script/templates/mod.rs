@@ -8,9 +8,10 @@ mod surroundings;
 mod tests;
 
 use crate::contract::{Desired, Facts, Host, Limits, Observed, Program};
-use crate::diagnostic::{Diagnostic, Place};
-use crate::{kinds, time};
-use opdev_helm::template::{
+use opdev_types::diagnostic::{Diagnostic, Place};
+use crate::time;
+use opdev_types::kinds;
+use opdev_template::{
     Compat, Context, ExecError, Mark, ParseCache, ParseError, TemplateSet, on_deep_stack,
 };
 use opdev_object::{meta::Gvk, yaml};

@@ -29,6 +29,7 @@ mod printf;
 mod reads;
 mod release;
 mod scope;
+pub mod semver;
 mod set;
 mod text;
 mod value;
@@ -44,7 +45,7 @@ pub use host::{Host, Signature, Ty};
 pub use reads::{Compared, Inputs, NodeId, Paths, ROOT, Read, ReadPlace, ReadSet, Reads, Seen, differences};
 pub use set::{ParseCache, ParsedText, TemplateSet, without_no_value};
 pub use text::Str;
-pub(crate) use text::text_of;
+pub use text::text_of;
 pub use value::{Elem, Kind, List, Map, MapType, UintKind, Value};
 pub use world::{StableObjects, World};
 

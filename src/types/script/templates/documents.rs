@@ -4,7 +4,7 @@
 use super::Output;
 use crate::answer_checks;
 use crate::contract::{Desired, Patch, Release};
-use crate::diagnostic::Diagnostic;
+use opdev_types::diagnostic::Diagnostic;
 use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Node};
 use serde_json::{Map, Value};
