@@ -1,7 +1,7 @@
 //! Rendered text into documents and hooks: split, recognised, sorted into Helm's install or uninstall order.
 
 use crate::chart::Place;
-use crate::engine::Compat;
+use opdev_template::Compat;
 use opdev_object::yaml::{self, Kind, Node};
 use serde_json::Value;
 use std::cmp::Ordering;

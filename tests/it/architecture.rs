@@ -128,11 +128,11 @@ fn the_drawing_is_cargos_graph() {
 fn packages_have_at_most_eight_thousand_lines() {
     let larger = [
         ("src/controlplane", 44_800),
-        ("src/object", 22_600),
-        ("src/helm", 21_200),
-        ("src/types", 18_700),
-        ("src/tui", 10_200),
-        ("src/tui/panes", 8_200),
+        ("src/object", 15_200),
+        ("src/helm", 8_300),
+        ("src/helm/template", 13_100),
+        ("src/types", 14_400),
+        ("src/tui", 10_900),
     ];
     let mut wrong = Vec::new();
     for folder in members() {

@@ -1,12 +1,11 @@
 //! The templates of a large chart are parsed on other cores while its dependencies and values are made ready, where the
 //! cache knows none yet.
 
-use super::Compat;
 use super::input::RenderInput;
 use super::{run, scope};
 use crate::chart::{Chart, Content};
 use crate::spread;
-use opdev_template::{ParseCache, ParsedText, TemplateSet, on_deep_stack, text_of};
+use opdev_template::{Compat, ParseCache, ParsedText, TemplateSet, on_deep_stack, text_of};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 

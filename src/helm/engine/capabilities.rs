@@ -1,6 +1,6 @@
 //! `.Capabilities`: the Kubernetes version and the API versions a chart may ask for.
 
-use super::Compat;
+use opdev_template::Compat;
 use std::fmt;
 
 /// What templates learn about the cluster.

@@ -1,12 +1,12 @@
 //! What a release's last render read and gave, so that the next one runs only the templates that a change reaches.
 //! A kept output is used only where everything its template read is the same; the result is that of a full render.
 
+use super::Capabilities;
 use super::input::{ReleaseInfo, RenderInput};
 use super::scope::{self, Scope};
-use super::{Capabilities, Compat};
 use crate::chart::{Chart, File, Metadata};
 use crate::manifest::{self, ManifestError, Part};
-use opdev_template::{Inputs, NodeId, Paths, ROOT, Read, ReadSet, Seen, World};
+use opdev_template::{Compat, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Seen, World};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -259,14 +259,16 @@ fn differences(
     fn pairs(map: &Map<String, Value>) -> impl Iterator<Item = (&[u8], &Value)> {
         map.iter().map(|(key, value)| (key.as_bytes(), value))
     }
-    opdev_template::differences(node, pairs(old), pairs(new), found, |key, old, new, found| match (old, new) {
-        (Value::Object(old), Value::Object(new)) => {
-            // Nobody has read what never got a number.
-            if let Some(below) = paths.known(node, key) {
-                differences(old, new, below, paths, found);
+    opdev_template::differences(node, pairs(old), pairs(new), found, |key, old, new, found| {
+        match (old, new) {
+            (Value::Object(old), Value::Object(new)) => {
+                // Nobody has read what never got a number.
+                if let Some(below) = paths.known(node, key) {
+                    differences(old, new, below, paths, found);
+                }
+                true
             }
-            true
+            (old, new) => old == new,
         }
-        (old, new) => old == new,
     });
 }

@@ -1,9 +1,9 @@
 //! `.Chart`, `.Capabilities` and `.Release` as templates see them, with the Go types of each Helm.
 
+use super::Capabilities;
 use super::input::ReleaseInfo;
-use super::{Capabilities, Compat};
 use crate::chart::{Chart, Dependency, Maintainer, Metadata};
-use opdev_template::{Elem, FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
+use opdev_template::{Compat, Elem, FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
 use serde_json::{Value as Json, json};
 use std::any::Any;
 use std::borrow::Cow;

@@ -7,17 +7,17 @@ use super::memory::{Base, Output, Outputs, State};
 use super::places::file_of;
 use super::reuse::Reuse;
 use super::scope::{self, Scope, Template};
-use super::{Compat, cores, documents, hints};
+use super::{cores, documents, hints};
 use crate::chart::Chart;
 use crate::chart::Place;
 use crate::manifest;
 use crate::spread;
-use opdev_template::{
-    Context, ExecError, Inputs, Map, Mark, ParseError, ParsedText, Paths, Reads, TemplateSet, Value,
-    on_deep_stack, without_no_value,
-};
 use memchr::memmem::find;
 use opdev_object::yaml::encoding;
+use opdev_template::{
+    Compat, Context, ExecError, Inputs, Map, Mark, ParseError, ParsedText, Paths, Reads, TemplateSet, Value,
+    on_deep_stack, without_no_value,
+};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::rc::Rc;

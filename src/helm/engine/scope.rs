@@ -3,9 +3,9 @@
 
 use super::files::Files;
 use super::input::RenderInput;
-use super::{Compat, objects};
+use super::objects;
 use crate::chart::{Chart, Content, Paths};
-use opdev_template::{Inputs, Map, MapType, NodeId, ROOT, Str, Value, text_of};
+use opdev_template::{Compat, Inputs, Map, MapType, NodeId, ROOT, Str, Value, text_of};
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
