@@ -51,7 +51,7 @@ pub use reconcile::pause::{PauseScope, Paused};
 pub use reconcile::trace::{CachedRead, FindingKind, OwnWrite, ProgramTrace, ReadFinding};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, ReconcileStarted,
-    Relation, ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,
+    Relation, ReleaseChange, ReleaseStep, Requeue, RequeueReason, Step, TraceLevel, WatchEvent,
 };
 pub use request::{
     CANNOT_BE_ASKED, ClusterTask, DraftTask, NewFrom, ObjectTask, OperatorTask, PodFailure, ProjectTask,

@@ -64,7 +64,12 @@ impl<'a> ApiPath<'a> {
 fn asks_to_watch(query: &str) -> bool {
     let parameters = query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
     let mut values = parameters.filter(|(name, _)| *name == "watch").map(|(_, value)| value);
-    values.next().is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
+    values.next().is_some_and(is_true)
+}
+
+/// Reads the value of a boolean parameter as the API server does: only `0` and `false`, in any case of its letters, mean no.
+pub fn is_true(value: &str) -> bool {
+    value != "0" && !value.eq_ignore_ascii_case("false")
 }
 
 fn join(resource: &str, tail: &[&str]) -> String {
@@ -112,7 +117,9 @@ mod tests {
             ("PUT", "/api/v1/namespaces/x/finalize", None, "update namespaces/x/finalize"),
             ("GET", "/apis/a.b/v1/things", Some("limit=1&watch=true"), "watch things"),
             ("GET", "/apis/a.b/v1/things", Some("watch=True"), "watch things"),
-            ("GET", "/apis/a.b/v1/things", Some("watch=false"), "list things"),
+            ("GET", "/apis/a.b/v1/things", Some("watch=False"), "list things"),
+            // A real server takes `f` for yes.
+            ("GET", "/apis/a.b/v1/things", Some("watch=f"), "watch things"),
             ("DELETE", "/api/v1/namespaces/d/pods", None, "deletecollection pods"),
             ("GET", "/version", None, "get version"),
             ("GET", "/apis/apps/v1", None, "get discovery"),

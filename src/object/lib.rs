@@ -2,7 +2,7 @@
 //! Pure: no IO, no clock, no async. Read `meta` for names, `path` and `diff` for places, then `schema`
 //! with `facts` for what kinds look like, `patch` and `strategic` for patches, `fieldset` and `apply`
 //! for server-side apply, `selector` for label and field selectors, `pack` for texts of objects in little memory,
-//! `spelling` for mistyped words, `structural` for the schemas of CRDs. Rules in CEL have a package of their own, `opdev-cel`.
+//! `jsonpath` for printer columns, `spelling` for mistyped words, `structural` for the schemas of CRDs. Rules in CEL have a package of their own, `opdev-cel`.
 //!
 //! Two managers apply the same field. The second one is refused, as the API server does it:
 //!
@@ -52,6 +52,7 @@ pub mod diff;
 pub mod facts;
 pub mod fieldset;
 pub mod go;
+pub mod jsonpath;
 pub mod lines;
 pub mod meta;
 pub mod names;

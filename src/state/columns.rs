@@ -1,10 +1,11 @@
-//! What stands in a printer column of a CRD: the JSON paths that are in use there, and no others.
+//! Texts of the printer columns of CRDs, by the JSON paths of the definition.
 
 use jiff::Timestamp;
+use opdev_object::jsonpath::JsonPath;
 use serde_json::Value;
 
-/// What a path such as `.status.conditions[?(@.type=="Ready")].status` finds; several things stand side by side.
-/// Nothing where the path leads nowhere, or is one that is not understood.
+/// Everything that a path such as `.status.conditions[?(@.type=="Ready")].status` leads to, side by side.
+/// Empty where the path leads nowhere, or is malformed.
 pub fn text(object: &Value, path: &str, now: Timestamp, date: bool) -> String {
     let found = find(object, path);
     let one = |value: &&Value| match value {
@@ -28,71 +29,7 @@ fn age(text: &str, now: Timestamp) -> Option<String> {
 }
 
 fn find<'a>(object: &'a Value, path: &str) -> Vec<&'a Value> {
-    let mut at = vec![object];
-    let mut rest = path.trim().trim_start_matches('{').trim_end_matches('}').trim_start_matches('$');
-    while !rest.is_empty() && !at.is_empty() {
-        let Some((step, after)) = step(rest) else { return Vec::new() };
-        at = at.into_iter().flat_map(|value| step.of(value)).collect();
-        rest = after;
-    }
-    at
-}
-
-/// One step of a path.
-enum PathStep<'p> {
-    Field(String),
-    Index(usize),
-    All,
-    Where(&'p str, &'p str),
-}
-
-/// The first step of a path, and what follows it.
-fn step(path: &str) -> Option<(PathStep<'_>, &str)> {
-    if let Some(rest) = path.strip_prefix('.') {
-        // A dot in a name is escaped: `.metadata.labels.app\.kubernetes\.io/name`.
-        let mut name = String::new();
-        let mut letters = rest.char_indices();
-        while let Some((at, c)) = letters.next() {
-            match c {
-                '\\' => name.extend(letters.next().map(|(_, c)| c)),
-                '.' | '[' => return Some((PathStep::Field(name), &rest[at..])),
-                c => name.push(c),
-            }
-        }
-        return Some((PathStep::Field(name), ""));
-    }
-    let inside = path.strip_prefix('[')?;
-    if let Some(quoted) = inside.strip_prefix(['\'', '"']) {
-        let end = quoted.find(['\'', '"'])?;
-        return Some((PathStep::Field(quoted[..end].to_owned()), quoted[end + 1..].strip_prefix(']')?));
-    }
-    let end = inside.find(']')?;
-    let (what, rest) = (&inside[..end], &inside[end + 1..]);
-    if what == "*" {
-        return Some((PathStep::All, rest));
-    }
-    if let Some(condition) = what.strip_prefix("?(@.").and_then(|text| text.strip_suffix(')')) {
-        let (field, value) = condition.split_once("==")?;
-        return Some((PathStep::Where(field.trim(), value.trim().trim_matches(['\'', '"'])), rest));
-    }
-    Some((PathStep::Index(what.parse().ok()?), rest))
-}
-
-impl PathStep<'_> {
-    fn of<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
-        match self {
-            PathStep::Field(name) if name.is_empty() => vec![value],
-            PathStep::Field(name) => value.get(name).into_iter().collect(),
-            PathStep::Index(at) => value.get(*at).into_iter().collect(),
-            PathStep::All => value.as_array().into_iter().flatten().collect(),
-            PathStep::Where(field, wanted) => value
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter(|item| item.get(*field).and_then(Value::as_str) == Some(*wanted))
-                .collect(),
-        }
-    }
+    JsonPath::parse(path).map(|path| path.find(object)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -117,6 +54,8 @@ mod tests {
             (".metadata.labels.app\\.io/name", "x"),
             (".spec.nothing.here", ""),
             (".spec[?(@.a>1)]", ""),
+            (".spec.hosts[-1:]", "b"),
+            ("..size", "3"),
             ("..spec[", ""),
         ] {
             assert_eq!(text(&object, path, now, false), wanted, "{path}");

@@ -1,5 +1,5 @@
 //! The terminal: draws snapshots of the state, turns keys into requests. Never touches a cluster or a file.
-//! Read `action` for what can be done, `update` for what keys do, `draw` for what is seen, `run` for the loop.
+//! Read `keys/registry.rs` for what can be done, `update` for how keys get there, `draw` for what is seen, `run` for the loop.
 
 mod act;
 mod asked;
@@ -11,11 +11,11 @@ mod drafts;
 pub mod draw;
 mod find;
 mod focus;
+mod keys;
 mod kind_table;
 mod layer;
 mod links;
 mod pages;
-mod pending_keys;
 pub mod run;
 mod settings;
 mod shown_notices;
@@ -28,8 +28,8 @@ mod tests;
 
 pub use command::{Command, Input, Mouse};
 pub use draw::draw;
+pub use keys::keymap::Keymap;
 pub use opdev_panes::keys::chord::{Chord, Key};
-pub use opdev_panes::keys::keymap::Keymap;
 pub use opdev_panes::pane::{Pane, Tab};
 pub use opdev_panes::terminal::editor::interrupt_is_the_editors;
 pub use opdev_panes::terminal::restore;

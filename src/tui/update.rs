@@ -1,25 +1,19 @@
 //! Keys become view changes and commands. Pure: the same view, input and state give the same result.
 
 use super::act;
-use super::act::change_view;
-use super::act::enabled::enabled;
-use super::act::leave::asks_before_leaving;
 use super::act::mouse;
 use super::act::programs;
 use super::command::{Command, Input, ask};
-use super::dialog::{Answer, FilterLine, Help, Leave, Memory, Samples};
-use super::find;
+use super::dialog::Answer;
+use super::keys::keymap::Found;
+use super::keys::registry::perform;
 use super::layer::Layer;
-use super::toast;
 use super::view::ViewState;
 use crossterm::event::KeyCode;
-use opdev_event::{Asker, Place, SessionRequest};
-use opdev_panes::detail::TABS;
+use opdev_event::Place;
 use opdev_panes::keys::action::Do;
 use opdev_panes::keys::chord::{Chord, Key};
-use opdev_panes::keys::keymap::Found;
-use opdev_panes::layout::Shape;
-use opdev_panes::pane::{Pane, Tab};
+use opdev_panes::pane::Pane;
 use opdev_state::State;
 
 /// Longer texts do not get through to a clipboard: terminals take about 75 kB in base64.
@@ -69,7 +63,7 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
     if let Found::Action(action) = view.keys.map.find(&[key], false)
         && matches!(action.does, Do::Stop | Do::Redraw | Do::Suspend)
     {
-        return perform(view, action.does, state);
+        return action.perform(view, state);
     }
     if let Some(mut layer) = view.layers.pop() {
         let answer = layer.key(key, view, state);
@@ -102,11 +96,11 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
             return Vec::new();
         }
     };
-    if let Err(why) = enabled(action.does, view, state) {
+    if let Err(why) = action.possible(view, state) {
         view.told.message = Some(format!("{}: {why}", action.title));
         return Vec::new();
     }
-    perform(view, action.does, state)
+    action.perform(view, state)
 }
 
 /// What keys mean among the user's own commands.
@@ -169,206 +163,5 @@ fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: 
             view.layers.push(opening);
             Vec::new()
         }
-    }
-}
-
-fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
-    let page = view.screen.heights[view.focus.index()].max(1);
-    let at = view.at();
-    match does {
-        Do::Up => view.go(at.saturating_sub(1)),
-        Do::Down => view.go(at + 1),
-        Do::PageUp => view.go(at.saturating_sub(page)),
-        Do::PageDown => view.go(at + page),
-        Do::HalfUp => view.go(at.saturating_sub(page.div_ceil(2))),
-        Do::HalfDown => view.go(at + page.div_ceil(2)),
-        Do::Top => view.go(0),
-        Do::Bottom => view.go(view.rows().saturating_sub(1)),
-        Do::Left => sideways(view, false),
-        Do::Right => sideways(view, true),
-        Do::NextPane => view.look_at(beside(view, 1)),
-        Do::PreviousPane => view.look_at(beside(view, Pane::COUNT - 1)),
-        Do::Pane(pane) => view.look_at(pane),
-        Do::Open => open(view, state),
-        Do::Back => back(view, state),
-        Do::NextTab => tab(view, true),
-        Do::PreviousTab => tab(view, false),
-        Do::See(see) => change_view::perform(view, see, state),
-        // Of the objects of a table no reconcile has written a log; their pods may have.
-        Do::Show(Tab::LOG) if view.browse.is_some() => show(view, Tab::PODS),
-        Do::Show(tab) => show(view, tab),
-        Do::Apply
-        | Do::New
-        | Do::Edit
-        | Do::Undo
-        | Do::AddRules
-        | Do::FetchDependencies
-        | Do::Scale
-        | Do::Delete
-        | Do::Held
-        | Do::HoldCharts
-        | Do::Disturb
-        | Do::Reconcile
-        | Do::Pause
-        | Do::PauseKind
-        | Do::Step
-        | Do::Check
-        | Do::Fail
-        | Do::Tasks
-        | Do::Notices
-        | Do::Findings
-        | Do::Unlock
-        | Do::Freeze
-        | Do::Shell
-        | Do::Forward
-        | Do::OwnCommands
-        | Do::Save
-        | Do::Copy
-        | Do::Reload => return act::act(does, view, state),
-        Do::Mark if matches!(view.focus, Pane::Reconciles | Pane::Detail | Pane::Log) => view.go(at + page),
-        Do::Mark => view.mark(),
-        Do::MarkRange => view.mark_range(),
-        Do::MarkOthers => view.mark_others(),
-        Do::Zoom => view.zoom = !view.zoom,
-        Do::Border(side) => return view.move_border(side),
-        Do::OpenFile => return super::act::open_file::open(view, state),
-        Do::Scope => view.all = !view.all,
-        Do::Wrap => view.detail.wrap = !view.detail.wrap,
-        Do::Filter => view.open(FilterLine::of(view)),
-        Do::Seek(seek) => find::perform(view, seek, state),
-        Do::Help => view.open(Help::default()),
-        Do::Memory => view.open(Memory),
-        Do::Redraw => return vec![Command::Redraw],
-        Do::Suspend => return vec![Command::Suspend],
-        Do::Quit | Do::Stop if view.leaving => return vec![Command::Leave],
-        Do::Quit if asks_before_leaving(state) => view.open(Leave::default()),
-        Do::Quit | Do::Stop => {
-            view.leaving = true;
-            view.layers.clear();
-            return ask(view, SessionRequest::Quit { by: Asker::User });
-        }
-    }
-    Vec::new()
-}
-
-/// The pane so many steps after the focused one, among those that have a place of their own.
-fn beside(view: &ViewState, steps: usize) -> Pane {
-    let shape = view.screen.shape;
-    let has_place = |pane: Pane| match pane {
-        Pane::Reconciles => view.browse.is_none(),
-        Pane::Log => view.browse.is_none() && (shape == Shape::One || shape.has_log()),
-        Pane::Resources | Pane::Owned | Pane::Detail => true,
-    };
-    let mut at = view.focus.index();
-    loop {
-        at = (at + steps) % Pane::COUNT;
-        if has_place(Pane::ALL[at]) {
-            return Pane::ALL[at];
-        }
-    }
-}
-
-fn sideways(view: &mut ViewState, right: bool) {
-    if view.focus == Pane::Detail && (right || view.detail.tab != Tab::STATUS) {
-        return tab(view, right);
-    }
-    if view.focus == Pane::Reconciles && change_view::fold_reconcile(view, right) {
-        return;
-    }
-    if view.browse.is_some() {
-        return view.look_at(if right { Pane::Detail } else { Pane::Resources });
-    }
-    let shape = view.screen.shape;
-    let to = match (view.focus, right) {
-        (Pane::Resources, true) if shape.has_pages() => Pane::Owned,
-        (Pane::Owned, false) if shape.has_pages() => Pane::Resources,
-        (Pane::Detail | Pane::Log, false) if shape.has_pages() => Pane::Reconciles,
-        (Pane::Reconciles, true) if shape.has_pages() => Pane::Detail,
-        (Pane::Resources, true) => Pane::Reconciles,
-        (Pane::Owned, true) if shape == Shape::Three => Pane::Reconciles,
-        (Pane::Owned, true) => Pane::Detail,
-        (Pane::Reconciles | Pane::Log, true) if shape == Shape::Three => Pane::Detail,
-        (Pane::Log, true) if shape == Shape::Logged => Pane::Detail,
-        (Pane::Log, false) if shape != Shape::Logged => Pane::Owned,
-        (Pane::Reconciles, false) => Pane::Resources,
-        (Pane::Detail, false) if shape == Shape::Three => Pane::Reconciles,
-        (Pane::Detail, false) => Pane::Owned,
-        (pane, _) => pane,
-    };
-    view.look_at(to);
-}
-
-fn tab(view: &mut ViewState, next: bool) {
-    let at = TABS.iter().position(|tab| tab.tab() == view.detail.tab).unwrap_or(0);
-    let to = if next { at + 1 } else { at + TABS.len() - 1 };
-    view.detail.open(TABS[to % TABS.len()].tab());
-}
-
-fn show(view: &mut ViewState, tab: Tab) {
-    view.show(tab);
-}
-
-fn open(view: &mut ViewState, state: &State) {
-    match view.focus {
-        Pane::Resources if view.browse.is_some() => {
-            if view.subject(state).is_some() {
-                show(view, Tab::YAML);
-            }
-        }
-        Pane::Resources if view.resources.rows.is_empty() => {
-            if enabled(Do::Apply, view, state).is_ok() {
-                view.open(Samples::default());
-            }
-        }
-        // Its page says why it ran last; the tabs beside it say what it is.
-        Pane::Resources if view.screen.shape.has_pages() => show(view, Tab::STATUS),
-        Pane::Resources => view.look_at(Pane::Reconciles),
-        Pane::Owned => show(view, Tab::YAML),
-        Pane::Reconciles if view.screen.shape.has_pages() && !view.reconciles.stands_for_many() => {
-            show(view, Tab::STATUS);
-        }
-        Pane::Reconciles => change_view::open_reconcile(view),
-        Pane::Detail | Pane::Log => view.zoom = !view.zoom,
-    }
-}
-
-/// The first of these that there is: a dismissable message, a filter, the zoom, a pane to go back to.
-fn back(view: &mut ViewState, state: &State) {
-    let panicked = view.told.panicked.take().is_some() || view.look.following.dismiss();
-    let lasting = toast::lasting(view, state);
-    view.told.dismissed = lasting.max(view.told.dismissed);
-    if panicked || lasting.is_some() {
-        return;
-    }
-    let problems = state.problems();
-    if !problems.is_empty() && view.told.hidden.as_ref() != Some(&problems) {
-        view.told.hidden = Some(problems);
-        return;
-    }
-    if view.marks.clear() {
-        return;
-    }
-    if view.focus == Pane::Detail && !view.detail.search.text.is_empty() {
-        view.detail.search.set(String::new());
-    } else if !view.filter(view.focus).is_empty() {
-        view.part_mut(view.focus).filter_mut().clear();
-    } else if (view.focus == Pane::Reconciles && view.reconciles.fold_selected()) || view.close_page() {
-    } else if view.zoom {
-        view.zoom = false;
-    } else if view.browse.is_some() && view.focus == Pane::Resources {
-        view.close_table();
-    } else if view.browse.is_some() {
-        view.look_at(Pane::Resources);
-    } else if view.focus == Pane::Log && !view.screen.shape.has_log() {
-        view.look_at(Pane::Detail);
-    } else if view.focus == Pane::Detail {
-        let to = if view.chosen_in == Pane::Owned && view.detail.tab == Tab::YAML {
-            Pane::Owned
-        } else {
-            Pane::Reconciles
-        };
-        view.look_at(to);
-    } else {
-        view.look_at(Pane::Resources);
     }
 }

@@ -5,7 +5,7 @@
 use super::asked::{Asked, Questions, Requests};
 use super::find::last_search::Finder;
 use super::layer::Layer;
-use super::pending_keys::Typing;
+use super::keys::pending::Typing;
 use super::settings::appearance::Look;
 use super::shown_notices::Told;
 use opdev_event::Reconcile;

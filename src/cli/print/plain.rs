@@ -347,7 +347,7 @@ fn reconciled(reconcile: &Reconcile) -> String {
         text.push_str(&format!(
             "; again in {} ({})",
             words::took(requeue.after),
-            words::one_line(&requeue.why)
+            words::one_line(requeue.reason.words())
         ));
     }
     match reconcile.process.as_ref().map_or(0, |process| process.disturbed_calls.len()) {

@@ -9,7 +9,7 @@ use opdev_event::{
     ObjectChange, ObjectGone, ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Permission, Place,
     PodLine, PodLog, PrinterColumn, ProcessChanged, ProcessExit, ProcessState, Protection, ProtectionChanged,
     QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled,
-    RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity, ShadowDecision,
+    RequestFinished, RequestOutcome, RequestStarted, Requeue, RequeueReason, Review, Sample, Severity, ShadowDecision,
     ShadowRun, SourcesChanged, Started, Step, TraceLevel, Trouble, TroubleKind, TrustAnswer, TrustAnswered,
     TrustAsked, TypeChanged, Undoable, UnrelatedSeen, ValueFrom, ValuesExplained, Verdict, WatchEvent,
     Weight,
@@ -107,7 +107,7 @@ fn reconcile() -> Reconcile {
             changes: diff(&value!({"spec": {"replicas": 5}}), &value!({"spec": {"replicas": 3}})),
             taken_from: vec!["kubectl".to_owned()],
         }],
-        requeue: Some(Requeue { after: ms(4000), why: "retry".to_owned() }),
+        requeue: Some(Requeue { after: ms(4000), reason: RequeueReason::Retry }),
         waiting: None,
         releases: Vec::new(),
         failure: Some(Failure {
@@ -513,7 +513,7 @@ fn json_lines_are_one_line_and_come_back_the_same() {
     let line: Value = serde_json::from_str(&json(&Event::Reconciled(Arc::new(reconcile())))).unwrap();
     assert_eq!((&line["tookMs"], &line["queuedMs"]), (&value!(12), &value!(1.5)));
     assert_eq!(line["objects"][0]["changes"], value!([{"path": ".spec.replicas", "old": 5, "new": 3}]));
-    assert!(serde_json::from_value::<Requeue>(value!({"afterMs": -1, "why": "x"})).is_err());
+    assert!(serde_json::from_value::<Requeue>(value!({"afterMs": -1, "why": "retry"})).is_err());
 }
 
 #[test]

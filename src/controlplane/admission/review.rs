@@ -7,6 +7,7 @@ use crate::admission::attributes::Attributes;
 use crate::error::Status;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use opdev_object::go::kind::kind as go_kind;
 use serde_json::{Value, json};
 
 /// The `request` of a review.
@@ -63,18 +64,6 @@ pub(super) struct Answer {
     /// The status of a denial.
     pub(super) result: Value,
     pub(super) warnings: Vec<String>,
-}
-
-/// Kind of a JSON value, as Go's decoder names it.
-fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// A field of the answer that has to be of a type.

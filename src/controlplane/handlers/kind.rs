@@ -6,6 +6,7 @@ use crate::protobuf;
 use crate::resource::{Resource, metadata};
 use opdev_object::apply::compact;
 use opdev_object::facts::facts;
+use opdev_object::go::kind::kind as go_kind;
 use opdev_object::meta::{Gvk, group_version};
 use serde_json::Value;
 
@@ -22,18 +23,6 @@ enum Wrong {
     Unknown(String),
     /// Another kind or version of a custom resource.
     Differs,
-}
-
-/// Go's word for what a JSON value is.
-fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// The text of a field; `None` where it is missing or empty.

@@ -95,10 +95,10 @@ impl Query {
         self.0.iter().filter(move |(key, value)| key == name && !value.is_empty()).map(|(_, v)| v.as_str())
     }
 
-    /// A boolean; `None` where it is not there. Present without a value means yes, as in Go.
+    /// A boolean; `None` where it is not there. Present without a value means yes.
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         let (_, value) = self.0.iter().find(|(key, _)| key == name)?;
-        Some(!matches!(value.to_lowercase().as_str(), "0" | "f" | "false"))
+        Some(opdev_object::api_path::is_true(value))
     }
 
     /// Why `timeout` is no duration as Go writes them.

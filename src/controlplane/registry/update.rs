@@ -88,7 +88,6 @@ impl Registry {
         check_version(change, &object, &served)?;
         let strategy = strategy_of(resource);
         (strategy.check_escalation)(self, ctx, resource, &key.namespace, &object, Some(&served))?;
-        let unconditional = metadata::text(&object, "resourceVersion").is_empty();
         let moved = metadata::uid_change(&object, &served);
         metadata::keep(&mut object, &served);
         prepare::prepare_update(resource, part, &mut object, &served);
@@ -145,8 +144,7 @@ impl Registry {
             }
             Err(Refused::Missing) => Err(Status::not_found(&resource.group, &resource.plural, &key.name)),
             // An update that named its resourceVersion finds out in the next attempt that it is no longer the one.
-            Err(Refused::Exists | Refused::Changed) if unconditional || !ctx.dry_run => Ok(None),
-            Err(_) => Err(Status::modified(&resource.group, &resource.plural, &key.name)),
+            Err(Refused::Exists | Refused::Changed) => Ok(None),
         }
     }
 

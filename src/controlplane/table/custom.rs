@@ -2,8 +2,8 @@
 
 use super::age;
 use super::column::Column;
-use super::jsonpath::JsonPath;
 use jiff::Timestamp;
+use opdev_object::jsonpath::JsonPath;
 use serde_json::Value;
 
 /// The column definitions.

@@ -7,7 +7,6 @@ pub(crate) mod answer;
 pub(crate) mod cluster;
 mod column;
 mod custom;
-mod jsonpath;
 pub(crate) mod network;
 pub(crate) mod pods;
 mod row;

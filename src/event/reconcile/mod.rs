@@ -216,8 +216,38 @@ pub struct Requeue {
     /// After how long.
     #[serde(with = "millis", rename = "afterMs")]
     pub after: Duration,
-    /// `period`, `retry` or the wait's own words.
-    pub why: String,
+    /// Why, as `why` in JSON.
+    #[serde(flatten)]
+    pub reason: RequeueReason,
+}
+
+/// Why a reconcile runs again by itself. A script's own words are never taken for one of opdev's reasons.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "camelCase")]
+pub enum RequeueReason {
+    /// The period of the kind is over: a resync.
+    Period,
+    /// It failed.
+    Retry,
+    /// The reconciler asked for it (`RequeueAfter`).
+    Asked,
+    /// It waits for something.
+    Wait {
+        /// For what, in the reconciler's words.
+        words: String,
+    },
+}
+
+impl RequeueReason {
+    /// For people, of one line or more.
+    pub fn words(&self) -> &str {
+        match self {
+            RequeueReason::Period => "resync",
+            RequeueReason::Retry => "retry",
+            RequeueReason::Asked => "the reconciler asked for it",
+            RequeueReason::Wait { words } => words,
+        }
+    }
 }
 
 /// Why a reconcile failed.

@@ -9,7 +9,7 @@ use opdev_client::forbidden::FORBIDDEN_HINT;
 use opdev_client::mark;
 use opdev_client::recorder::Recorder;
 use opdev_event::{
-    Cause, CauseKind, Diagnostic, Event, Failure, Level, LogLine, Outcome, Place, Reconcile, Requeue,
+    Cause, CauseKind, Diagnostic, Event, Failure, Level, LogLine, Outcome, Place, Reconcile, Requeue, RequeueReason,
     Severity, mask, words,
 };
 use opdev_object::meta::ObjectRef;
@@ -242,14 +242,14 @@ fn next_turn(report: &Report, failures: u32, roles_kept: bool) -> (Ended, Option
             let pace = if failure.missing.is_some() && !roles_kept { Retry::Rarely } else { Retry::Soon };
             let retry = failure.retry.then_some(pace);
             let after = |retry: Retry| retry.pause(failures.saturating_add(1));
-            let requeue = retry.map(|retry| Requeue { after: after(retry), why: "retry".to_owned() });
+            let requeue = retry.map(|retry| Requeue { after: after(retry), reason: RequeueReason::Retry });
             (Ended::Failed { error, retry }, requeue)
         }
         None => {
             let again = report.requeue.as_ref().map(|requeue| {
-                let kind = match requeue.why.as_str() {
-                    "period" => CauseKind::Period,
-                    why => CauseKind::Wait { why: why.to_owned() },
+                let kind = match &requeue.reason {
+                    RequeueReason::Period => CauseKind::Period,
+                    reason => CauseKind::Wait { why: reason.words().to_owned() },
                 };
                 (requeue.after, kind)
             });

@@ -2,7 +2,7 @@
 //! helm-operator-plugins library. The release itself is made by the same engine; read `upgrade`.
 
 use super::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
-use opdev_event::{Outcome, Requeue};
+use opdev_event::{Outcome, Requeue, RequeueReason};
 use opdev_object::meta;
 use opdev_release::history::{History, Stored};
 use opdev_release::options::ReleaseOptions;
@@ -167,11 +167,13 @@ impl ChartReconcile {
         let period = self.period().map_err(Fault::plain)?;
         let own = self.engine.requeue.take().map(|after| after.max(super::SHORTEST_REQUEUE));
         let next = match (self.engine.again.take(), own, period) {
-            (Some(why), _, _) => Some(Requeue { after: super::AT_ONCE, why }),
+            (Some(words), _, _) => {
+                Some(Requeue { after: super::AT_ONCE, reason: RequeueReason::Wait { words } })
+            },
             (None, Some(after), period) if period.is_none_or(|period| after <= period) => {
-                Some(Requeue { after, why: "requeueAfter".to_owned() })
+                Some(Requeue { after, reason: RequeueReason::Asked })
             }
-            (None, _, period) => period.map(|after| Requeue { after, why: "period".to_owned() }),
+            (None, _, period) => period.map(|after| Requeue { after, reason: RequeueReason::Period }),
         };
         let waiting = self.engine.waiting.take();
         let outcome = if waiting.is_some() { Outcome::Waiting } else { outcome };

@@ -1,7 +1,7 @@
 //! The reconcile of a custom resource that is being deleted: its release is uninstalled, then the finalizer is taken off.
 
 use super::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
-use opdev_event::{Outcome, Requeue};
+use opdev_event::{Outcome, Requeue, RequeueReason};
 use opdev_object::meta;
 use opdev_release::annotations;
 use opdev_release::objects;
@@ -34,7 +34,7 @@ impl ChartReconcile {
             if self.still_there().await.map_err(failed)? {
                 let period = self.period().ok().flatten();
                 let after = period.unwrap_or(self.engine.settings.reconcile_period);
-                let requeue = Requeue { after, why: WAITING.to_owned() };
+                let requeue = Requeue { after, reason: RequeueReason::Wait { words: WAITING.to_owned() } };
                 return Ok(Verdict::new(Outcome::Waiting).after(Some(requeue)));
             }
         } else if was_there {

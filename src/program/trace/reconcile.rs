@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use opdev_event::evidence::{Handover, WriteFact};
 use opdev_event::{
     Action, CachedRead, Call, Cause, Diagnostic, Failure, ObjectChange, Outcome, OwnWrite, Place,
-    ProgramTrace, Reconcile, ReconcileStarted, Requeue, Severity, Step, TraceLevel, mask,
+    ProgramTrace, Reconcile, ReconcileStarted, Requeue, RequeueReason, Severity, Step, TraceLevel, mask,
 };
 use opdev_findings::facts::observed::{ObservedCall, place_in_project};
 use opdev_findings::facts::record::{Begin, CacheRead, End, LogRecord};
@@ -345,13 +345,13 @@ fn requeue(end: &End, attempt: u32) -> Option<Requeue> {
     if failed && !end.terminal {
         // The queue's own limiter, unless the program has chosen another one.
         let after = Duration::from_millis(5).saturating_mul(1 << attempt.saturating_sub(1).min(17));
-        return Some(Requeue { after: after.min(Duration::from_secs(1000)), why: "retry".to_owned() });
+        return Some(Requeue { after: after.min(Duration::from_secs(1000)), reason: RequeueReason::Retry });
     }
-    let why = "the reconciler asked for it".to_owned();
+    let reason = RequeueReason::Asked;
     if end.requeue_after > 0 {
-        return Some(Requeue { after: Duration::from_nanos(end.requeue_after.unsigned_abs()), why });
+        return Some(Requeue { after: Duration::from_nanos(end.requeue_after.unsigned_abs()), reason });
     }
-    end.requeue.then(|| Requeue { after: Duration::from_millis(5), why })
+    end.requeue.then(|| Requeue { after: Duration::from_millis(5), reason })
 }
 
 fn failure(end: &End, attempt: u32, words: Option<&str>) -> Option<Failure> {

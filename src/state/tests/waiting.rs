@@ -3,7 +3,7 @@
 use super::{cr, lose, memcached, owned, reconcile, see, sources};
 use crate::conditions::Truth;
 use crate::{Seen, State, deletion, waiting};
-use opdev_event::{Action, Event, KindHealth, ObjectChange, Outcome, Requeue};
+use opdev_event::{Action, Event, KindHealth, ObjectChange, Outcome, Requeue, RequeueReason};
 use opdev_object::meta::ObjectRef;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn what_holds_an_object_up_is_named() {
         {"type": "Stalled", "status": "False"}, {"type": "Irreconcilable", "status": "True", "reason": "Odd"}]});
     see(&mut state, &root);
     let mut failed = reconcile(7, "a", Outcome::Failed);
-    failed.requeue = Some(Requeue { after: Duration::from_secs(4), why: "retry".to_owned() });
+    failed.requeue = Some(Requeue { after: Duration::from_secs(4), reason: RequeueReason::Retry });
     state.reduce(Event::Reconciled(Arc::new(failed)));
     let all = waits(&state, &root);
     assert_eq!(all[0], crd);

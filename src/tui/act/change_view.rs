@@ -1,5 +1,5 @@
 //! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
-//! View changes only; nothing here asks for anything. `update` hands the keys of these actions to `perform`.
+//! View changes only; nothing here asks for anything.
 
 use crate::asked::ValuesOf;
 use crate::layer::Need;
@@ -8,81 +8,89 @@ use opdev_event::{LogSource, ViewRequest};
 use opdev_panes::detail::pods;
 use opdev_panes::disabled::NotNow;
 use opdev_panes::folds::Grouping;
-use opdev_panes::keys::action::See;
 use opdev_panes::pane::{Pane, Tab};
 use opdev_panes::waterfall;
 use opdev_state::State;
+use opdev_state::versions::Versions;
 use std::sync::Arc;
 
-/// Whether one is possible right now; if not, why.
-pub(crate) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), NotNow> {
-    match see {
-        See::OlderVersion | See::NewerVersion => {
-            let seen = view.subject(state).ok_or(NotNow::NoTarget { could: "have versions" })?;
-            let versions = state.versions(&seen.key).ok_or("no version of the selected object was seen")?;
-            if view.detail.tab != Tab::HISTORY {
-                return Ok(());
-            }
-            let at = view.detail.how.version_of(&seen.key).unwrap_or(versions.newest());
-            if see == See::OlderVersion && at <= versions.oldest() {
-                return Err("no older version is kept".into());
-            }
-            if see == See::NewerVersion && at >= versions.newest() {
-                return Err("this is the newest version".into());
-            }
-            Ok(())
-        }
-        See::FieldOwners => view.subject(state).map(|_| ()).ok_or(NotNow::NoTarget { could: "have owners" }),
-        See::Deleted if !view.gone && state.archive.gone().is_empty() => {
-            Err("nothing was deleted since opdev began".into())
-        }
-        See::NextContainer
-            if view.detail.tab == Tab::PODS && pods::sources(&view.page(state, 0)).is_empty() =>
-        {
-            Err("there is no container that has run".into())
-        }
-        See::FoldLog | See::ManagedFields | See::Deleted | See::NextContainer | See::Previous => Ok(()),
+/// The versions of the selected object that are kept.
+fn versions<'a>(view: &ViewState, state: &'a State) -> Result<(&'a Arc<Versions>, u64), NotNow> {
+    let seen = view.subject(state).ok_or(NotNow::NoTarget { could: "have versions" })?;
+    let versions = state.versions(&seen.key).ok_or("no version of the selected object was seen")?;
+    Ok((versions, view.detail.how.version_of(&seen.key).unwrap_or(versions.newest())))
+}
+
+pub(crate) fn has_older(view: &ViewState, state: &State) -> Result<(), NotNow> {
+    let (versions, at) = versions(view, state)?;
+    if view.detail.tab == Tab::HISTORY && at <= versions.oldest() {
+        return Err("no older version is kept".into());
+    }
+    Ok(())
+}
+
+pub(crate) fn has_newer(view: &ViewState, state: &State) -> Result<(), NotNow> {
+    let (versions, at) = versions(view, state)?;
+    if view.detail.tab == Tab::HISTORY && at >= versions.newest() {
+        return Err("this is the newest version".into());
+    }
+    Ok(())
+}
+
+pub(crate) fn has_owners(view: &ViewState, state: &State) -> Result<(), NotNow> {
+    view.subject(state).map(drop).ok_or(NotNow::NoTarget { could: "have owners" })
+}
+
+pub(crate) fn has_deleted(view: &ViewState, state: &State) -> Result<(), NotNow> {
+    if !view.gone && state.archive.gone().is_empty() {
+        return Err("nothing was deleted since opdev began".into());
+    }
+    Ok(())
+}
+
+pub(crate) fn has_container(view: &ViewState, state: &State) -> Result<(), NotNow> {
+    if view.detail.tab == Tab::PODS && pods::sources(&view.page(state, 0)).is_empty() {
+        return Err("there is no container that has run".into());
+    }
+    Ok(())
+}
+
+/// Shows the log; there, groups it in the next way.
+pub(crate) fn fold_log(view: &mut ViewState, _: &State) {
+    if view.detail.tab != Tab::LOG {
+        return view.show(Tab::LOG);
+    }
+    let grouping = &mut view.detail.how.grouping[usize::from(view.all)];
+    *grouping = match *grouping {
+        Grouping::Open => Grouping::Folded,
+        Grouping::Folded => Grouping::Flat,
+        Grouping::Flat => Grouping::Open,
+    };
+}
+
+/// Shows `managedFields`, or folds them.
+pub(crate) fn managed_fields(view: &mut ViewState, _: &State) {
+    view.detail.how.managed = !view.detail.how.managed;
+    if !matches!(view.detail.tab, Tab::YAML | Tab::HISTORY) {
+        view.show(Tab::YAML);
     }
 }
 
-/// Does one of them.
-pub(crate) fn perform(view: &mut ViewState, see: See, state: &State) {
-    match see {
-        See::FoldLog => {
-            if view.detail.tab != Tab::LOG {
-                return view.show(Tab::LOG);
-            }
-            let grouping = &mut view.detail.how.grouping[usize::from(view.all)];
-            *grouping = match *grouping {
-                Grouping::Open => Grouping::Folded,
-                Grouping::Folded => Grouping::Flat,
-                Grouping::Flat => Grouping::Open,
-            };
-        }
-        See::ManagedFields => {
-            view.detail.how.managed = !view.detail.how.managed;
-            if !matches!(view.detail.tab, Tab::YAML | Tab::HISTORY) {
-                view.show(Tab::YAML);
-            }
-        }
-        See::FieldOwners => {
-            view.detail.how.owners = view.detail.tab != Tab::YAML || !view.detail.how.owners;
-            view.show(Tab::YAML);
-        }
-        See::OlderVersion => step(view, state, false),
-        See::NewerVersion => step(view, state, true),
-        See::Deleted => view.gone = !view.gone,
-        See::NextContainer => next_container(view, state),
-        See::Previous => {
-            view.detail.how.previous = view.detail.tab != Tab::PODS || !view.detail.how.previous;
-            view.show(Tab::PODS);
-            (view.detail.scroll, view.detail.stick) = (0, true);
-        }
-    }
+/// Shows who owns each line of the YAML, or the YAML alone.
+pub(crate) fn field_owners(view: &mut ViewState, _: &State) {
+    view.detail.how.owners = view.detail.tab != Tab::YAML || !view.detail.how.owners;
+    view.show(Tab::YAML);
+}
+
+/// Shows the logs of the runs before the last restarts, or those of now.
+pub(crate) fn previous_logs(view: &mut ViewState, _: &State) {
+    view.detail.how.previous = view.detail.tab != Tab::PODS || !view.detail.how.previous;
+    view.show(Tab::PODS);
+    (view.detail.scroll, view.detail.stick) = (0, true);
 }
 
 /// The next container alone; after the last one all of them.
-fn next_container(view: &mut ViewState, state: &State) {
+pub(crate) fn next_container(view: &mut ViewState, state: &State) {
     if view.detail.tab != Tab::PODS {
         return view.show(Tab::PODS);
     }
@@ -146,7 +154,7 @@ pub(crate) fn follow_values(view: &mut ViewState, state: &State) -> Option<ViewR
 }
 
 /// To the version before or after; the first time, the history is shown as it is.
-fn step(view: &mut ViewState, state: &State, newer: bool) {
+pub(crate) fn step(view: &mut ViewState, state: &State, newer: bool) {
     let Some(key) = view.subject(state).map(|seen| seen.key.as_ref().clone()) else { return };
     let Some(versions) = state.versions(&key) else { return };
     if view.detail.tab != Tab::HISTORY {

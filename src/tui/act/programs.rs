@@ -2,6 +2,7 @@
 //! put into their words here; `run` gives the terminal to those that want it, the inner loop runs the others.
 
 use super::writable::{connected, writes};
+use crate::command::{Command, ask};
 use crate::dialog::Confirm;
 use crate::view::ViewState;
 use opdev_event::{ProgramRun, ProjectTask, Request, shell};
@@ -183,6 +184,21 @@ pub(crate) fn shell_in(view: &ViewState, state: &State) -> Result<Arc<Seen>, Not
     writes(state)?;
     let subject = view.subject(state).filter(|seen| seen.key.kind == "Pod" && seen.key.group.is_empty());
     subject.cloned().ok_or(NotNow::NotSelected { what: "pod" })
+}
+
+/// Opens a shell in the selected pod.
+pub(crate) fn shell(view: &mut ViewState, state: &State) -> Vec<Command> {
+    let Ok(pod) = shell_in(view, state) else { return Vec::new() };
+    let request = shell_request(&pod, view, state);
+    ask(view, request)
+}
+
+/// Whether the user has commands of their own.
+pub(crate) fn has_own(view: &ViewState, _: &State) -> Result<(), NotNow> {
+    match view.keys.own.is_empty() {
+        true => Err("your config.yaml has no commands; docs/keys.md shows how to write one".into()),
+        false => Ok(()),
+    }
 }
 
 /// A shell in the selected pod: bash where it has one.

@@ -1,5 +1,6 @@
 //! Whether anything can be asked for at all: the connection is there, and the cluster may be written to.
 
+use crate::view::ViewState;
 use opdev_event::Started;
 use opdev_panes::disabled::NotNow;
 use opdev_state::State;
@@ -22,4 +23,14 @@ pub(crate) fn writes(state: &State) -> Result<(), NotNow> {
         return Err(NotNow::ReadOnly { context: cluster.name.clone() });
     }
     Ok(())
+}
+
+/// Whether there is a connection, as the rows of the registry ask for it.
+pub(crate) fn is_connected(_: &ViewState, state: &State) -> Result<(), NotNow> {
+    connected(state).map(drop)
+}
+
+/// Whether writes are allowed, as the rows of the registry ask for it.
+pub(crate) fn may_write(_: &ViewState, state: &State) -> Result<(), NotNow> {
+    writes(state)
 }

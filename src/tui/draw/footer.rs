@@ -3,11 +3,11 @@
 
 use super::super::view::ViewState;
 use super::pieces::line;
-use crate::act::enabled::enabled;
+use crate::keys::registry::enabled;
 use opdev_panes::click_targets::Spot;
 use opdev_panes::keys::action;
 use opdev_panes::keys::action::{Do, Seek};
-use opdev_panes::keys::registry;
+use crate::keys::registry;
 use opdev_panes::text::{Row, width};
 use opdev_panes::theme::Role;
 use opdev_state::State;

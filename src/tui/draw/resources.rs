@@ -4,7 +4,7 @@
 use super::super::view::ViewState;
 use super::columns::printer_columns;
 use super::lists::{mark, put, sign, star, words_of};
-use crate::act::enabled::enabled;
+use crate::keys::registry::enabled;
 use crate::draw::pieces::age;
 use jiff::Timestamp;
 use opdev_event::{KindHealth, PrinterColumn, TroubleKind, words};

@@ -2,7 +2,7 @@
 
 use super::super::view::ViewState;
 use super::frame::plain_box;
-use crate::act::enabled::enabled;
+use crate::keys::registry::enabled;
 use crate::act::programs;
 use jiff::Timestamp;
 use opdev_panes::keys::chord::Chord;

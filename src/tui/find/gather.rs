@@ -6,7 +6,7 @@ use crate::view::ViewState;
 use opdev_event::{Destination, FaultRule, PodFailure, words};
 use opdev_object::meta::ObjectKey;
 use opdev_panes::keys::action::{Do, Seek};
-use opdev_panes::keys::registry::ACTIONS;
+use crate::keys::registry::ACTIONS;
 use opdev_panes::theme::Theme;
 use opdev_state::State;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
 //! Finding things: the palette, jumps, what the lists show and in which order, searching in the detail pane, how much
-//! of the log is shown. View changes only; `update` hands the keys of these actions to `perform`.
+//! of the log is shown. View changes only; the rows of `keys/registry.rs` name these functions.
 
 pub(crate) mod candidates;
 pub(crate) mod gather;
@@ -11,129 +11,122 @@ use super::act::leave::asks_before_leaving;
 use super::act::programs;
 use super::dialog::{Answer, Leave, Samples, SearchLine};
 use super::draw::shown_columns;
+use super::keys::registry::{self, enabled};
 use super::view::ViewState;
-use crate::find::candidates::{Item, What};
+use crate::find::candidates::Item;
 use crate::find::gather::is_here;
-use crate::find::picker::open;
-use crate::find::search_step::step;
 use opdev_event::{Level, ObjectTask, OperatorTask, SessionRequest, Task};
 use opdev_object::meta::ObjectKey;
 use opdev_panes::disabled::NotNow;
-use opdev_panes::keys::action::{Seek, SortKey};
-use opdev_panes::keys::registry;
+use opdev_panes::keys::action::{Do, Seek};
 use opdev_panes::lists::table::{Column, Sort};
 use opdev_panes::pane::{Pane, Tab};
 use opdev_panes::theme::Theme;
 use opdev_state::{Seen, State, tree};
 use std::sync::Arc;
 
-/// Does one of them.
-pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
-    match seek {
-        Seek::Palette => open(view, What::Palette, state),
-        Seek::Jump => open(view, What::Jump, state),
-        Seek::Namespace => open(view, What::Namespace, state),
-        Seek::Context => open(view, What::Context, state),
-        Seek::Theme => open(view, What::Theme, state),
-        Seek::Faults => view.resources.faults = !view.resources.faults,
-        Seek::Wide => view.resources.wide = !view.resources.wide,
-        Seek::Sort if view.browse.is_some() => view.sort_table(state),
-        Seek::Turn if view.browse.is_some() => {
-            if let Some(sort) = view.browse.as_mut().and_then(|table| table.sort.as_mut()) {
-                sort.down = !sort.down;
-            }
-        }
-        Seek::Sort => {
-            let columns = shown_columns(view, state);
-            let at =
-                columns.iter().position(|column| *column == view.resources.sort.by).map_or(0, |at| at + 1);
-            let by = columns.get(at).cloned().unwrap_or(Column::Kind);
-            view.resources.sort = Sort { by, down: false };
-        }
-        Seek::AllNamespaces => {
-            view.show_namespace(None, state);
-        }
-        Seek::By(key) => {
-            let by = match key {
-                SortKey::Name => Column::Name,
-                SortKey::Status => Column::Status,
-                SortKey::Ready => Column::Ready,
-                SortKey::Kind => Column::Kind,
-                SortKey::Age => Column::Age,
-            };
-            let sort = &view.resources.sort;
-            let down = sort.by == by && !sort.down;
-            view.resources.sort = Sort { by, down };
-            view.look_at(Pane::Resources);
-        }
-        Seek::Turn => view.resources.sort.down = !view.resources.sort.down,
-        Seek::Mouse => {
-            view.look.mouse = !view.look.mouse;
-            let on = "✓ the mouse clicks and scrolls; text is selected with shift held";
-            let off = "✓ the mouse is the terminal's: it selects text";
-            view.told.message = Some(if view.look.mouse { on } else { off }.to_owned());
-        }
-        Seek::Text => view.open(SearchLine::of(view)),
-        Seek::Next => step(view, true),
-        Seek::Previous => step(view, false),
-        Seek::MoreLog => view.detail.log_level = louder(view.detail.log_level),
-        Seek::LessLog => view.detail.log_level = quieter(view.detail.log_level),
-        Seek::Hold => {
-            if view.detail.tab != Tab::LOG {
-                view.show(Tab::LOG);
-            }
-            view.detail.stick = !view.detail.stick;
-        }
+/// Sorts by the next column.
+pub(crate) fn sort(view: &mut ViewState, state: &State) {
+    if view.browse.is_some() {
+        return view.sort_table(state);
+    }
+    let columns = shown_columns(view, state);
+    let at = columns.iter().position(|column| *column == view.resources.sort.by).map_or(0, |at| at + 1);
+    let by = columns.get(at).cloned().unwrap_or(Column::Kind);
+    view.resources.sort = Sort { by, down: false };
+}
+
+/// Sorts by one column; a second time turns the order around.
+pub(crate) fn sort_by(view: &mut ViewState, by: Column) {
+    let sort = &view.resources.sort;
+    let down = sort.by == by && !sort.down;
+    view.resources.sort = Sort { by, down };
+    view.look_at(Pane::Resources);
+}
+
+pub(crate) fn can_sort_by(view: &ViewState, _: &State) -> Result<(), NotNow> {
+    if view.browse.is_some() {
+        let key = view.keys.map.text(Do::Seek(Seek::Sort));
+        return Err(format!("{key} sorts the rows of a table by its next column").into());
+    }
+    Ok(())
+}
+
+/// Turns the order of the rows around.
+pub(crate) fn turn(view: &mut ViewState, _: &State) {
+    let sort = match view.browse.as_mut() {
+        Some(table) => table.sort.as_mut().map(|sort| &mut sort.down),
+        None => Some(&mut view.resources.sort.down),
+    };
+    if let Some(down) = sort {
+        *down = !*down;
     }
 }
 
-/// Whether one of them is possible right now; if not, why.
-pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(), NotNow> {
-    match seek {
-        Seek::Context if state.started.is_none() => Err(NotNow::NotConnected),
-        Seek::Next | Seek::Previous if view.detail.search.text.is_empty() => {
-            Err("nothing is searched for".into())
-        }
-        Seek::Faults if view.browse.is_some() => {
-            Err("a table of the API server does not say what is a fault; / filters its rows".into())
-        }
-        Seek::Turn if view.browse.as_ref().is_some_and(|table| table.sort.is_none()) => Err(format!(
-            "the rows are in the API server's order; {} sorts them",
-            view.keys.map.text(opdev_panes::keys::action::Do::Seek(Seek::Sort))
-        )
-        .into()),
-        Seek::By(_) if view.browse.is_some() => {
-            let key = view.keys.map.text(opdev_panes::keys::action::Do::Seek(Seek::Sort));
-            Err(format!("{key} sorts the rows of a table by its next column").into())
-        }
-        Seek::Wide if view.browse.is_some() => Ok(()),
-        Seek::Wide if !view.resources.wide && !state.kinds().iter().any(|kind| !kind.columns.is_empty()) => {
-            Err("no CRD asks for columns (additionalPrinterColumns)".into())
-        }
-        Seek::MoreLog if view.detail.log_level == Level::Trace => Err("all levels are shown".into()),
-        Seek::LessLog if view.detail.log_level == Level::Error => Err("only errors are shown".into()),
-        Seek::Palette
-        | Seek::Jump
-        | Seek::Faults
-        | Seek::Sort
-        | Seek::Turn
-        | Seek::Wide
-        | Seek::Namespace
-        | Seek::AllNamespaces
-        | Seek::By(_)
-        | Seek::Context
-        | Seek::Theme
-        | Seek::Mouse
-        | Seek::Text
-        | Seek::Next
-        | Seek::Previous
-        | Seek::MoreLog
-        | Seek::LessLog
-        | Seek::Hold => Ok(()),
+pub(crate) fn can_turn(view: &ViewState, _: &State) -> Result<(), NotNow> {
+    if view.browse.as_ref().is_some_and(|table| table.sort.is_none()) {
+        let key = view.keys.map.text(Do::Seek(Seek::Sort));
+        return Err(format!("the rows are in the API server's order; {key} sorts them").into());
     }
+    Ok(())
 }
 
-fn louder(level: Level) -> Level {
+pub(crate) fn can_filter_faults(view: &ViewState, _: &State) -> Result<(), NotNow> {
+    if view.browse.is_some() {
+        return Err("a table of the API server does not say what is a fault; / filters its rows".into());
+    }
+    Ok(())
+}
+
+pub(crate) fn can_widen(view: &ViewState, state: &State) -> Result<(), NotNow> {
+    let possible = view.browse.is_some()
+        || view.resources.wide
+        || state.kinds().iter().any(|kind| !kind.columns.is_empty());
+    possible.then_some(()).ok_or_else(|| "no CRD asks for columns (additionalPrinterColumns)".into())
+}
+
+pub(crate) fn can_choose_context(_: &ViewState, state: &State) -> Result<(), NotNow> {
+    state.started.as_ref().map(drop).ok_or(NotNow::NotConnected)
+}
+
+pub(crate) fn is_searching(view: &ViewState, _: &State) -> Result<(), NotNow> {
+    if view.detail.search.text.is_empty() {
+        return Err("nothing is searched for".into());
+    }
+    Ok(())
+}
+
+pub(crate) fn can_say_more(view: &ViewState, _: &State) -> Result<(), NotNow> {
+    if view.detail.log_level == Level::Trace {
+        return Err("all levels are shown".into());
+    }
+    Ok(())
+}
+
+pub(crate) fn can_say_less(view: &ViewState, _: &State) -> Result<(), NotNow> {
+    if view.detail.log_level == Level::Error {
+        return Err("only errors are shown".into());
+    }
+    Ok(())
+}
+
+/// Clicks with the mouse, or leaves it to the terminal.
+pub(crate) fn turn_mouse(view: &mut ViewState, _: &State) {
+    view.look.mouse = !view.look.mouse;
+    let on = "✓ the mouse clicks and scrolls; text is selected with shift held";
+    let off = "✓ the mouse is the terminal's: it selects text";
+    view.told.message = Some(if view.look.mouse { on } else { off }.to_owned());
+}
+
+/// Shows the log and lets it stand still, or follow.
+pub(crate) fn hold_log(view: &mut ViewState, _: &State) {
+    if view.detail.tab != Tab::LOG {
+        view.show(Tab::LOG);
+    }
+    view.detail.stick = !view.detail.stick;
+}
+
+pub(crate) fn louder(level: Level) -> Level {
     match level {
         Level::Error => Level::Warn,
         Level::Warn => Level::Info,
@@ -142,7 +135,7 @@ fn louder(level: Level) -> Level {
     }
 }
 
-fn quieter(level: Level) -> Level {
+pub(crate) fn quieter(level: Level) -> Level {
     match level {
         Level::Trace => Level::Debug,
         Level::Debug => Level::Info,
@@ -160,7 +153,7 @@ impl ViewState {
     /// Does what was chosen from a list.
     pub(super) fn choose(&mut self, item: Item, state: &State) -> Answer {
         match item {
-            Item::Action(does) => match super::act::enabled::enabled(does, self, state) {
+            Item::Action(does) => match enabled(does, self, state) {
                 Ok(()) => return Answer::Act(does),
                 Err(why) => {
                     let title = registry::by(does).map_or("", |action| action.title);
@@ -220,7 +213,7 @@ impl ViewState {
             Item::Disturb(None) => return Answer::Ask(OperatorTask::Disturb { rules: Vec::new() }.into()),
             Item::Disturb(Some(rule)) => {
                 return Answer::Ask(
-                    OperatorTask::Disturb { rules: super::act::toggled(&rule, state) }.into(),
+                    OperatorTask::Disturb { rules: super::act::reconciles::toggled(&rule, state) }.into(),
                 );
             }
             Item::Theme(name) => self.look.theme = Theme::named(name).unwrap_or(self.look.theme),
@@ -229,7 +222,7 @@ impl ViewState {
     }
 
     /// Shows one namespace, or all that opdev runs in.
-    fn show_namespace(&mut self, namespace: Option<String>, state: &State) {
+    pub(crate) fn show_namespace(&mut self, namespace: Option<String>, state: &State) {
         let outside = state.started.as_ref().filter(|started| !started.all_namespaces);
         if let (Some(started), true) = (outside, namespace.is_none()) {
             let only = &started.namespace;

@@ -3,7 +3,7 @@
 
 use super::candidates::{Item, Picker, Remembered, What};
 use super::gather::gather;
-use crate::act::enabled::enabled;
+use crate::keys::registry::enabled;
 use crate::act::programs::possible;
 use crate::dialog::{Answer, Scale};
 use crate::draw::frame::plain_box;
@@ -14,7 +14,7 @@ use opdev_event::FaultRule;
 use opdev_panes::click_targets::Dialog;
 use opdev_panes::keys::action::Do;
 use opdev_panes::keys::chord::Key;
-use opdev_panes::keys::registry::by;
+use crate::keys::registry::by;
 use opdev_panes::text::{Row, cut, right, width};
 use opdev_panes::theme::{Role, Theme};
 use opdev_state::State;

@@ -6,7 +6,7 @@ pub(crate) mod applied;
 
 use super::view::ViewState;
 use opdev_event::{Diagnostic, ThemeChoice};
-use opdev_panes::keys::keymap::Keymap;
+use crate::keys::keymap::Keymap;
 use opdev_panes::keys::user_command;
 use opdev_panes::theme::Theme;
 use opdev_state::State;

@@ -13,7 +13,7 @@ use opdev_event::{
     SessionRequest, SourcesChanged, SourcesTask,
 };
 use opdev_panes::keys::chord::Key;
-use opdev_panes::keys::registry::ACTIONS;
+use crate::keys::registry::ACTIONS;
 use opdev_panes::lists::table::Table;
 use opdev_panes::pane::Pane;
 use opdev_state::State;

@@ -5,7 +5,7 @@ use opdev_event::{
     Action, Body, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
     HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, ObjectChange, ObjectGone, ObjectSeen, Outcome,
     Permission, Place, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
-    ReloadSettled, RequestFinished, RequestOutcome, Requeue, Sample, Severity, ShadowDecision, ShadowObject,
+    ReloadSettled, RequestFinished, RequestOutcome, Requeue, RequeueReason, Sample, Severity, ShadowDecision, ShadowObject,
     ShadowRun, SourcesChanged, Started, Step, TrustAsked, TypeChanged, Verdict, WatchEvent, Weight,
 };
 use opdev_object::diff::diff;
@@ -207,7 +207,7 @@ pub(crate) fn reconcile(
         outcome,
         status: Vec::new(),
         objects: Vec::new(),
-        requeue: Some(Requeue { after: Duration::from_secs(60), why: "period".to_owned() }),
+        requeue: Some(Requeue { after: Duration::from_secs(60), reason: RequeueReason::Period }),
         waiting: None,
         releases: Vec::new(),
         failure: None,
@@ -314,7 +314,7 @@ fn failed() -> Reconcile {
         diagnostic: Some(problem()),
         attempt: 3,
     });
-    failed.requeue = Some(Requeue { after: Duration::from_secs(4), why: "retry".to_owned() });
+    failed.requeue = Some(Requeue { after: Duration::from_secs(4), reason: RequeueReason::Retry });
     failed
 }
 

@@ -373,7 +373,7 @@ impl Dice {
 
 #[test]
 fn no_sequence_of_keys_and_events_breaks_anything() {
-    let keys: Vec<Key> = opdev_panes::keys::registry::ACTIONS
+    let keys: Vec<Key> = crate::keys::registry::ACTIONS
         .iter()
         .filter(|action| action.id != "quit" && action.id != "stop")
         .flat_map(|action| action.keys.iter())

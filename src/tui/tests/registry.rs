@@ -7,8 +7,8 @@ use crate::view::ViewState;
 use opdev_event::{Binding, Place};
 use opdev_panes::keys::action::Section;
 use opdev_panes::keys::chord::Key;
-use opdev_panes::keys::keymap::{Found, Keymap};
-use opdev_panes::keys::registry::ACTIONS;
+use crate::keys::keymap::{Found, Keymap};
+use crate::keys::registry::ACTIONS;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -61,7 +61,7 @@ fn key(dice: &mut Dice) -> Key {
 
 fn settings(dice: &mut Dice) -> Event {
     let place = Place { file: "config.yaml".to_owned(), line: 1, column: 1 };
-    let action = dice.of(&opdev_panes::keys::registry::ACTIONS).id.to_owned();
+    let action = dice.of(&crate::keys::registry::ACTIONS).id.to_owned();
     let keys = vec![(*dice.of(&["x", "g q", "fly", "ctrl-d", "f2", ""])).to_owned()];
     let name = (*dice.of(&["dark", "light", "none", "plain"])).to_owned();
     let theme = Some(ThemeChoice { name, place: place.clone(), own: true, file: None });

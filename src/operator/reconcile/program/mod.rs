@@ -19,7 +19,7 @@ use super::custom_resource::Parent;
 use crate::job::Job;
 use anyhow::anyhow;
 use opdev_client::{ApiError, At};
-use opdev_event::{Outcome, Requeue, mask};
+use opdev_event::{Outcome, Requeue, RequeueReason, mask};
 use opdev_object::meta;
 use opdev_release::engine::{Clock, MOST_SAID};
 use opdev_release::objects::inject::Owner;
@@ -197,9 +197,10 @@ impl ScriptReconcile {
         let period = self.watch.reconcile_period.filter(|period| !period.is_zero());
         let requeue = match (asked, period) {
             (Some(after), period) if period.is_none_or(|period| after <= period) => {
-                Some(Requeue { after, why: words.clone().unwrap_or_else(|| "requeueAfter".to_owned()) })
+                let wait = |words: &String| RequeueReason::Wait { words: words.clone() };
+                Some(Requeue { after, reason: words.as_ref().map_or(RequeueReason::Asked, wait) })
             }
-            (_, Some(after)) => Some(Requeue { after, why: "period".to_owned() }),
+            (_, Some(after)) => Some(Requeue { after, reason: RequeueReason::Period }),
             (_, None) => None,
         };
         let words = words.or_else(|| leaving.then(|| "the finalize function is not done yet".to_owned()));

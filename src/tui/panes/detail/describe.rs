@@ -122,7 +122,7 @@ fn waits(page: &Page<'_>, state: &State, seen: &Seen, cells: usize) -> Vec<Row> 
             format!(
                 "; it is reconciled again at {} ({})",
                 clock(at, page.zone),
-                words::one_line(&requeue.why)
+                words::one_line(requeue.reason.words())
             )
         });
         rows.extend(item(Role::Good, "✓", &format!("nothing{next}"), cells));

@@ -27,7 +27,7 @@ pub(super) fn headline(reconcile: &Reconcile) -> Row {
         text.push_str(&format!(", waits: {}", words::one_line(words)));
     }
     if let Some(requeue) = &reconcile.requeue {
-        let why = if requeue.why == "period" { "resync".to_owned() } else { words::one_line(&requeue.why) };
+        let why = words::one_line(requeue.reason.words());
         text.push_str(&format!(", again in {} ({why})", words::took(requeue.after)));
     }
     Row::new(Role::Dim, format!(" #{} ", reconcile.id))

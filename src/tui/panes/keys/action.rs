@@ -1,5 +1,4 @@
-//! What an action is. All of them are in `registry`; what is possible right now is in `enabled`, what an action does in
-//! `update`.
+//! An action in words: its name, keys and help. All of them, with what they do, are in `src/tui/keys/registry.rs`.
 
 use crate::layout::Side;
 use crate::pane::{Pane, Tab};
@@ -178,7 +177,7 @@ pub struct Action {
 }
 
 /// An action without words.
-pub(crate) const fn action(
+pub const fn action(
     id: &'static str,
     does: Do,
     keys: &'static [&'static str],
@@ -200,32 +199,32 @@ pub(crate) const fn action(
 
 impl Action {
     /// Its name and what it does.
-    pub(crate) const fn about(mut self, title: &'static str, about: &'static str) -> Self {
+    pub const fn about(mut self, title: &'static str, about: &'static str) -> Self {
         self.title = title;
         self.about = about;
         self
     }
 
     /// It destroys something.
-    pub(crate) const fn destroys(mut self) -> Self {
+    pub const fn destroys(mut self) -> Self {
         self.destructive = true;
         self
     }
 
     /// Other names of it.
-    pub(crate) const fn also(mut self, aliases: &'static [&'static str]) -> Self {
+    pub const fn also(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
     /// Its keys count only while one searches.
-    pub(crate) const fn finding(mut self) -> Self {
+    pub const fn finding(mut self) -> Self {
         self.finding = true;
         self
     }
 
     /// The panes whose footer names it.
-    pub(crate) const fn footer(mut self, panes: &'static [Pane]) -> Self {
+    pub const fn footer(mut self, panes: &'static [Pane]) -> Self {
         self.footer = panes;
         self
     }

@@ -131,6 +131,11 @@ impl fmt::Display for Chord {
     }
 }
 
+/// Whether two chords cannot both be typed.
+pub fn collide(a: &Chord, b: &Chord) -> bool {
+    a.0.starts_with(&b.0) || b.0.starts_with(&a.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

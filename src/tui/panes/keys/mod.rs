@@ -1,7 +1,5 @@
-//! Actions and their keys: the registry that feeds keys, footer, help and palette.
+//! Actions in words, chords of keys, and the commands of the user. Which action has which row, is in `src/tui/keys`.
 
 pub mod action;
 pub mod chord;
-pub mod keymap;
-pub mod registry;
 pub mod user_command;

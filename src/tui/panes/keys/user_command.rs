@@ -1,7 +1,6 @@
 //! Commands of the user's own settings with the keys that start them. `programs` starts them.
 
-use super::chord::Chord;
-use super::keymap::collide;
+use super::chord::{Chord, collide};
 use opdev_event::{Diagnostic, Severity, UserCommand};
 
 /// A command of the user's own settings, with its key.

@@ -1,11 +1,12 @@
 //! Which key does what. The defaults come from `registry`; what the settings bind anew replaces them, all or nothing:
 //! a map with a mistake in it never takes the place of one without.
 
-use super::action::{Action, Do, KeyNames};
-use super::chord::{Chord, Key};
 use super::registry::ACTIONS;
+use super::row::Row;
 use opdev_event::{Binding, Diagnostic, Severity};
 use opdev_object::spelling::nearest;
+use opdev_panes::keys::action::{Action, Do, KeyNames};
+use opdev_panes::keys::chord::{Chord, Key, collide};
 use std::collections::BTreeMap;
 
 /// Which key does what.
@@ -16,9 +17,9 @@ pub struct Keymap {
 
 /// What the keys typed so far mean.
 #[derive(Clone, Copy, Debug)]
-pub enum Found {
+pub(crate) enum Found {
     /// An action.
-    Action(&'static Action),
+    Action(&'static Row),
     /// They begin something longer.
     Prefix,
     /// Nothing.
@@ -30,7 +31,7 @@ const RISKY: [&str; 6] = ["k", "j", "ctrl-k", "ctrl-d", "d", "x"];
 
 impl Default for Keymap {
     fn default() -> Self {
-        let keys = |action: &Action| {
+        let keys = |action: &Row| {
             let chords = action.keys.iter().filter_map(|name| Chord::parse(name));
             chords.map(|chord| (chord, action.does)).collect::<Vec<_>>()
         };
@@ -52,7 +53,7 @@ impl Keymap {
         for binding in bindings {
             last.insert(&binding.action, binding);
         }
-        let mut own: Vec<(Chord, &Action, &Binding)> = Vec::new();
+        let mut own: Vec<(Chord, &Row, &Binding)> = Vec::new();
         for binding in last.into_values() {
             let Some(action) = ACTIONS.iter().find(|action| action.id == binding.action) else {
                 wrong.push(unknown(binding));
@@ -98,9 +99,9 @@ impl Keymap {
     }
 
     /// What keys mean that were typed one after the other. While one finds, the keys of finding come first.
-    pub fn find(&self, typed: &[Key], finding: bool) -> Found {
+    pub(crate) fn find(&self, typed: &[Key], finding: bool) -> Found {
         let hits = self.bound.iter().filter(|(chord, _)| chord.0 == typed);
-        let mut actions: Vec<&'static Action> = hits
+        let mut actions: Vec<&'static Row> = hits
             .filter_map(|(_, does)| ACTIONS.iter().find(|action| action.does == *does))
             .filter(|action| finding || !action.finding)
             .collect();
@@ -113,8 +114,8 @@ impl Keymap {
     }
 
     /// What may follow the keys typed so far.
-    pub fn follow_ups(&self, typed: &[Key]) -> Vec<(String, &'static Action)> {
-        let mut out: Vec<(String, &'static Action)> = Vec::new();
+    pub(crate) fn follow_ups(&self, typed: &[Key]) -> Vec<(String, &'static Row)> {
+        let mut out: Vec<(String, &'static Row)> = Vec::new();
         for action in ACTIONS.iter() {
             for (chord, _) in self.bound.iter().filter(|(_, does)| *does == action.does) {
                 if chord.0.len() > typed.len() && chord.0.starts_with(typed) {
@@ -140,11 +141,6 @@ impl KeyNames for Keymap {
     fn first(&self, does: Do) -> String {
         self.keys(does).first().map(ToString::to_string).unwrap_or_default()
     }
-}
-
-/// Whether two chords cannot both be typed.
-pub(crate) fn collide(a: &Chord, b: &Chord) -> bool {
-    a.0.starts_with(&b.0) || b.0.starts_with(&a.0)
 }
 
 fn unknown(binding: &Binding) -> Diagnostic {
@@ -207,7 +203,7 @@ mod tests {
 
     #[test]
     fn every_default_key_has_a_name_and_one_meaning() {
-        let mut seen: Vec<(Chord, &Action)> = Vec::new();
+        let mut seen: Vec<(Chord, &Row)> = Vec::new();
         for action in ACTIONS.iter() {
             for name in action.keys {
                 let chord = Chord::parse(name).unwrap_or_else(|| panic!("{name} of {}", action.id));

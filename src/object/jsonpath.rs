@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct JsonPath {
+pub struct JsonPath {
     steps: Vec<Step>,
 }
 
@@ -46,7 +46,7 @@ const OPERATORS: [(&str, Operator); 6] = [
 
 impl JsonPath {
     /// Parses a path such as `.status.conditions[?(@.type=="Ready")].status`; `None` where it is malformed.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let text = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
         let mut rest = text.strip_prefix(['$', '@']).unwrap_or(text);
@@ -58,7 +58,7 @@ impl JsonPath {
     }
 
     /// Everything the path leads to, in document order.
-    pub(crate) fn find<'a>(&self, root: &'a Value) -> Vec<&'a Value> {
+    pub fn find<'a>(&self, root: &'a Value) -> Vec<&'a Value> {
         let mut found = vec![root];
         for step in &self.steps {
             let mut next = Vec::new();
