@@ -12,8 +12,8 @@ use opdev_scaffold::{ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconcil
 use opdev_script::contract::{
     Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Limits, Observed, Read,
 };
-use opdev_types::go::{Files, Generator, Options, Profile};
 use opdev_script::program;
+use opdev_types::go::{Files, Generator, Options, Profile};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -4,9 +4,9 @@
 use crate::chart::{Chart, Dependency};
 use crate::imports::Table;
 use crate::merge_values::{path_value, table};
-use opdev_template::semver::is_compatible;
-use opdev_template::Compat;
 use crate::values::{CoalesceError, coalesce, merge_defaults};
+use opdev_template::Compat;
+use opdev_template::semver::is_compatible;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 
 use crate::chart::Chart;
 use crate::dependencies;
-use opdev_template::Compat;
 use crate::values::CoalesceError;
 use opdev_object::yaml::{self, Node};
+use opdev_template::Compat;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Rendered text into documents and hooks: split, recognised, sorted into Helm's install or uninstall order.
 
 use crate::chart::Place;
-use opdev_template::Compat;
 use opdev_object::yaml::{self, Kind, Node};
+use opdev_template::Compat;
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};

@@ -11,9 +11,9 @@ use super::web::{Web, shown, shown_text};
 use super::{Access, Downloaded, Homes, pack, repositories};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_helm::chart::{Chart, Dependency, FileSet, read_dir};
-use opdev_template::semver::{Constraint, Version};
 use opdev_os::read;
 use opdev_os::sha256;
+use opdev_template::semver::{Constraint, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

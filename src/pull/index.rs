@@ -2,8 +2,8 @@
 
 use super::web::shown;
 use anyhow::{Context as _, Result, anyhow, bail};
-use opdev_template::semver::{Constraint, Version};
 use opdev_object::yaml::{self, Kind, Node};
+use opdev_template::semver::{Constraint, Version};
 use std::collections::BTreeMap;
 use std::fmt;
 use url::Url;

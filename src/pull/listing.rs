@@ -2,8 +2,8 @@
 
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, Dependency, read_dir};
-use opdev_template::semver::{Constraint, Version};
 use opdev_os::read;
+use opdev_template::semver::{Constraint, Version};
 use std::fmt::Write as _;
 use std::path::Path;
 

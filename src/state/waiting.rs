@@ -159,7 +159,8 @@ fn reconciles(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
         let what = "its reconciler waits";
         waits.push(Wait { until, ..Wait::new(Level::Busy, what, words::one_line(why)) });
     } else if last.outcome == Outcome::Waiting {
-        let why = last.requeue.as_ref().map(|requeue| words::one_line(requeue.reason.words())).unwrap_or_default();
+        let why =
+            last.requeue.as_ref().map(|requeue| words::one_line(requeue.reason.words())).unwrap_or_default();
         waits.push(Wait { until, ..Wait::new(Level::Busy, "its reconcile waits", why) });
     }
 }

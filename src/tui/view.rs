@@ -4,8 +4,8 @@
 
 use super::asked::{Asked, Questions, Requests};
 use super::find::last_search::Finder;
-use super::layer::Layer;
 use super::keys::pending::Typing;
+use super::layer::Layer;
 use super::settings::appearance::Look;
 use super::shown_notices::Told;
 use opdev_event::Reconcile;

@@ -9,10 +9,10 @@ use opdev_event::{
     ObjectChange, ObjectGone, ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Permission, Place,
     PodLine, PodLog, PrinterColumn, ProcessChanged, ProcessExit, ProcessState, Protection, ProtectionChanged,
     QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled,
-    RequestFinished, RequestOutcome, RequestStarted, Requeue, RequeueReason, Review, Sample, Severity, ShadowDecision,
-    ShadowRun, SourcesChanged, Started, Step, TraceLevel, Trouble, TroubleKind, TrustAnswer, TrustAnswered,
-    TrustAsked, TypeChanged, Undoable, UnrelatedSeen, ValueFrom, ValuesExplained, Verdict, WatchEvent,
-    Weight,
+    RequestFinished, RequestOutcome, RequestStarted, Requeue, RequeueReason, Review, Sample, Severity,
+    ShadowDecision, ShadowRun, SourcesChanged, Started, Step, TraceLevel, Trouble, TroubleKind, TrustAnswer,
+    TrustAnswered, TrustAsked, TypeChanged, Undoable, UnrelatedSeen, ValueFrom, ValuesExplained, Verdict,
+    WatchEvent, Weight,
 };
 use opdev_event::{FindingEnd, FindingSeverity, LoopField, LoopFound, LoopKind, MissingRule, RuleFinding};
 use opdev_object::diff::diff;

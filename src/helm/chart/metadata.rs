@@ -2,10 +2,10 @@
 
 use super::decode::{Fields, Mismatch};
 use super::error::ChartError;
-use opdev_template::semver::Version;
-use opdev_template::Compat;
 use opdev_object::go::quote::is_printable;
 use opdev_object::yaml::{Kind, Node};
+use opdev_template::Compat;
+use opdev_template::semver::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 //! it is asked on.
 
 use super::memory::{Output, Outputs};
-use opdev_template::Compat;
 use crate::{manifest, spread};
+use opdev_template::Compat;
 use std::sync::Arc;
 
 /// Makes outputs with `render`, which gives each one as soon as it is there, and reads their documents, the ones that

@@ -2,10 +2,10 @@
 
 use super::glob::Glob;
 use crate::chart::{Content, File};
-use opdev_template::{Compat, FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use opdev_object::yaml;
+use opdev_template::{Compat, FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
 use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@
 use super::scope::{Scope, Template};
 use crate::chart::Chart;
 use crate::explain;
-use opdev_template::{Compat, ExecError, ParseError, TemplateSet, function_names};
 use opdev_object::spelling::nearest;
+use opdev_template::{Compat, ExecError, ParseError, TemplateSet, function_names};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -24,9 +24,9 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use opdev_template::{Compat, Environment, FuncError, ParseCache};
 pub use capabilities::{Capabilities, KubeVersion, KubeVersionError};
 pub use input::{ReleaseInfo, RenderError, RenderErrorKind, RenderInput, Rendered, Unreadable};
 pub use memory::Memory;
+pub use opdev_template::{Compat, Environment, FuncError, ParseCache};
 pub use release_read::ReleaseRead;
 pub use render::render;

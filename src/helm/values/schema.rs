@@ -7,9 +7,9 @@ pub use super::schema_error::{ChartSchemaError, SchemaError, SchemaErrors, Viola
 use super::plain_schema;
 use super::schema_rules::{Rules, Written};
 use crate::chart::{Chart, File, read};
-use opdev_template::Compat;
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use opdev_object::yaml::number::format_g;
+use opdev_template::Compat;
 use serde_json::{Number, Value};
 use std::cell::RefCell;
 use std::collections::HashMap;

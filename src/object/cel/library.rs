@@ -3,12 +3,12 @@
 
 use super::runtime::Runtime;
 use super::value::{Evaluated, Key, Val, failed, no_overload};
-use opdev_object::go::quote::quote;
 use crate::guard;
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr};
 use kube_cel::cel::objects::{OptionalValue, Value};
 use kube_cel::cel::{Context, ExecutionError};
+use opdev_object::go::quote::quote;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;

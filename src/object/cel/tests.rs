@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::random::Random;
-use opdev_object::schema::ValueRules as _;
 use crate::structural::{structural, structural_at};
+use opdev_object::schema::ValueRules as _;
 use serde_json::{Value, json};
 
 #[track_caller]

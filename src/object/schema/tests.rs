@@ -318,6 +318,7 @@ fn schemas_that_are_not_structural() {
         let errors = structural(&schema).unwrap_err();
         assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), [text], "{schema}");
     }
-    let placed = schema_of("spec.versions[0].schema.openAPIV3Schema", &json!({}), |_, _| Ok(None)).unwrap_err();
+    let placed =
+        schema_of("spec.versions[0].schema.openAPIV3Schema", &json!({}), |_, _| Ok(None)).unwrap_err();
     assert_eq!(placed[0].path, "spec.versions[0].schema.openAPIV3Schema.type");
 }

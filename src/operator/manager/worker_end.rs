@@ -9,8 +9,8 @@ use opdev_client::forbidden::FORBIDDEN_HINT;
 use opdev_client::mark;
 use opdev_client::recorder::Recorder;
 use opdev_event::{
-    Cause, CauseKind, Diagnostic, Event, Failure, Level, LogLine, Outcome, Place, Reconcile, Requeue, RequeueReason,
-    Severity, mask, words,
+    Cause, CauseKind, Diagnostic, Event, Failure, Level, LogLine, Outcome, Place, Reconcile, Requeue,
+    RequeueReason, Severity, mask, words,
 };
 use opdev_object::meta::ObjectRef;
 use opdev_release::unfit::UnfitWrite;

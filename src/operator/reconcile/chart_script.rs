@@ -13,8 +13,8 @@ use opdev_release::history::records::Records;
 use opdev_release::script::ChartScript;
 use opdev_release::script::hook_calls;
 use opdev_release::verdict::{Fault, Stage};
-use opdev_sources::values;
 use opdev_script::contract::ChartFunction;
+use opdev_sources::values;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -169,7 +169,7 @@ impl ChartReconcile {
         let next = match (self.engine.again.take(), own, period) {
             (Some(words), _, _) => {
                 Some(Requeue { after: super::AT_ONCE, reason: RequeueReason::Wait { words } })
-            },
+            }
             (None, Some(after), period) if period.is_none_or(|period| after <= period) => {
                 Some(Requeue { after, reason: RequeueReason::Asked })
             }

@@ -4,7 +4,9 @@ use super::memory::Memory;
 use super::objects::dry_run::is_unfit;
 use super::status::{IRRECONCILABLE, RELEASE_FAILED};
 use opdev_client::forbidden::MissingRight;
-use opdev_event::{Diagnostic, Level, ObjectChange, Outcome, ReleaseChange, Requeue, RequeueReason, Step, mask};
+use opdev_event::{
+    Diagnostic, Level, ObjectChange, Outcome, ReleaseChange, Requeue, RequeueReason, Step, mask,
+};
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::Gvk;
 use opdev_script::contract::Read;
@@ -102,8 +104,7 @@ impl Report {
         self.logs.iter_mut().for_each(|(_, line)| *line = mask::text(line, secrets));
         self.releases.iter_mut().for_each(|release| release.why = mask::text(&release.why, secrets));
         self.waiting = self.waiting.as_deref().map(|words| mask::text(words, secrets));
-        if let Some(RequeueReason::Wait { words }) =
-            self.requeue.as_mut().map(|requeue| &mut requeue.reason)
+        if let Some(RequeueReason::Wait { words }) = self.requeue.as_mut().map(|requeue| &mut requeue.reason)
         {
             *words = mask::text(words, secrets);
         }

@@ -42,13 +42,7 @@ fn reconciled(view: &ViewState, state: &State, way: ByProgram) -> Result<(), Not
 }
 
 /// Whether an action reaches a program's reconciles of a kind.
-fn reached(
-    way: ByProgram,
-    program: &str,
-    kind: &str,
-    view: &ViewState,
-    state: &State,
-) -> Result<(), NotNow> {
+fn reached(way: ByProgram, program: &str, kind: &str, view: &ViewState, state: &State) -> Result<(), NotNow> {
     match way {
         ByProgram::Asked => {
             let run = state.programs.run_of(program);

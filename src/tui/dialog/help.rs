@@ -2,15 +2,15 @@
 //! its keys and whether it is possible now. It scrolls, and narrows to what is searched for after a slash.
 
 use super::answer::Answer;
-use crate::keys::registry::enabled;
 use crate::act::programs;
 use crate::draw::boxes::{boxed, full};
+use crate::keys::registry::enabled;
+use crate::keys::registry::{ACTIONS, by};
 use crate::layer::{Canvas, Layer};
 use crate::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_panes::keys::action::{Do, Section, Seek};
 use opdev_panes::keys::chord::Key;
-use crate::keys::registry::{ACTIONS, by};
 use opdev_panes::lists::filter::Filter;
 use opdev_panes::pane::{Pane, Tab};
 use opdev_panes::text::{Row, left, width};

@@ -3,11 +3,10 @@
 
 use super::super::view::ViewState;
 use super::pieces::line;
-use crate::keys::registry::enabled;
+use crate::keys::registry::{self, enabled};
+use crate::keys::row::Row as Action;
 use opdev_panes::click_targets::Spot;
-use opdev_panes::keys::action;
 use opdev_panes::keys::action::{Do, Seek};
-use crate::keys::registry;
 use opdev_panes::text::{Row, width};
 use opdev_panes::theme::Role;
 use opdev_state::State;
@@ -22,7 +21,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     let cells = area.width as usize;
     let mut right = under_way(state, view);
     let keymap = view.keys.map.clone();
-    let size = |action: &action::Action| {
+    let size = |action: &Action| {
         let key = keymap.keys(action.does).first().map(ToString::to_string);
         key.map_or(0, |key| width(&key) + width(action.title) + 3)
     };
@@ -34,7 +33,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     let room = cells.saturating_sub(width(&right.text()) + 1);
     let mut left = Row::default();
     let (mut used, mut full) = (0, false);
-    let mut shown: Vec<&action::Action> =
+    let mut shown: Vec<&Action> =
         registry::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)).collect();
     shown.sort_by_key(|action| always.iter().position(|does| *does == action.does).map_or(0, |at| at + 1));
     for action in shown {

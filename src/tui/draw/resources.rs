@@ -4,8 +4,8 @@
 use super::super::view::ViewState;
 use super::columns::printer_columns;
 use super::lists::{mark, put, sign, star, words_of};
-use crate::keys::registry::enabled;
 use crate::draw::pieces::age;
+use crate::keys::registry::enabled;
 use jiff::Timestamp;
 use opdev_event::{KindHealth, PrinterColumn, TroubleKind, words};
 use opdev_panes::click_targets::Spot;

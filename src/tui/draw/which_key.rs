@@ -2,8 +2,8 @@
 
 use super::super::view::ViewState;
 use super::frame::plain_box;
-use crate::keys::registry::enabled;
 use crate::act::programs;
+use crate::keys::registry::enabled;
 use jiff::Timestamp;
 use opdev_panes::keys::chord::Chord;
 use opdev_panes::text::{Row, cut, left, width};

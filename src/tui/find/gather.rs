@@ -2,11 +2,11 @@
 
 use super::candidates::{Index, Item, What};
 use crate::act::programs;
+use crate::keys::registry::ACTIONS;
 use crate::view::ViewState;
 use opdev_event::{Destination, FaultRule, PodFailure, words};
 use opdev_object::meta::ObjectKey;
 use opdev_panes::keys::action::{Do, Seek};
-use crate::keys::registry::ACTIONS;
 use opdev_panes::theme::Theme;
 use opdev_state::State;
 use std::collections::{BTreeMap, BTreeSet};

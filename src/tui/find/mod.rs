@@ -9,7 +9,7 @@ pub(crate) mod search_step;
 
 use super::act::leave::asks_before_leaving;
 use super::act::programs;
-use super::dialog::{Answer, Leave, Samples, SearchLine};
+use super::dialog::{Answer, Leave, Samples};
 use super::draw::shown_columns;
 use super::keys::registry::{self, enabled};
 use super::view::ViewState;

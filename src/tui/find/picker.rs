@@ -3,10 +3,11 @@
 
 use super::candidates::{Item, Picker, Remembered, What};
 use super::gather::gather;
-use crate::keys::registry::enabled;
 use crate::act::programs::possible;
 use crate::dialog::{Answer, Scale};
 use crate::draw::frame::plain_box;
+use crate::keys::registry::by;
+use crate::keys::registry::enabled;
 use crate::layer::{Canvas, Layer, Need};
 use crate::view::ViewState;
 use crossterm::event::KeyCode;
@@ -14,7 +15,6 @@ use opdev_event::FaultRule;
 use opdev_panes::click_targets::Dialog;
 use opdev_panes::keys::action::Do;
 use opdev_panes::keys::chord::Key;
-use crate::keys::registry::by;
 use opdev_panes::text::{Row, cut, right, width};
 use opdev_panes::theme::{Role, Theme};
 use opdev_state::State;

@@ -5,7 +5,9 @@ use super::row::{Row, asks, shows, views};
 use crate::act::writable::{is_connected, may_write};
 use crate::act::{self, change_view, leave, moves, open_file, programs, reconciles};
 use crate::command::{Command, ask};
-use crate::dialog::{Copy, FilterLine, FindingsList, Help, Memory, New, Notices, Samples, SearchLine, Tasks, Undo};
+use crate::dialog::{
+    Copy, FilterLine, FindingsList, Help, Memory, New, Notices, Samples, SearchLine, Tasks, Undo,
+};
 use crate::find::candidates::What;
 use crate::find::picker::open;
 use crate::find::{self, search_step};

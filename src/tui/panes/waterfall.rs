@@ -184,7 +184,10 @@ pub fn row(line: Line, reconcile: &Reconcile, zone: &TimeZone, cells: usize) -> 
             .as_ref()
             .map(|requeue| {
                 let after = words::took(requeue.after);
-                Row::new(Role::Dim, format!("   ↻ again in {after}: {}", words::one_line(requeue.reason.words())))
+                Row::new(
+                    Role::Dim,
+                    format!("   ↻ again in {after}: {}", words::one_line(requeue.reason.words())),
+                )
             })
             .unwrap_or_default(),
     }

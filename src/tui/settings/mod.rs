@@ -5,8 +5,8 @@ pub(crate) mod appearance;
 pub(crate) mod applied;
 
 use super::view::ViewState;
-use opdev_event::{Diagnostic, ThemeChoice};
 use crate::keys::keymap::Keymap;
+use opdev_event::{Diagnostic, ThemeChoice};
 use opdev_panes::keys::user_command;
 use opdev_panes::theme::Theme;
 use opdev_state::State;

@@ -6,6 +6,7 @@ use super::fixture::{busy, events, logged, now, object, of, reference, seen, sou
 use super::frames::{check, screen, text};
 use crate::dialog::Samples;
 use crate::find::candidates::{Picker, What};
+use crate::keys::registry::ACTIONS;
 use crate::view::ViewState;
 use crate::{Command, Input, update};
 use opdev_event::{
@@ -13,7 +14,6 @@ use opdev_event::{
     SessionRequest, SourcesChanged, SourcesTask,
 };
 use opdev_panes::keys::chord::Key;
-use crate::keys::registry::ACTIONS;
 use opdev_panes::lists::table::Table;
 use opdev_panes::pane::Pane;
 use opdev_state::State;

@@ -5,8 +5,9 @@ use opdev_event::{
     Action, Body, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
     HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, ObjectChange, ObjectGone, ObjectSeen, Outcome,
     Permission, Place, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
-    ReloadSettled, RequestFinished, RequestOutcome, Requeue, RequeueReason, Sample, Severity, ShadowDecision, ShadowObject,
-    ShadowRun, SourcesChanged, Started, Step, TrustAsked, TypeChanged, Verdict, WatchEvent, Weight,
+    ReloadSettled, RequestFinished, RequestOutcome, Requeue, RequeueReason, Sample, Severity, ShadowDecision,
+    ShadowObject, ShadowRun, SourcesChanged, Started, Step, TrustAsked, TypeChanged, Verdict, WatchEvent,
+    Weight,
 };
 use opdev_object::diff::diff;
 use opdev_object::meta::{Gvk, ObjectRef};

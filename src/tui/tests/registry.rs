@@ -3,12 +3,12 @@
 
 use super::fixture::busy;
 use super::frames::{screen, text};
+use crate::keys::keymap::{Found, Keymap};
+use crate::keys::registry::ACTIONS;
 use crate::view::ViewState;
 use opdev_event::{Binding, Place};
 use opdev_panes::keys::action::Section;
 use opdev_panes::keys::chord::Key;
-use crate::keys::keymap::{Found, Keymap};
-use crate::keys::registry::ACTIONS;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -4,9 +4,9 @@
 use super::run::{Answers, Ask, Reply};
 use crate::contract::{Exec, Fetch, Read};
 use crate::readiness;
-use opdev_types::kinds;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::LabelSelector;
+use opdev_types::kinds;
 use rquickjs::{Ctx, Exception, Function, Object, Result};
 use serde_json::{Map, Value, json};
 use std::cell::{Cell, RefCell};

@@ -4,8 +4,8 @@
 //! logic can run there. Engines (`script`, `templates`) implement `Program`; the operator implements `Host`, makes
 //! all writes, and decides nothing that is said here.
 
-use opdev_types::diagnostic::Diagnostic;
 use opdev_object::meta::Gvk;
+use opdev_types::diagnostic::Diagnostic;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::error::Error;

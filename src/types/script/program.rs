@@ -2,8 +2,8 @@
 //! a script under the usual limits, but nothing of it can reach the outside.
 
 use crate::contract::Program;
-use opdev_types::diagnostic::{Diagnostic, Place};
 use crate::{script, templates};
+use opdev_types::diagnostic::{Diagnostic, Place};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

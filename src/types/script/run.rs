@@ -9,9 +9,9 @@ use crate::contract::{
     ChartAnswer, ChartQuestion, Desired, Exec, Executed, Fetch, Fetched, Host, HostError, Limits, Observed,
     Read,
 };
-use opdev_types::diagnostic::Diagnostic;
 use crate::time;
 use opdev_object::meta::Gvk;
+use opdev_types::diagnostic::Diagnostic;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;

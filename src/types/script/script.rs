@@ -2,15 +2,15 @@
 //! runs in a fresh engine on a thread of its own (`run`), so that nothing survives from call to call and a script that
 //! hangs takes nothing with it. Scripts reach the outside only through the contract's `Host` (`bridge`).
 
+use crate::code::Code;
 use crate::contract::{
     ChartAnswer, ChartCall, ChartFunction, ChartQuestion, Desired, Facts, Host, Limits, Observed, Program,
 };
+use crate::machine::Declared;
+use crate::run::{self, Job, Stuck};
+use opdev_object::meta::Gvk;
 use opdev_types::diagnostic::Diagnostic;
 use opdev_types::kinds;
-use crate::code::Code;
-use crate::machine::Declared;
-use opdev_object::meta::Gvk;
-use crate::run::{self, Job, Stuck};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -7,10 +7,10 @@ mod operators;
 use crate::contract::{
     Desired, Exec, Executed, Fetch, Fetched, Host, HostError, HostErrorKind, Limits, Observed, Program, Read,
 };
-use opdev_types::diagnostic::Diagnostic;
 use crate::program;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::LabelSelector;
+use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

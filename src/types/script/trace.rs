@@ -3,8 +3,8 @@
 
 use super::code::Code;
 use crate::contract::Limits;
-use opdev_types::diagnostic::{Diagnostic, Place};
 use crate::time::in_words;
+use opdev_types::diagnostic::{Diagnostic, Place};
 use rquickjs::CaughtError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

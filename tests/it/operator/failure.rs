@@ -390,7 +390,10 @@ async fn uninstall_waits_when_asked_to() {
     world.patch(&children, "site-config", json!({"metadata": {"finalizers": ["test.my.domain/hold"]}})).await;
     world.delete(&world.webs(), "site").await;
     let reconcile = world.outcome("site", Outcome::Waiting).await;
-    assert_eq!(reconcile.requeue.as_ref().unwrap().why, "Waiting until all resources are deleted.");
+    assert_eq!(
+        reconcile.requeue.as_ref().unwrap().reason.words(),
+        "Waiting until all resources are deleted."
+    );
     let object = world.get(&world.webs(), "site").await.unwrap();
     assert_eq!(
         condition(&object, "Deployed").unwrap(),

@@ -4,8 +4,8 @@ use super::typed::{field, status, writes};
 use super::world::{World, causes, typed};
 use opdev_event::{Event, Reconcile};
 use opdev_object::meta::Gvk;
-use opdev_sources::Watch;
 use opdev_script::contract::{Desired, Read};
+use opdev_sources::Watch;
 use serde_json::{Value, json};
 
 /// A program with a ConfigMap of its own, which adds up the numbers of all others once it is told to.

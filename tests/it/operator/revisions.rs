@@ -163,7 +163,7 @@ async fn what_only_an_install_makes_is_deleted_by_the_next_reconcile_and_the_lin
     let reconcile = world.outcome("site", Outcome::Installed).await;
     let again = reconcile.requeue.as_ref().unwrap();
     assert_eq!(
-        again.why,
+        again.reason.words(),
         ".Release.IsInstall in templates/once.yaml:1 may not be the same in the next revision"
     );
     let reconcile = world.outcome("site", Outcome::Upgraded).await;

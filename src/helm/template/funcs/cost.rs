@@ -12,15 +12,15 @@ const SEARCHED: u64 = 4;
 
 /// What a call takes beside what every call does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate) struct Cost {
+pub(crate) struct Cost {
     /// Statements that take as long.
-    pub(in crate) steps: u64,
+    pub(crate) steps: u64,
     /// RSA keys of 2048 bits that take as long, a tenth of a second each as a rule.
-    pub(in crate) keys: u64,
+    pub(crate) keys: u64,
 }
 
 /// What a call with these arguments takes.
-pub(in crate) fn cost(name: &str, args: &[Value]) -> Cost {
+pub(crate) fn cost(name: &str, args: &[Value]) -> Cost {
     let keys = match name {
         "genPrivateKey" => match args.first().and_then(Value::as_str).map(|kind| &**kind) {
             Some(b"ecdsa" | b"ed25519") => 1,

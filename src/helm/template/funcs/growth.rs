@@ -14,7 +14,7 @@ const PARSED: usize = 200;
 const ACTION: usize = 600;
 
 /// Bytes that a call is about to make, and what it keeps of them for as long as the render lasts.
-pub(in crate) fn growth(name: &str, args: &[Value]) -> usize {
+pub(crate) fn growth(name: &str, args: &[Value]) -> usize {
     let text: usize = args.iter().filter_map(Value::as_str).map(|text| text.len()).sum();
     let items = match name.strip_prefix("must").unwrap_or(name) {
         "append" | "Append" | "push" | "Push" | "prepend" | "Prepend" | "rest" | "Rest" | "initial"

@@ -97,7 +97,8 @@ fn rules_that_may_cost_too_much_are_refused() {
 /// controller-gen puts two defaults of one field into `allOf`; a real server takes no default there.
 #[test]
 fn defaults_of_controller_gen_that_a_server_refuses_are_refused() {
-    let text = include_str!("../../../../tests/golden/types/go/expected/v0.21.0/twice.example.com_twices.yaml");
+    let text =
+        include_str!("../../../../tests/golden/types/go/expected/v0.21.0/twice.example.com_twices.yaml");
     let mut crd = opdev_object::yaml::from_str(text).unwrap();
     complete(&mut crd);
     let refused: Vec<String> = validate(&crd).iter().map(ToString::to_string).collect();

@@ -13,8 +13,8 @@ use crate::verdict::Fault;
 use anyhow::{Context, anyhow};
 use opdev_event::{Action, Level, ObjectChange, mask};
 use opdev_object::meta::{self, Gvk};
-use opdev_sources::chart_options::OnHookError;
 use opdev_script::contract::{ChartFunction, Patch, Read};
+use opdev_sources::chart_options::OnHookError;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

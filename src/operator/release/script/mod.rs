@@ -16,10 +16,10 @@ use opdev_cache::caches::Hub;
 use opdev_client::Api;
 use opdev_event::{Level, mask};
 use opdev_object::meta::{self, ObjectRef};
-use opdev_sources::{ChartReconciler, TypeReconciler};
 use opdev_script::contract::{
     ChartAnswer, ChartCall, ChartFunction, ChartQuestion, Observed, Program, Read, RequestedEvent,
 };
+use opdev_sources::{ChartReconciler, TypeReconciler};
 use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -4,8 +4,8 @@
 use super::outside_error::{ExecError, FetchError, RunError};
 use opdev_client::recorder::Recorder;
 use opdev_event::Call;
-use opdev_sources::Allow;
 use opdev_script::contract::{Exec, Executed, Fetch, Fetched};
+use opdev_sources::Allow;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::collections::BTreeSet;
 use std::error::Error;

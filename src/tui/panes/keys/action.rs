@@ -177,12 +177,7 @@ pub struct Action {
 }
 
 /// An action without words.
-pub const fn action(
-    id: &'static str,
-    does: Do,
-    keys: &'static [&'static str],
-    section: Section,
-) -> Action {
+pub const fn action(id: &'static str, does: Do, keys: &'static [&'static str], section: Section) -> Action {
     Action {
         id,
         does,

@@ -4,9 +4,9 @@
 use super::Output;
 use crate::answer_checks;
 use crate::contract::{Desired, Patch, Release};
-use opdev_types::diagnostic::Diagnostic;
 use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Node};
+use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Map, Value};
 
 /// The annotation that makes a document a change of an object that somebody else created: `true`, or `own` to become

@@ -8,13 +8,11 @@ mod surroundings;
 mod tests;
 
 use crate::contract::{Desired, Facts, Host, Limits, Observed, Program};
-use opdev_types::diagnostic::{Diagnostic, Place};
 use crate::time;
-use opdev_types::kinds;
-use opdev_template::{
-    Compat, Context, ExecError, Mark, ParseCache, ParseError, TemplateSet, on_deep_stack,
-};
 use opdev_object::{meta::Gvk, yaml};
+use opdev_template::{Compat, Context, ExecError, Mark, ParseCache, ParseError, TemplateSet, on_deep_stack};
+use opdev_types::diagnostic::{Diagnostic, Place};
+use opdev_types::kinds;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

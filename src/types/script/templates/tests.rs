@@ -1,10 +1,10 @@
 //! Folders of templates as the operator uses them.
 
 use crate::contract::{Desired, Limits, Observed, Program, Read, ReleaseState};
-use opdev_types::diagnostic::Diagnostic;
 use crate::program;
 use crate::tests::{Fake, files, observed};
 use opdev_object::meta::Gvk;
+use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

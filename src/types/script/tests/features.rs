@@ -2,9 +2,9 @@
 
 use super::{Fake, files, load, observed, parent, place, pod, run};
 use crate::contract::{Desired, Limits, Observed, Program, Read, ReleaseState};
-use opdev_types::diagnostic::Diagnostic;
 use crate::program;
 use opdev_object::meta::Gvk;
+use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
