@@ -44,6 +44,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 use wakes::Wake;
 use worker_end::Running;
 
@@ -527,7 +528,9 @@ impl Manager {
                 own_only: taken.causes.iter().all(words::is_echo),
             };
             let recorder = Arc::new(Recorder::default());
-            let work = Arc::clone(&recorder).scope(opdev_reconcile::run(job));
+            // Each line of the log says which reconcile it is from.
+            let span = tracing::info_span!("reconcile", id = self.newest_reconcile, %object);
+            let work = Arc::clone(&recorder).scope(opdev_reconcile::run(job)).instrument(span);
             let handle = self.workers.spawn(work);
             let running = Running {
                 id: self.newest_reconcile,
