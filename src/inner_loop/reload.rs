@@ -480,7 +480,7 @@ impl Reloader {
                 problem
                     .kind
                     .as_ref()
-                    .is_some_and(|gvk| gvk.group == kind.gvk.group && gvk.kind == kind.gvk.kind)
+                    .is_some_and(|gvk| gvk.group_kind() == kind.gvk.group_kind())
             };
             let healthy = matches!(
                 kind.health,

@@ -302,7 +302,7 @@ impl Manager {
         }
         let kind = CauseKind::Reload { sources: sources.number, files: sources.files.clone() };
         for watch in &sources.watches {
-            let is_it = |old: &Arc<Watch>| old.gvk.group == watch.gvk.group && old.gvk.kind == watch.gvk.kind;
+            let is_it = |old: &Arc<Watch>| old.gvk.group_kind() == watch.gvk.group_kind();
             if !before.watches.iter().any(is_it) {
                 self.added.insert((watch.gvk.group.clone(), watch.gvk.kind.clone()), kind.clone());
             }
