@@ -225,7 +225,7 @@ fn sample_files(
     }
     let reconciled = |object: &ObjectRef| {
         let gvk = &object.gvk;
-        let is = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
+        let is = |other: &Gvk| other.group_kind() == gvk.group_kind();
         sources.watch(&gvk.group, &gvk.kind).is_some()
             || sources.shown.iter().any(|shown| is(&shown.gvk) && shown.program.is_some())
     };

@@ -81,6 +81,8 @@ struct Memory {
     plurals: Vec<(Gvk, String)>,
     /// The files are broken as they are.
     failed: bool,
+    /// The CRDs whose declarations are written.
+    declared: Option<Vec<Arc<Value>>>,
 }
 
 impl Reloader {
@@ -101,6 +103,7 @@ impl Reloader {
             held: Vec::new(),
             plurals: Vec::new(),
             failed: false,
+            declared: None,
         };
         if hold {
             self.events.emit(Event::HoldChanged { on: true }).await;
@@ -402,7 +405,7 @@ impl Reloader {
     /// CRDs first, so that the kinds exist when the operator begins to watch them, and new programs are tried with the types
     /// that they were written for; then the sources.
     async fn bring_live(&self, memory: &mut Memory, mut loaded: Loaded, files: Vec<String>) {
-        self.write_declarations(&loaded.sources).await;
+        self.write_declarations(memory, &loaded.sources).await;
         let (mut stale, mut retyped) = (Vec::new(), Vec::new());
         if !self.read_only.holds() {
             let since = loaded.sources.saved_at.unwrap_or_else(Instant::now);
@@ -477,7 +480,7 @@ impl Reloader {
                 problem
                     .kind
                     .as_ref()
-                    .is_some_and(|gvk| gvk.group == kind.gvk.group && gvk.kind == kind.gvk.kind)
+                    .is_some_and(|gvk| gvk.group_kind() == kind.gvk.group_kind())
             };
             let healthy = matches!(
                 kind.health,
@@ -518,12 +521,18 @@ impl Reloader {
     }
 
     /// The declarations of `opdev` and `opdev:types`, so that editors know the fields of the kinds at once.
-    async fn write_declarations(&self, sources: &Sources) {
-        let crds: Vec<Value> = sources.definitions.iter().map(|one| Value::clone(&one.crd)).collect();
-        let project = self.project.clone();
+    /// A save that changed no type leaves them as they are.
+    async fn write_declarations(&self, memory: &mut Memory, sources: &Sources) {
+        let crds: Vec<Arc<Value>> = sources.definitions.iter().map(|one| Arc::clone(&one.crd)).collect();
+        if memory.declared.as_ref() == Some(&crds) {
+            return;
+        }
+        let (project, declared) = (self.project.clone(), crds.clone());
         let written = tokio::task::spawn_blocking(move || files::write_declarations(&project, &crds)).await;
-        if let Ok(Err(error)) = written {
-            tracing::warn!("the declarations for editors are not written: {error:#}");
+        match written {
+            Ok(Ok(())) => memory.declared = Some(declared),
+            Ok(Err(error)) => tracing::warn!("the declarations for editors are not written: {error:#}"),
+            Err(_) => {}
         }
     }
 

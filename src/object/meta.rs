@@ -42,9 +42,32 @@ impl Gvk {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    /// Group and kind, without the version.
+    pub fn group_kind(&self) -> GroupKind<'_> {
+        GroupKind { group: &self.group, kind: &self.kind }
+    }
+
     /// `Kind.group`, or just the kind for the core group: the form of `operator-sdk/primary-resource-type`.
     pub fn kind_group(&self) -> String {
-        if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) }
+        self.group_kind().to_string()
+    }
+}
+
+/// Group and kind of an object type, whichever version it is read at: custom resources of two versions are of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKind<'a> {
+    /// API group, `""` for the core group.
+    pub group: &'a str,
+    /// Kind in CamelCase.
+    pub kind: &'a str,
+}
+
+impl fmt::Display for GroupKind<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.group {
+            "" => f.write_str(self.kind),
+            group => write!(f, "{}.{group}", self.kind),
+        }
     }
 }
 
@@ -66,6 +89,13 @@ pub struct ObjectKey {
     pub namespace: Option<String>,
     /// Name.
     pub name: String,
+}
+
+impl ObjectKey {
+    /// Group and kind of the object.
+    pub fn group_kind(&self) -> GroupKind<'_> {
+        GroupKind { group: &self.group, kind: &self.kind }
+    }
 }
 
 impl fmt::Display for ObjectKey {

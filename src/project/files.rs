@@ -336,8 +336,8 @@ pub fn is_foreign(path: &Path) -> bool {
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn write_declarations(project: &Project, crds: &[Value]) -> Result<()> {
-    let text = opdev_types::declarations::declarations(crds);
+pub fn write_declarations(project: &Project, crds: &[Arc<Value>]) -> Result<()> {
+    let text = opdev_types::declarations::declarations(crds.iter().map(AsRef::as_ref));
     // What git tracks was looked at when opdev started.
     let folder = PrivateFolder::make(&project.root.join(STATE))?.folder("types")?;
     if folder.read("opdev.d.ts").is_ok_and(|there| there.is_some_and(|there| there == text.as_bytes())) {

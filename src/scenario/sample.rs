@@ -227,7 +227,7 @@ impl SampleRun<'_> {
     fn is_programs(&self, object: &ObjectRef) -> bool {
         let gvk = &object.gvk;
         let state = self.world.state();
-        let kind = state.kinds().iter().find(|kind| kind.gvk.group == gvk.group && kind.gvk.kind == gvk.kind);
+        let kind = state.kinds().iter().find(|kind| kind.gvk.group_kind() == gvk.group_kind());
         kind.is_some_and(|kind| matches!(kind.health, KindHealth::Process { .. }))
     }
 

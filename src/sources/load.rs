@@ -331,7 +331,7 @@ impl Loader {
         let mut watches = Vec::new();
         for (mut watch, mut is_affected) in all {
             let of = |definition: &&Arc<Definition>| {
-                definition.gvk().is_some_and(|gvk| gvk.group == watch.gvk.group && gvk.kind == watch.gvk.kind)
+                definition.gvk().is_some_and(|gvk| gvk.group_kind() == watch.gvk.group_kind())
             };
             let now = definitions.iter().find(of);
             let then = self.before.as_ref().and_then(|before| before.definitions.iter().find(of));
@@ -380,7 +380,7 @@ impl LoadedReconciler {
 }
 
 fn same_kind(one: &Gvk, other: &Gvk) -> bool {
-    one.group == other.group && one.kind == other.kind
+    one.group_kind() == other.group_kind()
 }
 
 /// Whether two charts have the same script beside them, and it may reach the same.
@@ -459,7 +459,7 @@ impl Sources {
         self.shown.extend(taken.iter().map(|watch| shown(watch, "", of_program)));
         for definition in &self.definitions {
             let Some(gvk) = definition.gvk() else { continue };
-            let same = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
+            let same = |other: &Gvk| other.group_kind() == gvk.group_kind();
             let known = self.watches.iter().any(|watch| same(&watch.gvk))
                 || self.shown.iter().any(|shown| same(&shown.gvk));
             if !known {

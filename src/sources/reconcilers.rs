@@ -116,7 +116,7 @@ impl Reconcilers {
                 }
             };
             let asks = loading.good.as_ref().map(|good| good.facts().is_chart_script());
-            let same = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
+            let same = |other: &Gvk| other.group_kind() == gvk.group_kind();
             let has_chart = charts.iter().any(|(other, _)| same(other));
             // What never loaded is taken for what belongs there: nothing may be installed without it.
             let beside = asks.unwrap_or(has_chart);
@@ -343,7 +343,7 @@ fn kind(
 ) -> Result<Gvk, Box<Diagnostic>> {
     let path = &candidate.path;
     if let Some(gvk) = asked {
-        let known = defined.iter().find(|one| one.gvk.group == gvk.group && one.gvk.kind == gvk.kind);
+        let known = defined.iter().find(|one| one.gvk.group_kind() == gvk.group_kind());
         return match known {
             Some(one) if !one.versions.contains(&gvk.version) => {
                 let mut why = problem(path, format!("{gvk} is not a served version of {}", gvk.kind));
@@ -391,7 +391,7 @@ fn taken(
     charts: &[(Gvk, Place)],
     loaded: &[LoadedReconciler],
 ) -> Option<Diagnostic> {
-    let same = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
+    let same = |other: &Gvk| other.group_kind() == gvk.group_kind();
     let path = &candidate.path;
     let (message, hint) = if let Some((_, place)) = charts.iter().find(|(other, _)| same(other)) {
         (

@@ -222,7 +222,7 @@ impl State {
 fn unserved(before: &SourcesChanged, now: &SourcesChanged) -> Arc<[String]> {
     let serves = |kind: &KindStatus| matches!(kind.health, KindHealth::Serving | KindHealth::Stale { .. });
     let stays = |kind: &KindStatus| {
-        let same = |other: &&KindStatus| other.gvk.group == kind.gvk.group && other.gvk.kind == kind.gvk.kind;
+        let same = |other: &&KindStatus| other.gvk.group_kind() == kind.gvk.group_kind();
         now.kinds.iter().find(same).is_some_and(|other| !matches!(other.health, KindHealth::Shown { .. }))
     };
     let lost = before.kinds.iter().filter(|kind| serves(kind) && !stays(kind));

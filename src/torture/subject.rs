@@ -80,7 +80,7 @@ pub(super) async fn prepare(input: &TortureInput) -> Result<Prepared> {
         }
         let sample = sample(input, &file.path, &file.objects, &file.first, &definitions)?;
         let scale = sources.definitions.iter().find(|definition| {
-            definition.gvk().is_some_and(|gvk| gvk.group == first.gvk.group && gvk.kind == first.gvk.kind)
+            definition.gvk().is_some_and(|gvk| gvk.group_kind() == first.gvk.group_kind())
         });
         let scale = scale.and_then(|definition| definition.scale()).map(str::to_owned);
         samples.push((sample, scale));
@@ -160,7 +160,7 @@ fn sample(
     }
     for object in read(path)? {
         let is = |one: &ObjectRef| {
-            Gvk::of(&object).is_some_and(|gvk| gvk.group == one.gvk.group && gvk.kind == one.gvk.kind)
+            Gvk::of(&object).is_some_and(|gvk| gvk.group_kind() == one.gvk.group_kind())
                 && meta::name(&object) == Some(one.name.as_str())
         };
         if reconciled.iter().any(is) {

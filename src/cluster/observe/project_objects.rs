@@ -232,7 +232,7 @@ impl Inner {
 
 /// The order in which kinds are listed: owners come before what they own.
 fn rank(gvk: &Gvk, customs: &[Gvk]) -> u8 {
-    let custom = customs.iter().any(|known| known.group == gvk.group && known.kind == gvk.kind);
+    let custom = customs.iter().any(|known| known.group_kind() == gvk.group_kind());
     match (gvk.group.as_str(), gvk.kind.as_str()) {
         _ if custom => 0,
         ("apps", "ReplicaSet") | ("batch", "Job") => 2,

@@ -29,6 +29,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 /// What a request may weigh, as upstream.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -95,7 +96,9 @@ impl Front {
         let applies = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/apply-patch"));
         let began = Instant::now();
         let what = format!("{method} {path} of {}, audit id {audit_id}", user.name).into();
-        let work = AssertUnwindSafe(watched(what, self.dispatch(user, request))).catch_unwind();
+        let span = tracing::debug_span!("request", audit_id);
+        let work = watched(what, self.dispatch(user, request)).instrument(span);
+        let work = AssertUnwindSafe(work).catch_unwind();
         let mut response = match tokio::time::timeout(TIME_LIMIT, work).await {
             Ok(Ok(response)) => response,
             Ok(Err(_)) => {

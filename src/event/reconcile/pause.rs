@@ -25,7 +25,7 @@ impl PauseScope {
     pub fn covers(&self, key: &ObjectKey) -> bool {
         match self {
             PauseScope::Object { object } => object.key() == *key,
-            PauseScope::Kind { gvk } => gvk.group == key.group && gvk.kind == key.kind,
+            PauseScope::Kind { gvk } => gvk.group_kind() == key.group_kind(),
         }
     }
 }

@@ -44,6 +44,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 use wakes::Wake;
 use worker_end::Running;
 
@@ -301,7 +302,7 @@ impl Manager {
         }
         let kind = CauseKind::Reload { sources: sources.number, files: sources.files.clone() };
         for watch in &sources.watches {
-            let is_it = |old: &Arc<Watch>| old.gvk.group == watch.gvk.group && old.gvk.kind == watch.gvk.kind;
+            let is_it = |old: &Arc<Watch>| old.gvk.group_kind() == watch.gvk.group_kind();
             if !before.watches.iter().any(is_it) {
                 self.added.insert((watch.gvk.group.clone(), watch.gvk.kind.clone()), kind.clone());
             }
@@ -527,7 +528,9 @@ impl Manager {
                 own_only: taken.causes.iter().all(words::is_echo),
             };
             let recorder = Arc::new(Recorder::default());
-            let work = Arc::clone(&recorder).scope(opdev_reconcile::run(job));
+            // Each line of the log says which reconcile it is from.
+            let span = tracing::info_span!("reconcile", id = self.newest_reconcile, %object);
+            let work = Arc::clone(&recorder).scope(opdev_reconcile::run(job)).instrument(span);
             let handle = self.workers.spawn(work);
             let running = Running {
                 id: self.newest_reconcile,

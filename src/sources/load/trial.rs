@@ -114,7 +114,7 @@ impl Loader {
     /// A program of a kind that was refused is tried again at the next load: its type is another one now. False where there is
     /// none.
     pub fn try_refused_again(&mut self, gvk: &Gvk) -> bool {
-        let same = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
+        let same = |other: &Gvk| other.group_kind() == gvk.group_kind();
         let any = self.reconcilers.try_refused_again(same);
         if any {
             self.content = 0;
@@ -180,7 +180,7 @@ fn is_same(new: &ChartReconciler, old: &ChartReconciler) -> bool {
 
 fn replace(sources: &mut Sources, watch: Watch) {
     let same =
-        |known: &&mut Arc<Watch>| known.gvk.group == watch.gvk.group && known.gvk.kind == watch.gvk.kind;
+        |known: &&mut Arc<Watch>| known.gvk.group_kind() == watch.gvk.group_kind();
     if let Some(place) = sources.watches.iter_mut().find(same) {
         *place = Arc::new(watch);
     }

@@ -28,8 +28,8 @@ struct Served<'c> {
 ///
 /// `crds` are CustomResourceDefinitions. Each kind has an interface of its name in its stored version, and each other
 /// served version one with the version behind the name, such as `PodSetV1beta1`.
-pub fn declarations(crds: &[Value]) -> String {
-    let served: Vec<Served<'_>> = crds.iter().flat_map(served).collect();
+pub fn declarations<'a>(crds: impl IntoIterator<Item = &'a Value>) -> String {
+    let served: Vec<Served<'_>> = crds.into_iter().flat_map(served).collect();
     let names = names(&served);
     let mut out = String::from(
         "// Written by opdev from the CRDs of this project on every save; edit the types instead.\n\n",

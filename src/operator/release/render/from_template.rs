@@ -57,8 +57,7 @@ pub fn template_of(manifest: &str, wanted: &ObjectRef) -> Option<String> {
         let found = objects::parse(document).unwrap_or_default();
         let same = |object: &Value| match Gvk::of(object) {
             Some(gvk) => {
-                gvk.group == wanted.gvk.group
-                    && gvk.kind == wanted.gvk.kind
+                gvk.group_kind() == wanted.gvk.group_kind()
                     && meta::name(object).unwrap_or_default() == wanted.name
             }
             None => wanted.gvk.kind.is_empty() && meta::name(object).unwrap_or_default() == wanted.name,
