@@ -477,10 +477,7 @@ impl Reloader {
     ) {
         for kind in &mut loaded.kinds {
             let about = |problem: &&Diagnostic| {
-                problem
-                    .kind
-                    .as_ref()
-                    .is_some_and(|gvk| gvk.group_kind() == kind.gvk.group_kind())
+                problem.kind.as_ref().is_some_and(|gvk| gvk.group_kind() == kind.gvk.group_kind())
             };
             let healthy = matches!(
                 kind.health,

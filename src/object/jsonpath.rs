@@ -6,17 +6,17 @@ use serde_json::Value;
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonPath {
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+enum PathStep {
     Field(String),
     Wildcard,
     Descend,
     Slice(Option<i64>, Option<i64>, Option<i64>),
-    Union(Vec<Step>),
-    Filter(Operand, Option<(Operator, Operand)>),
+    Union(Vec<PathStep>),
+    Filter(Operand, Option<(Comparison, Operand)>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ enum Operand {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Operator {
+enum Comparison {
     Equal,
     NotEqual,
     Less,
@@ -35,13 +35,13 @@ enum Operator {
     GreaterOrEqual,
 }
 
-const OPERATORS: [(&str, Operator); 6] = [
-    ("==", Operator::Equal),
-    ("!=", Operator::NotEqual),
-    ("<=", Operator::LessOrEqual),
-    (">=", Operator::GreaterOrEqual),
-    ("<", Operator::Less),
-    (">", Operator::Greater),
+const OPERATORS: [(&str, Comparison); 6] = [
+    ("==", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    ("<=", Comparison::LessOrEqual),
+    (">=", Comparison::GreaterOrEqual),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
 ];
 
 impl JsonPath {
@@ -72,9 +72,9 @@ impl JsonPath {
 }
 
 /// Parses one step off the front.
-fn step<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
+fn step<'a>(text: &'a str, steps: &mut Vec<PathStep>) -> Option<&'a str> {
     if let Some(rest) = text.strip_prefix("..") {
-        steps.push(Step::Descend);
+        steps.push(PathStep::Descend);
         return if rest.starts_with('[') || rest.is_empty() { Some(rest) } else { field(rest, steps) };
     }
     if let Some(rest) = text.strip_prefix('.') {
@@ -88,7 +88,7 @@ fn step<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     field(text, steps)
 }
 
-fn field<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
+fn field<'a>(text: &'a str, steps: &mut Vec<PathStep>) -> Option<&'a str> {
     let mut name = String::new();
     let mut letters = text.char_indices();
     let mut end = text.len();
@@ -106,7 +106,7 @@ fn field<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     if name.is_empty() {
         return None;
     }
-    steps.push(if name == "*" { Step::Wildcard } else { Step::Field(name) });
+    steps.push(if name == "*" { PathStep::Wildcard } else { PathStep::Field(name) });
     Some(&text[end..])
 }
 
@@ -135,19 +135,19 @@ fn closing(text: &str) -> Option<usize> {
 }
 
 /// What stands between brackets.
-fn bracket(text: &str) -> Option<Step> {
+fn bracket(text: &str) -> Option<PathStep> {
     if let Some(filter) = text.strip_prefix("?(") {
         return filter_step(filter.strip_suffix(')')?.trim());
     }
     let parts = outside_quotes(text, ',');
     if parts.len() > 1 {
-        return Some(Step::Union(parts.iter().map(|part| bracket(part.trim())).collect::<Option<_>>()?));
+        return Some(PathStep::Union(parts.iter().map(|part| bracket(part.trim())).collect::<Option<_>>()?));
     }
     if text == "*" {
-        return Some(Step::Wildcard);
+        return Some(PathStep::Wildcard);
     }
     if let Some(name) = unquoted(text) {
-        return Some(Step::Field(name));
+        return Some(PathStep::Field(name));
     }
     let number = |text: &str| match text.trim() {
         "" => Some(None),
@@ -158,22 +158,22 @@ fn bracket(text: &str) -> Option<Step> {
             let index: i64 = index.trim().parse().ok()?;
             // One element: from it to the next, or to the end for the last one.
             let end = if index == -1 { None } else { Some(index + 1) };
-            Some(Step::Slice(Some(index), end, None))
+            Some(PathStep::Slice(Some(index), end, None))
         }
-        [from, to] => Some(Step::Slice(number(from)?, number(to)?, None)),
-        [from, to, by] => Some(Step::Slice(number(from)?, number(to)?, number(by)?)),
+        [from, to] => Some(PathStep::Slice(number(from)?, number(to)?, None)),
+        [from, to, by] => Some(PathStep::Slice(number(from)?, number(to)?, number(by)?)),
         _ => None,
     }
 }
 
-fn filter_step(text: &str) -> Option<Step> {
+fn filter_step(text: &str) -> Option<PathStep> {
     for at in positions_outside_quotes(text) {
         if let Some((sign, operator)) = OPERATORS.iter().find(|(sign, _)| text[at..].starts_with(sign)) {
             let right = operand(text[at + sign.len()..].trim())?;
-            return Some(Step::Filter(operand(text[..at].trim())?, Some((*operator, right))));
+            return Some(PathStep::Filter(operand(text[..at].trim())?, Some((*operator, right))));
         }
     }
-    Some(Step::Filter(operand(text)?, None))
+    Some(PathStep::Filter(operand(text)?, None))
 }
 
 fn operand(text: &str) -> Option<Operand> {
@@ -225,19 +225,19 @@ fn outside_quotes(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-impl Step {
+impl PathStep {
     fn walk<'a>(&self, value: &'a Value, found: &mut Vec<&'a Value>) {
         match self {
-            Step::Field(name) => found.extend(value.get(name.as_str())),
-            Step::Wildcard => found.extend(children(value)),
-            Step::Descend => descend(value, found),
-            Step::Slice(from, to, by) => {
+            PathStep::Field(name) => found.extend(value.get(name.as_str())),
+            PathStep::Wildcard => found.extend(children(value)),
+            PathStep::Descend => descend(value, found),
+            PathStep::Slice(from, to, by) => {
                 if let Value::Array(items) = value {
                     slice(items, *from, *to, *by, found);
                 }
             }
-            Step::Union(steps) => steps.iter().for_each(|step| step.walk(value, found)),
-            Step::Filter(left, comparison) => {
+            PathStep::Union(steps) => steps.iter().for_each(|step| step.walk(value, found)),
+            PathStep::Filter(left, comparison) => {
                 if let Value::Array(items) = value {
                     found.extend(items.iter().filter(|item| holds(item, left, comparison.as_ref())));
                 }
@@ -279,7 +279,7 @@ fn slice<'a>(
     }
 }
 
-fn holds(item: &Value, left: &Operand, comparison: Option<&(Operator, Operand)>) -> bool {
+fn holds(item: &Value, left: &Operand, comparison: Option<&(Comparison, Operand)>) -> bool {
     let value = |operand: &Operand| match operand {
         Operand::Literal(value) => Some(value.clone()),
         Operand::Path(path) => path.find(item).first().map(|value| (*value).clone()),
@@ -296,12 +296,12 @@ fn holds(item: &Value, left: &Operand, comparison: Option<&(Operator, Operand)>)
         _ => None,
     };
     match (operator, order) {
-        (Operator::Equal, order) => order.is_some_and(std::cmp::Ordering::is_eq),
-        (Operator::NotEqual, order) => !order.is_some_and(std::cmp::Ordering::is_eq),
-        (Operator::Less, Some(order)) => order.is_lt(),
-        (Operator::LessOrEqual, Some(order)) => order.is_le(),
-        (Operator::Greater, Some(order)) => order.is_gt(),
-        (Operator::GreaterOrEqual, Some(order)) => order.is_ge(),
+        (Comparison::Equal, order) => order.is_some_and(std::cmp::Ordering::is_eq),
+        (Comparison::NotEqual, order) => !order.is_some_and(std::cmp::Ordering::is_eq),
+        (Comparison::Less, Some(order)) => order.is_lt(),
+        (Comparison::LessOrEqual, Some(order)) => order.is_le(),
+        (Comparison::Greater, Some(order)) => order.is_gt(),
+        (Comparison::GreaterOrEqual, Some(order)) => order.is_ge(),
         (_, None) => false,
     }
 }

@@ -109,8 +109,7 @@ impl Handles {
 
     /// The program that reconciles a kind.
     fn of_kind(&self, gvk: &Gvk, sources: &Sources) -> Option<&Handle> {
-        let of_kind =
-            |shown: &&opdev_sources::Shown| shown.gvk.group_kind() == gvk.group_kind();
+        let of_kind = |shown: &&opdev_sources::Shown| shown.gvk.group_kind() == gvk.group_kind();
         let words = sources.shown.iter().find(of_kind)?.program.as_ref()?;
         self.0.iter().find(|program| program.words == *words)
     }

@@ -76,8 +76,7 @@ fn who(state: &State, seen: &Seen, name: &str) -> String {
 
 /// The operator's own finalizers: whether there is anybody here who removes them.
 fn ours(state: &State, seen: &Seen, when: &str) -> String {
-    let is =
-        |kind: &&opdev_event::KindStatus| kind.gvk.group_kind() == seen.key.group_kind();
+    let is = |kind: &&opdev_event::KindStatus| kind.gvk.group_kind() == seen.key.group_kind();
     match state.kinds().iter().find(is).map(|kind| &kind.health) {
         Some(KindHealth::Serving | KindHealth::Stale { .. }) => {
             let read_only = state.started.as_ref().filter(|started| started.cluster.read_only);

@@ -233,8 +233,7 @@ impl State {
     pub fn live_objects(&self) -> (usize, usize) {
         let Some(live) = &self.reload.live else { return (0, 0) };
         let affected = |key: &ObjectKey| {
-            live.affected.iter().any(|gvk| gvk.group_kind() == key.group_kind())
-                && self.paused(key).is_none()
+            live.affected.iter().any(|gvk| gvk.group_kind() == key.group_kind()) && self.paused(key).is_none()
         };
         let is_live = |key: &ObjectKey| {
             let last = self.history.last(key);

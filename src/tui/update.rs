@@ -6,7 +6,6 @@ use super::act::programs;
 use super::command::{Command, Input, ask};
 use super::dialog::Answer;
 use super::keys::keymap::Found;
-use super::keys::registry::perform;
 use super::layer::Layer;
 use super::view::ViewState;
 use crossterm::event::KeyCode;
@@ -158,7 +157,7 @@ fn answered(view: &mut ViewState, state: &State, layer: Box<dyn Layer>, answer: 
         Answer::OpenFile(file) => {
             vec![super::act::open_file::command(&Place { file, line: 0, column: 0 }, state)]
         }
-        Answer::Act(does) => perform(view, does, state),
+        Answer::Act(does) => view.perform(does, state),
         Answer::Open(opening) => {
             view.layers.push(opening);
             Vec::new()

@@ -4,7 +4,7 @@
 
 use super::asked::{Asked, Questions, Requests};
 use super::find::last_search::Finder;
-use super::keys::pending::Typing;
+use super::keys::keymap::Typing;
 use super::layer::Layer;
 use super::settings::appearance::Look;
 use super::shown_notices::Told;

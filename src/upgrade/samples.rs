@@ -73,9 +73,8 @@ pub(super) fn samples(end: &End) -> Result<(Vec<Sample>, Vec<String>)> {
 
 /// Whether a version reconciles a kind, whatever the version of the API.
 fn reconciled(end: &End, gvk: &Gvk) -> bool {
-    let shown = |shown: &opdev_sources::Shown| {
-        shown.gvk.group_kind() == gvk.group_kind() && shown.program.is_some()
-    };
+    let shown =
+        |shown: &opdev_sources::Shown| shown.gvk.group_kind() == gvk.group_kind() && shown.program.is_some();
     end.sources.watch(&gvk.group, &gvk.kind).is_some() || end.sources.shown.iter().any(shown)
 }
 

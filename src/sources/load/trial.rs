@@ -179,8 +179,7 @@ fn is_same(new: &ChartReconciler, old: &ChartReconciler) -> bool {
 }
 
 fn replace(sources: &mut Sources, watch: Watch) {
-    let same =
-        |known: &&mut Arc<Watch>| known.gvk.group_kind() == watch.gvk.group_kind();
+    let same = |known: &&mut Arc<Watch>| known.gvk.group_kind() == watch.gvk.group_kind();
     if let Some(place) = sources.watches.iter_mut().find(same) {
         *place = Arc::new(watch);
     }

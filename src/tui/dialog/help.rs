@@ -4,8 +4,6 @@
 use super::answer::Answer;
 use crate::act::programs;
 use crate::draw::boxes::{boxed, full};
-use crate::keys::registry::enabled;
-use crate::keys::registry::{ACTIONS, by};
 use crate::layer::{Canvas, Layer};
 use crate::view::ViewState;
 use crossterm::event::KeyCode;
@@ -134,8 +132,8 @@ fn has_page(body: Rect) -> bool {
 fn page(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     let size = cells / 2;
     let always = [Do::Seek(Seek::Palette), Do::Help];
-    let most: Vec<Do> = ACTIONS
-        .iter()
+    let rows = view.keys.map.rows().iter();
+    let most: Vec<Do> = rows
         .filter(|action| action.footer.contains(&view.focus) && !always.contains(&action.does))
         .map(|action| action.does)
         .take(9)
@@ -169,13 +167,13 @@ fn page(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
 /// A key and what it does: in the words of the action where they fit, else by its name.
 fn entry(does: Do, view: &ViewState, state: &State, cells: usize) -> Option<Row> {
     const KEYS: usize = 8;
-    let action = by(does)?;
+    let action = view.keys.map.by(does)?;
     let keys = view.keys.map.keys(does).first().map(ToString::to_string)?;
     let clause = action.about.split([';', ',']).next().unwrap_or_default().trim_end_matches('.');
     let mut chars = clause.chars();
     let clause: String = chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect();
     let text = if width(&clause) + KEYS < cells { clause } else { action.title.to_owned() };
-    let role = if enabled(does, view, state).is_ok() { Role::Text } else { Role::Dim };
+    let role = if view.possible(does, state).is_ok() { Role::Text } else { Role::Dim };
     Some(Row::new(Role::Key, left(&keys, KEYS)).and(role, text))
 }
 
@@ -212,7 +210,7 @@ fn actions(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {
     let mut rows = Vec::new();
     for section in Section::ALL {
         let mut lines = Vec::new();
-        for action in ACTIONS.iter().filter(|action| action.section == section) {
+        for action in view.keys.map.rows().iter().filter(|action| action.section == section) {
             let keys = view.keys.map.text(action.does);
             let names = action.aliases.iter().map(|name| format!(":{name}")).collect::<Vec<_>>().join(" ");
             let text = format!("{keys} {} {} {} {names}", action.title, action.id, action.about);
@@ -221,7 +219,7 @@ fn actions(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {
             }
             let keys = if keys.is_empty() { format!(":{}", action.id) } else { keys };
             let row = Row::new(Role::Key, format!("  {} ", left(&keys, 18)));
-            lines.push(match enabled(action.does, view, state) {
+            lines.push(match action.possible(view, state) {
                 Ok(()) => row.and(Role::Text, action.about).and(Role::Dim, format!("  {names}")),
                 Err(why) => row.and(Role::Dim, format!("{} (not now: {why})", action.about)),
             });

@@ -19,8 +19,9 @@ pub(crate) fn shown_columns(view: &ViewState, state: &State) -> Vec<Column> {
 
 /// The printer columns of the selected kind, where they are wanted.
 pub(super) fn printer_columns(view: &ViewState, state: &State) -> Vec<PrinterColumn> {
-    let kind = view.root(state).filter(|_| view.resources.wide).and_then(|root| {
-        state.kinds().iter().find(|kind| kind.gvk.group_kind() == root.key.group_kind())
-    });
+    let kind = view
+        .root(state)
+        .filter(|_| view.resources.wide)
+        .and_then(|root| state.kinds().iter().find(|kind| kind.gvk.group_kind() == root.key.group_kind()));
     kind.map(|kind| kind.columns.clone()).unwrap_or_default()
 }

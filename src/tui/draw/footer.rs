@@ -3,7 +3,6 @@
 
 use super::super::view::ViewState;
 use super::pieces::line;
-use crate::keys::registry::{self, enabled};
 use crate::keys::row::Row as Action;
 use opdev_panes::click_targets::Spot;
 use opdev_panes::keys::action::{Do, Seek};
@@ -26,7 +25,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         key.map_or(0, |key| width(&key) + width(action.title) + 3)
     };
     let always = [Do::Seek(Seek::Palette), Do::Help];
-    let mut reserved: usize = always.iter().filter_map(|does| registry::by(*does)).map(size).sum();
+    let mut reserved: usize = always.iter().filter_map(|does| view.keys.map.by(*does)).map(size).sum();
     while !right.0.is_empty() && width(&right.text()) + 1 + reserved > cells {
         right.0.pop();
     }
@@ -34,7 +33,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     let mut left = Row::default();
     let (mut used, mut full) = (0, false);
     let mut shown: Vec<&Action> =
-        registry::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)).collect();
+        view.keys.map.rows().iter().filter(|action| action.footer.contains(&view.focus)).collect();
     shown.sort_by_key(|action| always.iter().position(|does| *does == action.does).map_or(0, |at| at + 1));
     for action in shown {
         let Some(key) = view.keys.map.keys(action.does).first().map(ToString::to_string) else { continue };
@@ -51,7 +50,7 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         let from = area.x + used as u16;
         used += size;
         view.screen.spots.keys.push(Spot { y: area.y, from, to: area.x + used as u16, what: action.does });
-        let possible = enabled(action.does, view, state).is_ok();
+        let possible = action.possible(view, state).is_ok();
         left = left
             .and(if possible { Role::Key } else { Role::Dim }, format!(" {key}"))
             .and(if possible { Role::Text } else { Role::Dim }, format!(" {} ", action.title));

@@ -5,7 +5,6 @@ use super::super::view::ViewState;
 use super::columns::printer_columns;
 use super::lists::{mark, put, sign, star, words_of};
 use crate::draw::pieces::age;
-use crate::keys::registry::enabled;
 use jiff::Timestamp;
 use opdev_event::{KindHealth, PrinterColumn, TroubleKind, words};
 use opdev_panes::click_targets::Spot;
@@ -320,7 +319,7 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     let kinds = state.kinds().iter().map(|kind| kind.gvk.kind.as_str()).collect::<Vec<_>>().join(", ");
     let mut rows = words_of(&[format!("No {kinds} yet.")], area);
     let samples = state.samples();
-    if let Err(why) = enabled(Do::Apply, view, state) {
+    if let Err(why) = view.possible(Do::Apply, state) {
         rows.extend(words_of(&[format!("{} applies none now: {why}.", key(Do::Apply))], area));
     } else if samples.is_empty() {
         let text = format!(

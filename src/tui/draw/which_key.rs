@@ -3,7 +3,6 @@
 use super::super::view::ViewState;
 use super::frame::plain_box;
 use crate::act::programs;
-use crate::keys::registry::enabled;
 use jiff::Timestamp;
 use opdev_panes::keys::chord::Chord;
 use opdev_panes::text::{Row, cut, left, width};
@@ -58,7 +57,7 @@ fn follow_ups(view: &ViewState, state: &State) -> Vec<(String, String, bool)> {
         .map
         .follow_ups(&view.keys.typed)
         .into_iter()
-        .map(|(keys, action)| (keys, action.title.to_owned(), enabled(action.does, view, state).is_ok()));
+        .map(|(keys, action)| (keys, action.title.to_owned(), action.possible(view, state).is_ok()));
     let own = view.keys.own.iter().filter_map(|own| {
         let rest = own.key.as_ref()?.0.strip_prefix(view.keys.typed.as_slice())?.to_vec();
         let possible = programs::possible(own, view, state).is_ok();

@@ -2,7 +2,6 @@
 
 use super::candidates::{Index, Item, What};
 use crate::act::programs;
-use crate::keys::registry::ACTIONS;
 use crate::view::ViewState;
 use opdev_event::{Destination, FaultRule, PodFailure, words};
 use opdev_object::meta::ObjectKey;
@@ -17,7 +16,7 @@ pub(crate) fn gather(what: What, view: &ViewState, state: &State) -> Index {
     let mut index = Index::default();
     match what {
         What::Palette => {
-            actions(&mut index);
+            actions(&mut index, view);
             own_commands(&mut index, view);
             for namespace in namespaces(state) {
                 index.push(Item::Namespace(Some(namespace.clone())), &format!("ns {namespace}"), "namespace");
@@ -36,7 +35,7 @@ pub(crate) fn gather(what: What, view: &ViewState, state: &State) -> Index {
         What::Jump => {
             kinds(&mut index, state, false);
             samples(&mut index, state);
-            actions(&mut index);
+            actions(&mut index, view);
             objects(&mut index, view, state);
             for reconcile in state.history.all().iter().rev() {
                 let causes = words::causes(&reconcile.causes);
@@ -120,8 +119,8 @@ fn own_commands(index: &mut Index, view: &ViewState) {
     }
 }
 
-fn actions(index: &mut Index) {
-    for action in ACTIONS.iter() {
+fn actions(index: &mut Index, view: &ViewState) {
+    for action in view.keys.map.rows() {
         // The palette in the palette leads nowhere.
         if action.does == Do::Seek(Seek::Palette) {
             continue;

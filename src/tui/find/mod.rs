@@ -11,7 +11,6 @@ use super::act::leave::asks_before_leaving;
 use super::act::programs;
 use super::dialog::{Answer, Leave, Samples};
 use super::draw::shown_columns;
-use super::keys::registry::{self, enabled};
 use super::view::ViewState;
 use crate::find::candidates::Item;
 use crate::find::gather::is_here;
@@ -153,10 +152,10 @@ impl ViewState {
     /// Does what was chosen from a list.
     pub(super) fn choose(&mut self, item: Item, state: &State) -> Answer {
         match item {
-            Item::Action(does) => match enabled(does, self, state) {
+            Item::Action(does) => match self.possible(does, state) {
                 Ok(()) => return Answer::Act(does),
                 Err(why) => {
-                    let title = registry::by(does).map_or("", |action| action.title);
+                    let title = self.keys.map.by(does).map_or("", |action| action.title);
                     self.told.message = Some(format!("{title}: {why}"));
                 }
             },

@@ -6,8 +6,6 @@ use super::gather::gather;
 use crate::act::programs::possible;
 use crate::dialog::{Answer, Scale};
 use crate::draw::frame::plain_box;
-use crate::keys::registry::by;
-use crate::keys::registry::enabled;
 use crate::layer::{Canvas, Layer, Need};
 use crate::view::ViewState;
 use crossterm::event::KeyCode;
@@ -206,7 +204,7 @@ impl Picker {
 
     fn with_argument(&self, view: &mut ViewState, state: &State) -> Answer {
         match self.argument() {
-            Some(("scale", number)) => match (number.parse::<i32>(), enabled(Do::Scale, view, state)) {
+            Some(("scale", number)) => match (number.parse::<i32>(), view.possible(Do::Scale, state)) {
                 (Ok(replicas @ 0..), Ok(())) => {
                     return Answer::Ask(Scale::of(&view.targets(state), state).task(replicas).into());
                 }
@@ -217,7 +215,7 @@ impl Picker {
             },
             Some(("disturb", rule)) => return disturb(rule, view, state),
             Some(("forward", pair)) => return view.choose(Item::Port(pair.to_owned()), state),
-            Some(("save", path)) => match enabled(Do::Save, view, state) {
+            Some(("save", path)) => match view.possible(Do::Save, state) {
                 Ok(()) => return Answer::Save(path.to_owned()),
                 Err(why) => view.told.message = Some(format!("save: {why}")),
             },
@@ -301,10 +299,10 @@ impl Layer for Picker {
 
 /// Asks for a rule as it was typed; what is wrong with it is said.
 fn disturb(typed: &str, view: &mut ViewState, state: &State) -> Answer {
-    if matches!(typed, "off" | "none" | "end") && enabled(Do::Disturb, view, state).is_ok() {
+    if matches!(typed, "off" | "none" | "end") && view.possible(Do::Disturb, state).is_ok() {
         return view.choose(Item::Disturb(None), state);
     }
-    match (typed.parse::<FaultRule>(), enabled(Do::Disturb, view, state)) {
+    match (typed.parse::<FaultRule>(), view.possible(Do::Disturb, state)) {
         (Ok(rule), Ok(())) => return view.choose(Item::Disturb(Some(rule)), state),
         (_, Err(why)) => view.told.message = Some(format!("inject faults: {why}")),
         (Err(why), Ok(())) => view.told.message = Some(format!("inject faults: {why}")),
@@ -365,9 +363,9 @@ fn line(picker: &Picker, at: u32, state: &State, view: &ViewState, room: usize) 
     let (mut role, mut tail) = (Role::Text, String::new());
     if let Item::Action(does) = picker.of.item(at) {
         tail = view.keys.map.text(*does);
-        if let Err(why) = enabled(*does, view, state) {
+        if let Err(why) = view.possible(*does, state) {
             (role, tail) = (Role::Dim, format!("not now: {why}"));
-        } else if by(*does).is_none() {
+        } else if view.keys.map.by(*does).is_none() {
             role = Role::Dim;
         }
     }

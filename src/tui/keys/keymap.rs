@@ -1,17 +1,39 @@
-//! Which key does what. The defaults come from `registry`; what the settings bind anew replaces them, all or nothing:
+//! Which key does what, and which keys were typed so far. The defaults come from `registry`; what the settings bind anew replaces them, all or nothing:
 //! a map with a mistake in it never takes the place of one without.
 
-use super::registry::ACTIONS;
 use super::row::Row;
+use jiff::Timestamp;
 use opdev_event::{Binding, Diagnostic, Severity};
 use opdev_object::spelling::nearest;
 use opdev_panes::keys::action::{Action, Do, KeyNames};
 use opdev_panes::keys::chord::{Chord, Key, collide};
+use opdev_panes::keys::user_command::OwnCommand;
 use std::collections::BTreeMap;
+
+/// Keys.
+#[derive(Default)]
+pub(crate) struct Typing {
+    /// Which key does what.
+    pub(crate) map: Keymap,
+    /// The commands of the user's own settings.
+    pub(crate) own: Vec<OwnCommand>,
+    /// Keys typed that begin something longer.
+    pub(crate) typed: Vec<Key>,
+    /// When they were first drawn.
+    pub(crate) typed_at: Option<Timestamp>,
+}
+
+impl Typing {
+    /// The same keys on another cluster.
+    pub(crate) fn elsewhere(self) -> Self {
+        Typing { map: self.map, own: self.own, ..Typing::default() }
+    }
+}
 
 /// Which key does what.
 #[derive(Clone, Debug)]
 pub struct Keymap {
+    rows: &'static [Row],
     bound: Vec<(Chord, Do)>,
 }
 
@@ -29,17 +51,26 @@ pub(crate) enum Found {
 /// Keys that move in other programs: never for what cannot be undone.
 const RISKY: [&str; 6] = ["k", "j", "ctrl-k", "ctrl-d", "d", "x"];
 
-impl Default for Keymap {
-    fn default() -> Self {
+impl Keymap {
+    /// The keys that the rows of the actions have by default. The registry makes its own the default of all.
+    pub(crate) fn of(rows: &'static [Row]) -> Self {
         let keys = |action: &Row| {
             let chords = action.keys.iter().filter_map(|name| Chord::parse(name));
             chords.map(|chord| (chord, action.does)).collect::<Vec<_>>()
         };
-        Keymap { bound: ACTIONS.iter().flat_map(keys).collect() }
+        Keymap { rows, bound: rows.iter().flat_map(keys).collect() }
     }
-}
 
-impl Keymap {
+    /// The rows of all actions, in the order of footer and help.
+    pub(crate) fn rows(&self) -> &'static [Row] {
+        self.rows
+    }
+
+    /// The row of an action.
+    pub(crate) fn by(&self, does: Do) -> Option<&'static Row> {
+        self.rows.iter().find(|row| row.does == does)
+    }
+
     /// The defaults with some actions bound anew. Of two bindings of one action the later one counts. A key that is
     /// bound anew is taken from the action that has it by default.
     ///
@@ -55,8 +86,8 @@ impl Keymap {
         }
         let mut own: Vec<(Chord, &Row, &Binding)> = Vec::new();
         for binding in last.into_values() {
-            let Some(action) = ACTIONS.iter().find(|action| action.id == binding.action) else {
-                wrong.push(unknown(binding));
+            let Some(action) = map.rows.iter().find(|action| action.id == binding.action) else {
+                wrong.push(unknown(binding, map.rows));
                 continue;
             };
             map.bound.retain(|(_, does)| *does != action.does);
@@ -83,7 +114,7 @@ impl Keymap {
                     wrong.push(told(binding, message, Some("give one of them another key".to_owned())));
                 }
             }
-            let finding = |does: Do| ACTIONS.iter().any(|known| known.does == does && known.finding);
+            let finding = |does: Do| map.rows.iter().any(|known| known.does == does && known.finding);
             map.bound.retain(|(known, does)| {
                 let mine = own.iter().any(|(chord, action, _)| known == chord && action.does == *does);
                 mine || finding(*does) != action.finding || !collide(known, chord)
@@ -101,10 +132,8 @@ impl Keymap {
     /// What keys mean that were typed one after the other. While one finds, the keys of finding come first.
     pub(crate) fn find(&self, typed: &[Key], finding: bool) -> Found {
         let hits = self.bound.iter().filter(|(chord, _)| chord.0 == typed);
-        let mut actions: Vec<&'static Row> = hits
-            .filter_map(|(_, does)| ACTIONS.iter().find(|action| action.does == *does))
-            .filter(|action| finding || !action.finding)
-            .collect();
+        let mut actions: Vec<&'static Row> =
+            hits.filter_map(|(_, does)| self.by(*does)).filter(|action| finding || !action.finding).collect();
         actions.sort_by_key(|action| !action.finding);
         if let Some(action) = actions.first() {
             return Found::Action(action);
@@ -116,7 +145,7 @@ impl Keymap {
     /// What may follow the keys typed so far.
     pub(crate) fn follow_ups(&self, typed: &[Key]) -> Vec<(String, &'static Row)> {
         let mut out: Vec<(String, &'static Row)> = Vec::new();
-        for action in ACTIONS.iter() {
+        for action in self.rows {
             for (chord, _) in self.bound.iter().filter(|(_, does)| *does == action.does) {
                 if chord.0.len() > typed.len() && chord.0.starts_with(typed) {
                     out.push((Chord(chord.0[typed.len()..].to_vec()).to_string(), action));
@@ -143,8 +172,8 @@ impl KeyNames for Keymap {
     }
 }
 
-fn unknown(binding: &Binding) -> Diagnostic {
-    let ids: Vec<&str> = ACTIONS.iter().map(|action| action.id).collect();
+fn unknown(binding: &Binding, rows: &[Row]) -> Diagnostic {
+    let ids: Vec<&str> = rows.iter().map(|action| action.id).collect();
     let hint = nearest(&binding.action, ids).map(|near| format!("did you mean `{near}`?"));
     let hint = hint.or_else(|| Some("docs/keys.md and the help (?) name all actions".to_owned()));
     told(binding, format!("there is no action `{}`", binding.action), hint)
@@ -171,6 +200,7 @@ fn told(binding: &Binding, message: String, hint: Option<String>) -> Diagnostic 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::registry::ACTIONS;
     use opdev_event::Place;
 
     fn bind(line: u32, action: &str, keys: &[&str]) -> Binding {

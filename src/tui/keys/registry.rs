@@ -1,6 +1,7 @@
 //! The one registry of actions: keys, footer, help and palette all come from here, and so does what a key does. Those that
 //! show a tab of the detail pane stand in the file of the tab.
 
+use super::keymap::Keymap;
 use super::row::{Row, asks, shows, views};
 use crate::act::writable::{is_connected, may_write};
 use crate::act::{self, change_view, leave, moves, open_file, programs, reconciles};
@@ -11,15 +12,12 @@ use crate::dialog::{
 use crate::find::candidates::What;
 use crate::find::picker::open;
 use crate::find::{self, search_step};
-use crate::view::ViewState;
 use opdev_event::{DraftTask, ProjectTask, SourcesTask};
 use opdev_panes::detail::TABS;
-use opdev_panes::disabled::NotNow;
 use opdev_panes::keys::action::{Do, Section, See, Seek, SortKey, action};
 use opdev_panes::layout::Side;
 use opdev_panes::lists::table::Column;
 use opdev_panes::pane::Pane;
-use opdev_state::State;
 use std::sync::LazyLock;
 
 const ALL: &[Pane] = &Pane::ALL;
@@ -312,17 +310,8 @@ static AFTER_TABS: &[Row] = &[
     asks(action("stop", Do::Stop, &["ctrl-c"], Section::Program).about("stop", "Leave, whatever is open."), leave::stop),
 ];
 
-/// An action by what it does.
-pub(crate) fn by(does: Do) -> Option<&'static Row> {
-    ACTIONS.iter().find(|action| action.does == does)
-}
-
-/// Whether an action is possible right now; if not, why.
-pub(crate) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), NotNow> {
-    by(does).map_or(Ok(()), |row| row.possible(view, state))
-}
-
-/// Carries an action out, possible or not: who asks for it has looked.
-pub(crate) fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
-    by(does).map(|row| row.perform(view, state)).unwrap_or_default()
+impl Default for Keymap {
+    fn default() -> Self {
+        Keymap::of(&ACTIONS)
+    }
 }

@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::view::ViewState;
 use opdev_panes::disabled::NotNow;
-use opdev_panes::keys::action::Action;
+use opdev_panes::keys::action::{Action, Do};
 use opdev_panes::pane::Tab;
 use opdev_state::State;
 use std::ops::Deref;
@@ -79,5 +79,17 @@ impl Deref for Row {
 
     fn deref(&self) -> &Action {
         &self.words
+    }
+}
+
+impl ViewState {
+    /// Whether an action is possible right now; if not, why.
+    pub(crate) fn possible(&self, does: Do, state: &State) -> Result<(), NotNow> {
+        self.keys.map.by(does).map_or(Ok(()), |row| row.possible(self, state))
+    }
+
+    /// Carries an action out, possible or not: who asks for it has looked.
+    pub(crate) fn perform(&mut self, does: Do, state: &State) -> Vec<Command> {
+        self.keys.map.by(does).map(|row| row.perform(self, state)).unwrap_or_default()
     }
 }

@@ -5,9 +5,10 @@ use serde_json::Value;
 
 /// How many replicas an object asks for: where its kind says, else in the usual fields.
 pub fn replicas(state: &State, seen: &Seen) -> Option<i64> {
-    let known = state.kinds().iter().find(|kind| {
-        kind.gvk.group_kind() == seen.key.group_kind() && !kind.scale.is_empty()
-    });
+    let known = state
+        .kinds()
+        .iter()
+        .find(|kind| kind.gvk.group_kind() == seen.key.group_kind() && !kind.scale.is_empty());
     let said = known.map(|kind| kind.scale.replace('.', "/"));
     let usual = ["/spec/replicas", "/spec/replicaCount", "/spec/size"];
     said.as_deref()
