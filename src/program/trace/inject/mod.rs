@@ -42,7 +42,7 @@ pub struct ManagerOptions {
     /// The folder with `tls.crt` and `tls.key` for webhooks, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_cert_dir: Option<String>,
-    /// Whether the process ends itself when opdev closes the socket, so that it is never left behind.
+    /// True if the process ends itself when opdev closes the socket, so that it is never left behind.
     pub exit_with_socket: bool,
 }
 

@@ -15,7 +15,7 @@ const OLDEST: u32 = 16;
 pub enum Rung {
     /// Reconciles with their causes, cached reads, logs, and an id on every call.
     Full,
-    /// The same without causes.
+    /// Reconciles as with `Full`, but without causes.
     Passes,
     /// An id on every call whose context has one, and nothing else.
     Header,
@@ -59,8 +59,8 @@ pub struct OverlayFile {
 }
 
 impl OverlayFile {
-    /// Whether a place that the compiler named is in one of the added files, by either of their names. Then the
-    /// user has made no mistake: the next rung is to be tried.
+    /// Returns true if a place that the compiler named is in one of the added files, by either of their
+    /// names. Then the user has made no mistake: the next rung is to be tried.
     pub fn holds(&self, place: &Path) -> bool {
         self.replace.iter().any(|(there, here)| {
             here == place || there == place || there.file_name().is_some_and(|name| place.ends_with(name))
@@ -159,6 +159,8 @@ const PLACES: Added = Added("aa_opdev_places.go", include_str!("places.go"));
 const PASSES: Added = Added("aa_opdev_passes.go", include_str!("passes.go"));
 const RECORDERS: Added = Added("aa_opdev_recorders.go", include_str!("recorders.go"));
 const RECORDERS_NEW: Added = Added("aa_opdev_recorders_new.go", include_str!("recorders_new.go"));
+const RECORDERS_ANNOTATED: Added =
+    Added("aa_opdev_recorders_annotated.go", include_str!("recorders_annotated.go"));
 const CAUSES: Added = Added("aa_opdev_causes.go", include_str!("causes.go"));
 const QUEUE_UNTYPED: Added = Added("aa_opdev_queue_untyped.go", include_str!("queue_untyped.go"));
 const QUEUE_TYPED: Added = Added("aa_opdev_queue_typed.go", include_str!("queue_typed.go"));
@@ -179,7 +181,10 @@ fn files(minor: u32, rung: Rung) -> Vec<Added> {
         return files;
     }
     files.push(RECORDERS);
-    if minor >= 23 {
+    // Recorders of events.k8s.io came with 0.23; their interface has had annotations since 0.25.
+    if minor >= 25 {
+        files.push(RECORDERS_ANNOTATED);
+    } else if minor >= 23 {
         files.push(RECORDERS_NEW);
     }
     files.push(CAUSES);
@@ -213,7 +218,7 @@ mod tests {
             "places",
             "passes",
             "recorders",
-            "recorders_new",
+            "recorders_annotated",
             "causes",
             "queue_typed",
             "queue_priority",
@@ -223,13 +228,16 @@ mod tests {
             let left = all.iter().filter(|name| !names.contains(name)).copied();
             left.collect::<Vec<_>>()
         };
-        assert_eq!(names("v0.24.1", Rung::Full), all);
+        assert_eq!(names("v0.25.0", Rung::Full), all);
         assert_eq!(names("v0.99.0", Rung::Full), all, "newer than all that are known");
         assert_eq!(names("", Rung::Full), all, "a folder in place of the module");
-        assert_eq!(names("v0.20.4", Rung::Full), but(&["recorders_new", "informer_options"]));
+        let of_0_24: Vec<_> =
+            all.iter().map(|name| if *name == "recorders_annotated" { "recorders_new" } else { name }).collect();
+        assert_eq!(names("v0.24.1", Rung::Full), of_0_24);
+        assert_eq!(names("v0.20.4", Rung::Full), but(&["recorders_annotated", "informer_options"]));
         assert_eq!(
             names("v0.19.0-beta.0", Rung::Full),
-            but(&["recorders_new", "queue_priority", "informer_options"])
+            but(&["recorders_annotated", "queue_priority", "informer_options"])
         );
         assert_eq!(
             names("v0.16.1", Rung::Full),

@@ -13,7 +13,7 @@ const NAME: &str = "sitecustomize.py";
 /// Words of commands that start Python.
 const STARTERS: [&str; 8] = ["kopf", "python", "uv", "uvx", "poetry", "pipenv", "pdm", "hatch"];
 
-/// Whether a command starts a program in Python, by its words.
+/// Returns true if a command starts a program in Python, by its words.
 pub fn is_python(command: &[String]) -> bool {
     command.iter().any(|word| {
         let name = word.rsplit('/').next().unwrap_or(word);
