@@ -109,7 +109,8 @@ pub(crate) struct Indexing {
     pub(crate) fields: Option<fn(&Value) -> String>,
     /// Reads what all this is made of off the text of an object: [`partial`].
     pub(crate) partial: fn(&[u8]) -> serde_json::Result<Value>,
-    /// Whether rules hardly ever read an object again: of such objects no trees are kept, which leaves room for others.
+    /// True if rules hardly ever read an object again: of such objects no trees are kept, which leaves room
+    /// for others.
     pub(crate) is_record: bool,
 }
 
@@ -141,12 +142,12 @@ impl Attributes {
         Attributes::shared(indexing, object, &Shared::default())
     }
 
-    /// The same; what equals that of another object is kept once for both.
+    /// Attributes of one object among many: a value that equals that of another object is kept once for both.
     pub(crate) fn shared(indexing: &Indexing, object: &Value, shared: &Shared) -> Self {
         Attributes::after(indexing, object, shared, None)
     }
 
-    /// The same of an object that was changed: most changes leave nearly all of it as it was.
+    /// Attributes of an object that was changed: most changes leave nearly all of them as they were.
     pub(crate) fn after(
         indexing: &Indexing,
         object: &Value,
@@ -176,8 +177,8 @@ impl Attributes {
         }
     }
 
-    /// The same, read off the text of an object: only the fields that are needed become a tree. `None` where the text is no
-    /// JSON.
+    /// Attributes read off the text of an object: only the fields that are needed become a tree. `None` where
+    /// the text is no JSON.
     pub(crate) fn of_text(indexing: &Indexing, text: &[u8], shared: &Shared) -> Option<Self> {
         // There may be something else under the same names.
         let object = (indexing.partial)(text).or_else(|_| serde_json::from_slice(text)).ok()?;
@@ -214,7 +215,7 @@ impl Attributes {
         self.finalizers.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether `metadata.deletionTimestamp` is set.
+    /// Returns true if `metadata.deletionTimestamp` is set.
     pub fn deleting(&self) -> bool {
         self.deleting
     }
@@ -245,7 +246,8 @@ impl Attributes {
         pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
     }
 
-    /// Whether it is a service whose selector selects these labels of a pod. A service without a selector selects nothing.
+    /// Returns true if it is a service whose selector selects these labels of a pod. A service without a
+    /// selector selects nothing.
     pub fn service_selects(&self, labels: Option<&Map<String, Value>>) -> bool {
         let holds = |(label, value): (&str, &str)| {
             labels.and_then(|labels| labels.get(label)).is_some_and(|has| has == value)
@@ -278,7 +280,7 @@ where
     serde_json::from_slice::<Partial<PartialMetadata, Spec, Status>>(text).and_then(serde_json::to_value)
 }
 
-/// The same of a record, whose metadata says when it was written.
+/// Reads the parts of a record, whose metadata says when it was written.
 pub(crate) fn partial_record(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice::<Partial<RecordMetadata, Unread, Unread>>(text).and_then(serde_json::to_value)
 }

@@ -304,17 +304,17 @@ impl Status {
         status
     }
 
-    /// Whether this is a 404.
+    /// Returns true if this is a 404.
     pub fn is_not_found(&self) -> bool {
         self.reason == "NotFound"
     }
 
-    /// Whether this is a write conflict.
+    /// Returns true if this is a write conflict.
     pub fn is_conflict(&self) -> bool {
         self.reason == "Conflict"
     }
 
-    /// Whether the name was taken.
+    /// Returns true if the name was taken.
     pub fn is_already_exists(&self) -> bool {
         self.reason == "AlreadyExists"
     }

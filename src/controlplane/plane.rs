@@ -31,7 +31,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(3);
 pub struct Config {
     /// The time; the system's clock where none is given.
     pub clock: Option<Clock>,
-    /// Which controllers run. The default is all of them.
+    /// The controllers that run. The default is all of them.
     pub controllers: Controllers,
     /// A pod's life, as the YAML of its stages; the built-in ones where none are given.
     pub stages: Option<String>,
@@ -150,7 +150,7 @@ impl ControlPlane {
         let _ = self.at_rest.clone().wait_for(|rest| rest.revision == Some(store.revision())).await;
     }
 
-    /// Whether they have, as [`ControlPlane::settled`] waits for.
+    /// Returns true if they have, as [`ControlPlane::settled`] waits for.
     pub fn is_settled(&self) -> bool {
         self.at_rest.borrow().revision == Some(self.api.registry().store.revision())
     }

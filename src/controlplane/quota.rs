@@ -54,7 +54,7 @@ pub(crate) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Whether one of the names is as the scope wants it; none at all are as one that is absent.
+    /// Returns true if one of the names is as the scope wants it; none at all are as one that is absent.
     pub(crate) fn selects(&self, names: &BTreeSet<&str>) -> bool {
         let listed = |name: &&str| self.values.iter().any(|value| value == *name);
         match self.operator {
@@ -75,7 +75,7 @@ pub(crate) struct Consumer<'a> {
 }
 
 impl Consumer<'_> {
-    /// Whether objects of the resource use `name` of a quota.
+    /// Returns true if objects of the resource use `name` of a quota.
     pub(crate) fn uses(&self, name: &str) -> bool {
         match name.strip_prefix(COUNT) {
             Some(counted) => match counted.split_once('.') {
@@ -99,7 +99,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// Whether a quota looks at an object at all: its scopes.
+    /// Returns true if a quota looks at an object at all: its scopes.
     pub(crate) fn covers(&self, quota: &Value, object: &Value) -> bool {
         let scopes = items(quota, "/spec/scopes").iter().filter_map(Value::as_str);
         let plain = scopes.map(|name| Scope { name, operator: "Exists", values: &[] });

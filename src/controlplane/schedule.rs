@@ -220,7 +220,7 @@ fn following(fields: &[Field; 5], at: DateTime) -> Option<DateTime> {
     None
 }
 
-/// Whether a date is one of the days: both fields where one of them is any day, else either.
+/// Returns true if a date is one of the days: both fields where one of them is any day, else either.
 fn allows(days: &Field, weekdays: &Field, date: Date) -> bool {
     let (day, weekday) = (days.has(date.day()), weekdays.has(date.weekday().to_sunday_zero_offset()));
     if days.any || weekdays.any { day && weekday } else { day || weekday }

@@ -181,13 +181,13 @@ impl Pulse {
 struct Looks<T> {
     seen: Vec<Seen>,
     pulse: Pulse,
-    /// Whether it was told that no worker takes anything up.
+    /// True if it was told that no worker takes anything up.
     silent: bool,
     tell: T,
 }
 
 impl<T: Fn(Finding)> Looks<T> {
-    /// Whether something may be stuck.
+    /// Returns true if something may be stuck.
     fn look(&mut self) -> bool {
         let mut suspicious = false;
         self.take_in();
@@ -224,7 +224,7 @@ impl<T: Fn(Finding)> Looks<T> {
         }
     }
 
-    /// Whether a beat that was asked for has not come.
+    /// Returns true if a beat that was asked for has not come.
     fn feel(&mut self) -> bool {
         let missed = self.pulse.missed();
         if missed == 0 && self.silent {

@@ -35,7 +35,7 @@ pub(crate) struct Attributes<'a> {
     pub(crate) operation: Operation,
     pub(crate) resource: &'a Resource,
     pub(crate) subresource: &'a str,
-    /// Of the object that is asked about: that of the resource, or of the subresource.
+    /// The kind of the object that is asked about: that of the resource, or of the subresource.
     pub(crate) kind: Gvk,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,

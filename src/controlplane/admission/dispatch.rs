@@ -29,7 +29,7 @@ pub(crate) struct Dispatcher<'a> {
     pub(crate) cluster: &'a dyn Cluster,
 }
 
-/// Whether webhooks are asked about a resource: never about what configures them or policies.
+/// Returns true if webhooks are asked about a resource: never about what configures them or policies.
 fn asks_hooks(resource: &Resource) -> bool {
     let configuring = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
     resource.group != "admissionregistration.k8s.io" || !configuring.contains(&resource.plural.as_str())

@@ -67,7 +67,7 @@ fn labels(object: &Value) -> Option<&Map<String, Value>> {
     object["metadata"]["labels"].as_object()
 }
 
-/// Whether a selector picks an object by its labels.
+/// Returns true if a selector picks an object by its labels.
 pub(super) fn selects(selector: &LabelSelector, object: &Value) -> bool {
     match labels(object) {
         Some(labels) => selector.matches(labels),

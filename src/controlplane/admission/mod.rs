@@ -44,7 +44,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// The resources whose objects configure webhooks. No webhook is asked about them.
 pub(crate) const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
-/// The same of webhooks that only look.
+/// The resource whose objects configure webhooks that only look.
 pub(crate) const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
 /// All webhooks and policies of a plane, as they are configured now.
@@ -73,7 +73,7 @@ impl Admission {
         self.any.load(Ordering::Acquire)
     }
 
-    /// Whether there is any webhook.
+    /// Returns true if there is any webhook.
     pub(crate) fn any_hooks(&self) -> bool {
         self.any_hooks.load(Ordering::Acquire)
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// What is granted by a write of a role or a binding.
 pub(crate) struct Grant<'a> {
-    /// Who grants.
+    /// The user who grants.
     pub(crate) user: &'a User,
     /// The namespace it is granted in; empty for the whole cluster.
     pub(crate) namespace: &'a str,
@@ -68,7 +68,7 @@ pub(crate) fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), 
     })
 }
 
-/// Whether somebody may do everything to every resource and path, as an aggregation rule asks for.
+/// Returns true if somebody may do everything to every resource and path, as an aggregation rule asks for.
 pub(crate) fn full_authority(policy: &dyn Policy, user: &User) -> bool {
     let everything = Attributes { verb: "*".to_owned(), path: Some("*".to_owned()), ..Attributes::default() };
     decide(policy, user, &Attributes::on("*", "*", "*", "", "")).allowed

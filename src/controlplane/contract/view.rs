@@ -19,9 +19,9 @@ pub struct ResourceInfo {
     pub version: String,
     /// Kind of its objects.
     pub kind: String,
-    /// Whether objects live in namespaces.
+    /// True if objects live in namespaces.
     pub namespaced: bool,
-    /// Whether it can be listed and deleted (reviews and the like cannot).
+    /// True if it can be listed and deleted (reviews and the like cannot).
     pub deletable: bool,
 }
 
@@ -91,13 +91,13 @@ pub trait View {
         found
     }
 
-    /// The same, without reading the objects.
+    /// Keys of the dependents; their objects are not read.
     fn dependent_keys(&self, uid: &str) -> Vec<Key> {
         self.dependents(uid).iter().map(|(resource, object)| Key::of_object(resource, object)).collect()
     }
 
-    /// Whether an object of this uid was seen to go. The runner remembers the latest of them, so that owners are
-    /// known to be gone even when their kind went with them.
+    /// Returns true if an object of this uid was seen to go. The runner remembers the latest of them, so that
+    /// owners are known to be gone even when their kind went with them.
     fn has_gone(&self, uid: &str) -> bool {
         let _ = uid;
         false
@@ -216,7 +216,7 @@ impl Change {
         self.object().map(|object| Key::new(&self.resource, object.namespace(), object.name()))
     }
 
-    /// Whether the object is gone.
+    /// Returns true if the object is gone.
     pub fn gone(&self) -> bool {
         self.after.is_none()
     }

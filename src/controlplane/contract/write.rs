@@ -141,7 +141,7 @@ pub struct Refusal {
     pub reason: String,
     /// Message of the Status.
     pub message: String,
-    /// Whether the namespace is going away, so that trying again is useless.
+    /// True if the namespace is going away, so that trying again is useless.
     pub namespace_terminating: bool,
 }
 

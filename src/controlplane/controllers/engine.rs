@@ -44,7 +44,7 @@ impl State {
         self.lanes.remind(job, elapsed + delay.min(Duration::from_secs(60)));
     }
 
-    /// Whether the writes of this sync still have to wait.
+    /// Returns true if the writes of this sync still have to wait.
     fn held(&mut self, job: &Job, sync: &Sync, elapsed: Duration) -> bool {
         let Some(hold) = &sync.hold else {
             self.holds.remove(job);

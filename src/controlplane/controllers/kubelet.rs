@@ -333,7 +333,7 @@ fn is_sidecar(container: &Value) -> bool {
     text(container, "/restartPolicy") == "Always"
 }
 
-/// Whether the next container may begin: this one has ended well, or is a sidecar that runs.
+/// Returns true if the next container may begin: this one has ended well, or is a sidecar that runs.
 fn init_done(container: &Value, status: Option<&Value>) -> bool {
     status.is_some_and(|status| match is_sidecar(container) {
         true => flag(status, "/started"),

@@ -28,7 +28,7 @@ pub(crate) fn active(pod: &Value) -> bool {
     !finished(pod) && !deleting(pod)
 }
 
-/// Whether the Ready condition is true.
+/// Returns true if the Ready condition is true.
 pub(crate) fn ready(pod: &Value) -> bool {
     conditions::is_true(pod, "Ready")
 }

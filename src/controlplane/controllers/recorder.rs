@@ -79,7 +79,7 @@ impl Recorder {
         }
     }
 
-    /// Whether too many different messages of this reason have come already.
+    /// Returns true if too many different messages of this reason have come already.
     fn too_many(&mut self, kin: &str, message: &str, now: Timestamp) -> bool {
         if self.similar.len() >= REMEMBERED {
             self.similar.clear();

@@ -93,7 +93,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// How far the controllers have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// Whether there has been nothing left to do at least once.
+    /// True if there has been nothing left to do at least once.
     pub reached: bool,
     /// The revision that all of them have seen with nothing left to do now or soon.
     pub revision: Option<u64>,

@@ -55,14 +55,14 @@ pub enum StageProblem {
     ResourceKind(String),
     /// An expression of its selector has an unknown operator.
     Operator {
-        /// Which expression, from 0.
+        /// The expression, from 0.
         at: usize,
         /// The operator.
         operator: String,
     },
     /// The key of an expression of its selector cannot be parsed.
     Query {
-        /// Which expression, from 0.
+        /// The expression, from 0.
         at: usize,
         /// Why.
         error: QueryError,

@@ -286,7 +286,7 @@ impl StatefulSetSync<'_> {
         self.sync.writes.push(pods::note(self.set, NoteKind::Normal, "SuccessfulDelete", &message));
     }
 
-    /// Which revision a new pod of that ordinal gets, with its template.
+    /// The revision that a new pod of that ordinal gets, with its template.
     fn template_for(&self, ordinal: i64) -> (String, Value) {
         let start = count(self.set, "/spec/ordinals/start");
         let strategy = self.set.pointer("/spec/updateStrategy").unwrap_or(&Value::Null);

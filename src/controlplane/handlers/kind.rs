@@ -138,7 +138,7 @@ fn shown(body: &[u8]) -> String {
     }
 }
 
-/// Whether an object says that it is of the resource's kind and version, as nearly all do.
+/// Returns true if an object says that it is of the resource's kind and version, as nearly all do.
 fn is_of(resource: &Resource, object: &Value) -> bool {
     object["kind"] == resource.kind.as_str() && object["apiVersion"] == resource.api_version()
 }
@@ -224,7 +224,7 @@ pub(crate) fn of_applied(resource: &Resource, applied: &Value) -> Result<(), Sta
     Err(other_type(applied))
 }
 
-/// The same of an applied Scale.
+/// Refuses an applied Scale of another kind.
 pub(crate) fn of_applied_scale(applied: &Value) -> Result<(), Status> {
     let fits = applied["apiVersion"] == "autoscaling/v1" && applied["kind"] == "Scale";
     if fits { Ok(()) } else { Err(other_type(applied)) }

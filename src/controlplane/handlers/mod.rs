@@ -66,7 +66,8 @@ impl Api {
         &self.registry
     }
 
-    /// Whether a path names a resource: `/api/<version>/…` or `/apis/<group>/<version>/…` and something behind.
+    /// Returns true if a path names a resource: `/api/<version>/…` or `/apis/<group>/<version>/…` and
+    /// something behind.
     pub fn serves(path: &str) -> bool {
         let mut parts = path.trim_matches('/').split('/');
         let fixed = match parts.next() {

@@ -51,7 +51,7 @@ impl Wanted {
         })
     }
 
-    /// Whether the state at the start is sent as ADDED events.
+    /// Returns true if the state at the start is sent as ADDED events.
     fn wants_state(&self) -> bool {
         match self.initial {
             Some(initial) => initial,

@@ -125,7 +125,7 @@ fn put(
     }
     match given {
         Some(given) => value(out, *number, kind, given, depth),
-        // Of a pointer there may be none, and of bytes.
+        // A pointer may be absent, and so may bytes.
         None if flags & POINTER != 0 || kind == "y" => Ok(()),
         None => value(out, *number, kind, &Value::Null, depth),
     }

@@ -64,7 +64,7 @@ impl Fault {
 }
 
 impl Error {
-    /// The same error, seen from the message around it. A field without a name belongs to that message itself.
+    /// This error, seen from the message around it. A field without a name belongs to that message itself.
     pub(super) fn in_field(mut self, name: &str) -> Self {
         if !name.is_empty() {
             self.0.fields.push(name.to_owned());

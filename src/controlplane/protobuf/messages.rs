@@ -53,7 +53,8 @@ pub(super) fn unserved() -> &'static Unserved {
     DECODED.get_or_init(|| decode(UNSERVED))
 }
 
-/// Whether a kind of a served version has a message. Of versions that are not served this is never true.
+/// Returns true if a kind of a served version has a message. Of versions that are not served this is never
+/// true.
 pub(crate) fn serves(api_version: &str, kind: &str) -> bool {
     let definition = facts().definition_name(&Gvk::from_api_version(api_version, kind));
     definition.is_some_and(|name| served().contains_key(name))

@@ -161,13 +161,13 @@ impl Registry {
         self.admission.any()
     }
 
-    /// Whether a write may have to wait for a webhook, be it for the conversion of an object, and so may only be done by
-    /// a thread that may wait.
+    /// Returns true if a write may have to wait for a webhook, be it for the conversion of an object, and so
+    /// may only be done by a thread that may wait.
     pub(crate) fn waits_for_webhooks(&self) -> bool {
         self.admission.any_hooks() || self.catalog.served().converts
     }
 
-    /// Whether a write of a resource may have to wait for a webhook.
+    /// Returns true if a write of a resource may have to wait for a webhook.
     pub(crate) fn may_wait_for(&self, resource: &Resource) -> bool {
         self.admission.may_concern(&resource.plural)
     }

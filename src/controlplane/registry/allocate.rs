@@ -109,7 +109,7 @@ fn node_port(port: &Value) -> Option<i64> {
     port["nodePort"].as_i64().filter(|number| *number != 0)
 }
 
-/// Whether ports that ask for none get a port of the node.
+/// Returns true if ports that ask for none get a port of the node.
 fn gives_ports(spec: &Value) -> bool {
     spec["type"] == "NodePort" || spec["allocateLoadBalancerNodePorts"] != false
 }
@@ -215,7 +215,7 @@ pub(super) fn check_new(service: &Value, dry_run: bool) -> Result<(), Status> {
     Err(nameless())
 }
 
-/// Whether a service is given an address of the cluster.
+/// Returns true if a service is given an address of the cluster.
 fn needs_address(service: &Value) -> bool {
     let spec = &service["spec"];
     spec["type"] != "ExternalName" && spec["clusterIP"] != "None"

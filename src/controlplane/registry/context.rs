@@ -19,7 +19,7 @@ pub enum FieldValidation {
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// Who makes the request.
+    /// The user who makes the request.
     pub user: User,
     /// The field manager: `fieldManager`, else the user agent up to its first slash.
     pub manager: String,

@@ -61,7 +61,7 @@ impl Registry {
         let versioned = Some(metadata::text(&object, "resourceVersion").to_owned());
         let versioned = versioned.filter(|version| track && !version.is_empty());
         metadata::remove_server_fields(&mut object);
-        // Who owns what is settled before webhooks or the server add anything of their own.
+        // Owners of fields are settled before webhooks or the server add anything of their own.
         if track {
             fields::updated(self, ctx, resource, None, &mut object, Part::Main);
         }

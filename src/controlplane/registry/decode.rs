@@ -143,7 +143,7 @@ fn go_type(schema: &SchemaRef) -> String {
     format!("{}.{kind}", parts.next().unwrap_or_default())
 }
 
-/// The same of a type without a name.
+/// A Go type as json errors print it where it has no name.
 fn go_kind(schema: &Schema) -> String {
     match (schema.kind, &schema.additional) {
         (Kind::Integer, _) => integer_type(schema).to_owned(),

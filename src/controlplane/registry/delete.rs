@@ -169,7 +169,7 @@ fn preconditions(
     Ok(())
 }
 
-/// Whether nothing keeps an object that is deleted, so that it goes without being read.
+/// Returns true if nothing keeps an object that is deleted, so that it goes without being read.
 fn unheld(resource: &Resource, options: &DeleteOptions, current: &Stored) -> bool {
     let (strategy, known) = (strategy_of(resource), current.attributes());
     strategy.admit_delete.is_none()

@@ -28,6 +28,6 @@ pub struct DeleteOptions {
 pub struct Deleted {
     /// The object: its last state, or as it is now that it is marked.
     pub object: Arc<Stored>,
-    /// Whether it is gone.
+    /// True if it is gone.
     pub gone: bool,
 }

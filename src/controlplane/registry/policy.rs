@@ -34,12 +34,12 @@ impl Policy for Registry {
 }
 
 impl Registry {
-    /// Whether roles decide; otherwise everybody who is known may do everything.
+    /// Returns true if roles decide; otherwise everybody who is known may do everything.
     pub(crate) fn enforces_roles(&self) -> bool {
         self.rbac
     }
 
-    /// Whether this user may do whatever he wants.
+    /// Returns true if this user may do whatever he wants.
     pub(crate) fn allows_all(&self, user: &User) -> bool {
         match self.rbac {
             true => user.groups.iter().any(|group| group == MASTERS),

@@ -114,7 +114,7 @@ fn set(object: &mut Value, pointer: &str, value: Option<Value>) {
     }
 }
 
-/// Whether anything but metadata (and a status with a path of its own) differs.
+/// Returns true if anything but metadata (and a status with a path of its own) differs.
 fn desired_state_differs(resource: &Resource, object: &Value, current: &Value) -> bool {
     let (Some(new), Some(old)) = (object.as_object(), current.as_object()) else { return true };
     let ignored = |key: &str| {

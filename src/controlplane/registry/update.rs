@@ -79,7 +79,7 @@ impl Registry {
         let served = convert::served(resource, &if same { before.clone() } else { at_version.value() });
         let mut object = make(ctx, &served)?;
         self.check_identity(ctx, change, &mut object, &served)?;
-        // Who owns what is settled before webhooks or the server change what the request says.
+        // Owners of fields are settled before webhooks or the server change what the request says.
         if way != UpdateMethod::Apply && part != Part::Scale {
             fields::updated(self, ctx, resource, Some(&served), &mut object, part);
         }
@@ -252,7 +252,7 @@ fn check_version(change: Change<'_>, object: &Value, current: &Value) -> Result<
     Ok(())
 }
 
-/// Whether nothing keeps a deleted object any more.
+/// Returns true if nothing keeps a deleted object any more.
 pub(super) fn finished(resource: &Resource, object: &Value) -> bool {
     let meta = &object["metadata"];
     let empty = |list: &Value| list.as_array().is_none_or(Vec::is_empty);

@@ -21,7 +21,7 @@ pub(crate) enum CertificateUser {
     Known(User),
 }
 
-/// Who signs the certificates of clients.
+/// The authorities that sign the certificates of clients.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientAuthorities {
     verifier: Arc<dyn ClientCertVerifier>,

@@ -131,7 +131,7 @@ async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, handler: EndpointHand
         async move { Ok::<_, Infallible>(answer(&request, &handler).await) }
     });
     let mut builder = http1::Builder::new();
-    // Who has its answer leaves: idle connections take the room of others.
+    // A client that has its answer leaves: idle connections take the room of others.
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD).keep_alive(false);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {

@@ -131,7 +131,7 @@ impl Front {
         response
     }
 
-    /// Who the request counts for, where he may make it.
+    /// The user that the request counts for, if the client may make it.
     fn admitted<'a>(
         &self,
         user: &'a User,
@@ -157,7 +157,7 @@ impl Front {
     {
         let path = request.uri().path().to_owned();
         let query = request.uri().query().unwrap_or_default().to_owned();
-        // Of resources it counts only where the request ends soon, which they know best.
+        // A resource counts only where the request ends soon, which its handler knows best.
         if !Api::serves(&path)
             && let Some(why) = Query::parse(&query).wrong_timeout()
         {

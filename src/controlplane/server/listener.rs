@@ -324,7 +324,7 @@ async fn handshake(
     acceptor.accept(stream).await.map(Some)
 }
 
-/// Who asks.
+/// A client of the server.
 enum Visitor {
     User(User),
     /// Somebody whose calls are looked at.

@@ -36,7 +36,7 @@ struct Labels {
 #[derive(Clone, Debug, Default)]
 struct Series {
     by_code: BTreeMap<u16, u64>,
-    /// Of those that are not streams: how many there were in each bucket, and beyond the last one.
+    /// Requests that are not streams: how many there were in each bucket, and beyond the last one.
     buckets: [u64; BUCKETS.len() + 1],
     sum: f64,
 }

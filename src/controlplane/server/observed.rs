@@ -139,7 +139,7 @@ fn with_query(uri: &Uri, query: &str) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// Whether events follow: then the answer has no known end.
+/// Returns true if events follow: then the answer has no known end.
 fn is_watch<E>(asked: &Asked, response: &Answered<E>) -> bool {
     let asked_for = Query::parse(&asked.query).flag("watch") == Some(true) || asked.path.contains("/watch/");
     asked_for && response.status() == StatusCode::OK && response.body().size_hint().exact().is_none()

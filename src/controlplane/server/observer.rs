@@ -1,6 +1,6 @@
-//! Who looks over the shoulder of one client: each of its requests with its answer, each event that a watch delivers,
-//! and faults on request. A client is observed by the token that was made for it; for all others this costs nothing.
-//! Read `observed` for how copies are made.
+//! Observes one client: each of its requests with its answer, each event that a watch delivers, and faults on
+//! request. A client is observed by the token that was made for it; for all others this costs nothing. Read
+//! `observed` for how copies are made.
 
 use crate::error::Status;
 use crate::identity::User;
@@ -79,7 +79,7 @@ pub struct Treatment {
     pub reset: Option<Reset>,
     /// What is asked for instead of its query, such as a list of an earlier revision.
     pub query: Option<String>,
-    /// Of a watch: whether its events pass.
+    /// The gate of a watch: it says whether events pass.
     pub gate: Option<watch::Receiver<Passage>>,
 }
 
@@ -254,7 +254,7 @@ pub(crate) struct Client {
 pub(crate) struct Clients(RwLock<HashMap<String, Arc<Client>>>);
 
 impl Clients {
-    /// Who has this token.
+    /// The client that has this token.
     pub(super) fn client_of_token(&self, token: &str) -> Option<Arc<Client>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(token).cloned()
     }

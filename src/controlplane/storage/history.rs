@@ -129,7 +129,7 @@ impl History {
         forgotten
     }
 
-    /// Whether nothing changed after `revision`.
+    /// Returns true if nothing changed after `revision`.
     pub(super) fn is_current(&self, revision: u64) -> bool {
         self.log.back().map_or(self.floor, |change| change.revision) <= revision
     }

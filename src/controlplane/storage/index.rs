@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// Of one table.
+/// The index of one table.
 #[derive(Debug)]
 pub(super) struct Index {
     by: Indexed,

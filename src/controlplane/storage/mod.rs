@@ -209,7 +209,7 @@ impl Store {
         self.list_among(table, namespace, wanted).items
     }
 
-    /// The same, with the revision of the state that they are from.
+    /// The objects that `find` gives, with the revision of the state that they are from.
     pub fn list_among(&self, table: &str, namespace: Option<&str>, wanted: &Lookup<'_>) -> Listing {
         let inner = self.read();
         let items = inner.tables.get(table).map(|found| {

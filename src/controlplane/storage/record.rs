@@ -92,7 +92,8 @@ pub(super) fn decode_key(bytes: &[u8]) -> Option<(&str, Key)> {
     Some((table, Key::new(namespace, name)))
 }
 
-/// Whether this can be the key of an object: three names, the last of which is not empty, without a control character.
+/// Returns true if this can be the key of an object: three names, the last of which is not empty, without a
+/// control character.
 pub(super) fn is_key(bytes: &[u8]) -> bool {
     let plain = |name: &str| !name.contains(char::is_control);
     decode_key(bytes).is_some_and(|(table, key)| {
@@ -128,7 +129,7 @@ pub(super) fn write_kept(name: &str, bytes: &[u8]) -> Vec<u8> {
     [&checksum(&[name.as_bytes(), bytes].join(&0)).to_le_bytes(), bytes].concat()
 }
 
-/// The same read again, where it is what was written.
+/// Reads back bytes that `write_kept` wrote; `None` for other bytes.
 pub(super) fn read_kept<'a>(name: &str, written: &'a [u8]) -> Option<&'a [u8]> {
     let (sum, bytes) = written.split_at_checked(4)?;
     (checksum(&[name.as_bytes(), bytes].join(&0)).to_le_bytes() == sum).then_some(bytes)

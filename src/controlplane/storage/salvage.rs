@@ -28,7 +28,7 @@ pub(super) trait TakeIn {
 pub(super) struct Found {
     pub(super) saved: Saved,
     pub(super) totals: Totals,
-    /// Whether it has to be written anew.
+    /// True if it has to be written anew.
     pub(super) fresh: bool,
     /// What is wrong with it, and what is lost.
     pub(super) damage: Option<(String, Vec<String>)>,
@@ -46,7 +46,7 @@ pub(super) struct Reading<'a> {
     sum: u64,
     newest: u64,
     kept: BTreeMap<String, Vec<u8>>,
-    /// Whether all that is kept beside the objects was read.
+    /// True if all that is kept beside the objects was read.
     kept_read: bool,
     /// Objects of which the key is there, but no record that verifies.
     broken: HashSet<Vec<u8>>,
@@ -249,7 +249,7 @@ impl<'a> Reading<'a> {
             // A key that no object can have tells nothing: its object is looked for under its own key.
             let named = self.broken.iter().filter(|key| record::is_key(key)).count();
             let unnamed = totals.count.saturating_sub((self.keys.len() + named) as u64);
-            // Of one whose key is there it is not known what it would add.
+            // A record whose key is there may add anything, so nothing is known then.
             let missing = (named == 0).then(|| totals.sum.wrapping_sub(self.sum));
             others = chosen(others, usize::try_from(unnamed).unwrap_or(usize::MAX), missing);
         }
@@ -288,9 +288,9 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Of records that belong to no key that was read, the newest first: as many as are missing. Where it is known to what
-/// their checksums add up, they do, as long as no more than one of the newest was deleted; the only one that is missing is
-/// the one whose checksum is right, or none.
+/// Chooses among records that belong to no key that was read, the newest first: as many as are missing. If
+/// the sum of their checksums is known, the chosen ones have that sum, as long as no more than one of the
+/// newest was deleted. A single missing record is the one whose checksum is right, or none.
 fn chosen<'b>(mut others: Vec<Record<'b>>, count: usize, missing: Option<u64>) -> Vec<Record<'b>> {
     if let (1, Some(missing)) = (count, missing) {
         others.retain(|record| u64::from(record.sum) == missing);
@@ -593,7 +593,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fill(folder.path());
         let whole = std::fs::read(folder.path().join("store.redb")).unwrap();
-        // Of every page a few bits, other ones in each.
+        // A few bits of every page are tried, other ones in each.
         for place in (0..whole.len()).step_by(whole.len() / 150 + 1) {
             let (store, moved) = {
                 std::fs::write(folder.path().join("store.redb"), &whole).unwrap();

@@ -41,7 +41,8 @@ pub struct Stored {
     asked: AtomicBool,
     /// Whether `trees` keeps its tree.
     kept: AtomicBool,
-    /// Who decides how long the tree is kept; nobody for an object outside the store, which keeps it.
+    /// The owner of the tree, which decides how long it is kept; nobody for an object outside the store,
+    /// which keeps it.
     trees: Weak<Trees>,
 }
 
@@ -161,7 +162,8 @@ impl Stored {
         content.tree.clone().unwrap_or_else(|| content.parse())
     }
 
-    /// Whether it is null instead of an object, without reading it: null is never in the store, so it keeps its tree.
+    /// Returns true if it is null instead of an object, without reading it: null is never in the store, so it
+    /// keeps its tree.
     pub fn is_null(&self) -> bool {
         self.content().tree.as_ref().is_some_and(|tree| tree.is_null())
     }
@@ -171,14 +173,14 @@ impl Stored {
         self.keep_tree_after(None);
     }
 
-    /// The same, in the place of that of the version before.
+    /// Keeps the tree in the place of the tree of the version before.
     pub(super) fn keep_tree_after(self: &Arc<Self>, before: Option<&Arc<Stored>>) {
         if let Some(trees) = self.trees.upgrade() {
             trees.keep(self.clone(), before);
         }
     }
 
-    /// Whether `trees` keeps the tree.
+    /// Returns true if `trees` keeps the tree.
     pub(super) fn is_kept(&self) -> bool {
         self.kept.load(Ordering::Relaxed)
     }
@@ -188,7 +190,7 @@ impl Stored {
         self.kept.swap(kept, Ordering::Relaxed)
     }
 
-    /// Whether the tree is there, without making it.
+    /// Returns true if the tree is there, without making it.
     #[cfg(test)]
     pub(super) fn has_tree(&self) -> bool {
         self.content().tree.is_some()
@@ -204,7 +206,7 @@ impl Stored {
         }
     }
 
-    /// Whether the tree was asked for since this was called last.
+    /// Returns true if the tree was asked for since this was called last.
     pub(super) fn was_asked(&self) -> bool {
         self.asked.swap(false, Ordering::Relaxed)
     }

@@ -16,7 +16,7 @@ const KEPT: usize = 6 * 1024 * 1024;
 /// Bytes of the texts that stay whole without a tree.
 const WHOLE: usize = 3 * 1024 * 1024;
 
-/// Of one table.
+/// The trees of one table.
 #[derive(Debug)]
 pub(super) struct Trees {
     indexing: &'static Indexing,
@@ -24,7 +24,7 @@ pub(super) struct Trees {
     dictionaries: Dictionaries,
 }
 
-/// Of all tables of a store.
+/// The trees of all tables of a store.
 #[derive(Debug)]
 pub(super) struct All {
     /// Bytes of text of the objects whose trees are kept.
@@ -50,7 +50,7 @@ impl All {
 #[derive(Debug, Default)]
 struct Kept {
     objects: VecDeque<(Arc<Stored>, usize)>,
-    /// Of those whose trees are kept.
+    /// Bytes of the objects whose trees are kept.
     bytes: usize,
     /// How many of the objects are there although they were replaced.
     replaced: usize,
@@ -69,7 +69,7 @@ impl Trees {
         Attributes::after(self.indexing, object, &self.all.shared, before)
     }
 
-    /// The same, read off its text; `None` where that is no JSON.
+    /// Attributes read off the text of an object; `None` where that is no JSON.
     pub(super) fn attributes_of_text(&self, text: &[u8]) -> Option<Attributes> {
         Attributes::of_text(self.indexing, text, &self.all.shared)
     }

@@ -67,7 +67,7 @@ impl Writer {
         Writer::gathering(disk, revision, GATHER)
     }
 
-    /// The same; gathers for so long what nobody waits for.
+    /// Starts the thread; writes that nobody waits for are gathered for `gather`.
     fn gathering(disk: Box<dyn Disk>, revision: u64, gather: Duration) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (told, progress) = watch::channel(Progress { revision, entry: 0, failure: None });

@@ -73,7 +73,7 @@ impl Set {
         self.annotate(MAXIMUM, &(wanted + max_surge(deployment)).to_string());
     }
 
-    /// Whether it holds the template of the Deployment.
+    /// Returns true if it holds the template of the Deployment.
     fn holds(&self, deployment: &Value) -> bool {
         let mut template = self.object.pointer("/spec/template").cloned().unwrap_or_default();
         if let Some(Value::Object(labels)) = template.pointer_mut("/metadata/labels") {
@@ -165,7 +165,7 @@ impl Sets {
         self.all.iter().map(|set| count(&set.object, pointer)).sum()
     }
 
-    /// Whether the Deployment was scaled since its sets were.
+    /// Returns true if the Deployment was scaled since its sets were.
     pub(super) fn scaling(&self, wanted: i64) -> bool {
         self.all
             .iter()
@@ -173,7 +173,7 @@ impl Sets {
             .any(|set| set.desired().is_some_and(|desired| desired != wanted))
     }
 
-    /// Whether the new set is fully there, at the size the Deployment has now.
+    /// Returns true if the new set is fully there, at the size the Deployment has now.
     pub(super) fn saturated(&self, wanted: i64) -> bool {
         self.new_set().is_some_and(|set| {
             set.replicas == wanted && set.desired() == Some(wanted) && set.available() == wanted
@@ -303,7 +303,7 @@ fn copy_annotations(deployment: &Value, set: &mut Set) {
     }
 }
 
-/// Whether a set has nothing left that would be lost with it.
+/// Returns true if a set has nothing left that would be lost with it.
 pub(super) fn removable(set: &Set) -> bool {
     count(&set.object, "/status/replicas") == 0
         && set.replicas == 0

@@ -143,7 +143,8 @@ const OTHERWISE: [(&str, &str); 13] = [
     // An annotation that only says how often the template changed.
     ("DaemonSet", ".metadata.annotations"),
     ("DaemonSet", ".metadata.managedFields[0].fieldsV1.f:metadata.f:annotations"),
-    // Who owns places that Go's types leave out though they are required, that hold any JSON, or that nobody may set.
+    // Owners of places that Go's types leave out though they are required, that hold any JSON, or that nobody
+    // may set.
     ("ValidatingAdmissionPolicyBinding", ".metadata.managedFields[0].fieldsV1.f:spec.f:validationActions.."),
     ("IPAddress", ".metadata.managedFields[0].fieldsV1.f:spec.f:parentRef.."),
     ("ControllerRevision", ".metadata.managedFields[0].fieldsV1.f:data"),

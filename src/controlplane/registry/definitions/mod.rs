@@ -71,7 +71,7 @@ fn set_condition(object: &mut Value, kind: &str, status: &str, reason: &str, mes
     }
 }
 
-/// Whether a definition's end still waits for its resources.
+/// Returns true if a definition's end still waits for its resources.
 fn holds_resources(object: &Value) -> bool {
     opdev_object::meta::finalizers(object).contains(&CLEANUP)
 }

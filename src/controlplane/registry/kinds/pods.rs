@@ -168,7 +168,7 @@ struct PartialStatus {
     pod_ip: Option<Value>,
 }
 
-/// Whether a quota limits pods by this name.
+/// Returns true if a quota limits pods by this name.
 fn uses(name: &str) -> bool {
     let computed = ["cpu", "memory", "ephemeral-storage"].contains(&name)
         || ["requests.", "limits.", "hugepages-"].iter().any(|start| name.starts_with(start));

@@ -132,7 +132,7 @@ impl Policy {
     }
 }
 
-/// Whether anything of a pod changed that its security depends on: of what may change, the images.
+/// Returns true if anything of a pod changed that its security depends on: of what may change, the images.
 fn significant(pod: &Value, old: &Value) -> bool {
     let list = |pod: &Value, name: &str| pod["spec"][name].as_array().cloned().unwrap_or_default();
     let same = |name: &str| {

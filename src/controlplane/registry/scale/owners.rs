@@ -1,5 +1,6 @@
-//! Who owns the number of replicas, seen from the object and from its Scale: `metadata.managedFields` of the one as those
-//! of the other. The rules are those of Kubernetes' scale handler (apimachinery's `managedfields`), compared by requests.
+//! Owners of the number of replicas, seen from the object and from its Scale: `metadata.managedFields` of the
+//! one as those of the other. The rules are those of Kubernetes' scale handler (apimachinery's
+//! `managedfields`), compared by requests.
 
 use opdev_object::apply::compact;
 use serde_json::{Map, Value, json};
@@ -35,7 +36,7 @@ fn disown(fields: &mut Value, path: &Path<'_>) {
     }
 }
 
-/// Whether two entries are of the same manager: whoever applies is the same in every version.
+/// Returns true if two entries are of the same manager: whoever applies is the same in every version.
 fn same_manager(a: &Value, b: &Value) -> bool {
     let equal = |field: &str| a[field] == b[field];
     let applies = a["operation"] == "Apply";
@@ -152,7 +153,7 @@ mod tests {
         let rest = entry("six", "Update", None, &json!({"f:spec": {"f:paused": {}}}));
         let same = of_written(&own, (2, 2), "eight", &path, "apps/v1");
         assert_eq!(same, [entry("six", "Update", None, &only(&path)), rest.clone()]);
-        // Of two entries of one manager the later one counts from then on.
+        // One manager may have two entries: the later one counts from then on.
         assert_eq!(of_scale(&object(&same), &path), Vec::<Value>::new());
         let eight = entry("eight", "Update", Some("scale"), &only(&path));
         assert_eq!(of_written(&own, (2, 3), "eight", &path, "apps/v1"), [eight, rest.clone()]);

@@ -160,7 +160,7 @@ pub(super) fn selector(field: &str, selector: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Whether a selector has nothing in it.
+/// Returns true if a selector has nothing in it.
 pub(super) fn selects_all(selector: &Value) -> bool {
     let empty = |field: &str| match &selector[field] {
         Value::Array(list) => list.is_empty(),

@@ -207,7 +207,7 @@ fn mounts(list: &Value, place: &str, volumes: &[&str], causes: &mut Vec<Cause>) 
     }
 }
 
-/// Whether a resource may be promised more than once.
+/// Returns true if a resource may be promised more than once.
 fn overcommits(name: &str) -> bool {
     !name.starts_with("hugepages-") && (!name.contains('/') || name.contains("kubernetes.io/"))
 }

@@ -24,7 +24,7 @@ use crate::resource::{MetadataOrder, Resource, names};
 use opdev_object::schema::FieldError;
 use serde_json::Value;
 
-/// Whether these leave too little of an object to evaluate rules on it.
+/// Returns true if these leave too little of an object to evaluate rules on it.
 pub(crate) fn blocks(causes: &[Cause]) -> bool {
     const BLOCKING: [&str; 4] =
         ["FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany"];
@@ -145,7 +145,7 @@ fn validate_fields(resource: &Resource, object: &Value, current: Option<&Value>)
     causes
 }
 
-/// Whether a cause of the field `known` covers `field`, too: it is the same field, or a part of it.
+/// Returns true if a cause of the field `known` covers `field`, too: it is the same field, or a part of it.
 fn covers(known: &str, field: &str) -> bool {
     field.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest == ".type" || rest.starts_with('['))
 }
