@@ -60,7 +60,8 @@ impl<'a> ApiPath<'a> {
     }
 }
 
-/// Whether a query asks for events, as the API server reads it: any value of `watch` but `0` and `false` does.
+/// Returns true if a query asks for events, as the API server reads it: any value of `watch` but `0` and
+/// `false` does.
 fn asks_to_watch(query: &str) -> bool {
     let parameters = query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
     let mut values = parameters.filter(|(name, _)| *name == "watch").map(|(_, value)| value);

@@ -43,7 +43,7 @@ impl Change {
     }
 }
 
-/// Whether two lists have the same items, in whatever order.
+/// Returns true if two lists have the same items, in whatever order.
 fn same_items(a: &[Value], b: &[Value]) -> bool {
     let sorted = |list: &[Value]| {
         let mut texts: Vec<String> = list.iter().map(Value::to_string).collect();

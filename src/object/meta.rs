@@ -215,10 +215,10 @@ pub struct OwnerReference {
     pub name: String,
     /// Uid of the owner.
     pub uid: String,
-    /// Whether this owner is the managing controller.
+    /// True if this owner is the managing controller.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub controller: bool,
-    /// Whether foreground deletion of the owner waits for this object.
+    /// True if foreground deletion of the owner waits for this object.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub block_owner_deletion: bool,
 }

@@ -227,7 +227,7 @@ const MARGIN: usize = 12 * 1024;
 /// A text as what makes it of another one that says much the same, such as the next version of an object.
 #[derive(Debug)]
 pub struct Difference {
-    /// Of each piece the length of its bytes, as a `usize`, and those.
+    /// The length of each piece's bytes, as a `usize`, and then the bytes.
     bytes: Box<[u8]>,
     size: usize,
 }

@@ -19,8 +19,8 @@ pub fn text_of(fields: &Value) -> Option<&str> {
     fields.as_str()?.strip_prefix(MARK)
 }
 
-/// Whether it is a compact `fieldsV1`: anybody may send a string that only begins like one, and its text would be written as
-/// it is.
+/// Returns true if it is a compact `fieldsV1`: anybody may send a string that only begins like one, and its
+/// text would be written as it is.
 pub fn is_compact(fields: &Value) -> bool {
     text_of(fields).is_some_and(|text| {
         let control = text.bytes().any(|byte| byte < b' ');
@@ -67,7 +67,7 @@ fn expanded_fields(fields: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// Whether two `fieldsV1` are the same, whichever form each has.
+/// Returns true if two `fieldsV1` are the same, whichever form each has.
 pub fn same_fields(a: &Value, b: &Value) -> bool {
     a == b || text_of(a).is_some() != text_of(b).is_some() && expanded_fields(a) == expanded_fields(b)
 }

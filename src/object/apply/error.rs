@@ -78,7 +78,7 @@ pub enum TypedError {
     Merge(MergeError),
     /// An object cannot be had at a version at which a manager wrote.
     Version {
-        /// Which object, as the server says it; empty where it does not.
+        /// The object, as the server says it; empty where it does not.
         what: String,
         /// Why not.
         source: VersionError,
@@ -203,7 +203,7 @@ impl MergeError {
         MergeError { path: Vec::new(), kind: MergeErrorKind::Duplicate(element) }
     }
 
-    /// The same for the map or list that has the field or item.
+    /// This error for the map or list that has the field or item.
     pub(super) fn below(mut self, element: Element) -> MergeError {
         self.path.push(element);
         self

@@ -113,7 +113,7 @@ fn fill_in(value: &mut Value, schema: &SchemaRef) {
     }
 }
 
-/// Whether `fill_in` would add anything: most objects are whole and need not be copied for it.
+/// Returns true if `fill_in` would add anything: most objects are whole and need not be copied for it.
 fn lacks(value: &Value, schema: &SchemaRef) -> bool {
     let Value::Object(map) = value else { return false };
     schema.properties.iter().any(|(name, property)| match property.default_value() {

@@ -22,7 +22,8 @@ fn without(value: &Value, set: &FieldSet, schema: &SchemaRef) -> Value {
     merge::remove(value, set, schema).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
-/// Whether a list without items is in it: who owned items of such a list may go with the last of them.
+/// Returns true if a list without items is in it: who owned items of such a list may go with the last of
+/// them.
 fn has_empty_list(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.is_empty() || list.iter().any(has_empty_list),

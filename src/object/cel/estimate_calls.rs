@@ -24,7 +24,7 @@ pub(super) struct Argument<'a> {
 }
 
 impl Argument<'_> {
-    /// Whether it may be one of these when it is evaluated.
+    /// Returns true if it may be one of these when it is evaluated.
     fn may_be(&self, kinds: &[Kind]) -> bool {
         self.kind.is_dyn() || kinds.contains(&self.kind)
     }

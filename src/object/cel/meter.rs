@@ -55,7 +55,8 @@ impl Meter {
     }
 }
 
-/// Whether an expression is read from variables: a server counts the steps of the way, and one for all.
+/// Returns true if an expression is read from variables: a server counts the steps of the way, and one for
+/// all.
 pub(super) fn is_read(expr: &Expr) -> bool {
     match &expr.node {
         Node::Name(_) | Node::Select { .. } | Node::OptSelect { .. } => true,
@@ -69,7 +70,7 @@ pub(super) fn begins(operand: &Expr) -> u64 {
     u64::from(!is_read(operand) && !matches!(operand.node, Node::Cond { .. }))
 }
 
-/// Whether an expression is written out: it is made once, and costs nothing.
+/// Returns true if an expression is written out: it is made once, and costs nothing.
 pub(super) fn is_constant(expr: &Expr) -> bool {
     match &expr.node {
         Node::Null

@@ -9,7 +9,7 @@ use super::value::Stop;
 pub(super) struct Runtime<'a> {
     pub(super) meter: &'a mut Meter,
     pub(super) library: &'a Library,
-    /// Who answers `authorizer`; only conditions of requests have it.
+    /// The authorizer that answers `authorizer`; only conditions of requests have it.
     pub(super) authorizer: Option<&'a dyn Authorizer>,
 }
 

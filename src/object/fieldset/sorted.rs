@@ -107,7 +107,7 @@ impl<T: Default> Sorted<T> {
     }
 }
 
-/// Of elements in order.
+/// Collects elements that come in order.
 impl<T> FromIterator<(Element, T)> for Sorted<T> {
     fn from_iter<I: IntoIterator<Item = (Element, T)>>(all: I) -> Self {
         let mut sorted = Sorted::default();

@@ -29,7 +29,7 @@ pub fn quote(text: &str) -> String {
     quote_bytes(text.as_bytes())
 }
 
-/// The same of bytes that may be no UTF-8.
+/// `%q` of bytes that may be no UTF-8.
 pub fn quote_bytes(bytes: &[u8]) -> String {
     quote_with(bytes, '"', false)
 }

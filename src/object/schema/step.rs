@@ -32,7 +32,7 @@ pub(crate) enum Step<'a> {
     Child(&'a str),
     /// A field without a name in the schema.
     Entry(&'a str),
-    /// The same, as it is written of duplicates.
+    /// A field without a name in the schema, as errors about duplicates print it.
     Key(&'a str),
     /// An item.
     Index(usize),

@@ -41,8 +41,8 @@ pub fn admit(value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<Fiel
     admit_unless(value, old, schema, false)
 }
 
-/// The same for an object of which something is known to be wrong already; `blocked` is whether that leaves too little
-/// to look at.
+/// All errors of an object of which some are known already; `blocked` says that those leave too little to
+/// look at.
 pub fn admit_unless(
     value: &Value,
     old: Option<&Value>,

@@ -31,7 +31,7 @@ pub(super) fn skim(text: &str, wanted: &[&str]) -> Option<Node> {
     reader.next.is_none().then_some(node)
 }
 
-/// Whether there are only characters that mean nothing special to a YAML scanner.
+/// Returns true if there are only characters that mean nothing special to a YAML scanner.
 fn is_plain_text(text: &str) -> bool {
     let mut rest = text;
     while let Some(special) = first_special(rest.as_bytes()) {

@@ -34,7 +34,7 @@ pub fn parse_head(text: &str, wanted: &[&str]) -> Result<Node, Error> {
     Ok(node)
 }
 
-/// The same by the parser alone.
+/// Reads the first document with the parser alone.
 pub(super) fn first(text: &str) -> Result<Node, Error> {
     let mut composer = Composer::new(text);
     Ok(composer.document()?.unwrap_or(Node { line: 1, column: 1, kind: Kind::Null }))

@@ -34,11 +34,11 @@ pub struct Writer {
     column: usize,
     /// Whether the last character was white or an indicator that needs no space after it.
     whitespace: bool,
-    /// Whether only indentation stands on the line so far.
+    /// True if only indentation stands on the line so far.
     indention: bool,
     /// go-yaml v3's manner: lists indented in maps, nothing folded.
     pretty: bool,
-    /// Whether a string held a character that go-yaml refuses to read back.
+    /// True if a string held a character that go-yaml refuses to read back.
     unreadable: bool,
 }
 
@@ -430,7 +430,8 @@ impl Writer {
     }
 }
 
-/// Whether go-yaml takes a string of JSON for a key: it must stand on one line and end within 1024 characters.
+/// Returns true if go-yaml takes a string of JSON for a key: it must stand on one line and end within 1024
+/// characters.
 fn is_json_key_readable(text: &str) -> bool {
     const LONGEST: usize = 1022;
     if text.contains('\u{85}') {

@@ -9,7 +9,7 @@ pub(super) struct Mark {
     pub(super) column: usize,
 }
 
-/// Who noticed a mistake; go-yaml counts lines differently for each.
+/// The stage that noticed a mistake; go-yaml counts lines differently for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Reader,
@@ -80,12 +80,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether the text ends here.
+    /// Returns true if the text ends here.
     pub(super) fn at_end(&self) -> bool {
         self.pos >= self.bytes.len()
     }
 
-    /// Whether this is the very first character, and a second byte order mark.
+    /// Returns true if this is the very first character, and a second byte order mark.
     pub(super) fn at_second_mark(&self) -> bool {
         self.pos == 0 && self.bytes.starts_with(b"\xef\xbb\xbf")
     }
@@ -216,7 +216,7 @@ pub(super) fn first_special(bytes: &[u8]) -> Option<usize> {
     rest.iter().position(|byte| special(*byte)).map(|at| before + at)
 }
 
-/// Whether YAML allows a character.
+/// Returns true if YAML allows a character.
 pub(super) fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{A0}'..='\u{FFFD}' | '\u{10000}'..)
 }

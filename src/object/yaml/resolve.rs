@@ -142,7 +142,7 @@ fn float(text: &str) -> Scalar {
     }
 }
 
-/// Whether a text is a number with colons (`1:30`), which YAML 1.1 readers take for base 60.
+/// Returns true if a text is a number with colons (`1:30`), which YAML 1.1 readers take for base 60.
 pub(super) fn is_base60(text: &str) -> bool {
     let mut rest = text.as_bytes();
     if let [b'+' | b'-', tail @ ..] = rest {

@@ -22,12 +22,12 @@ struct Analysis {
     block: bool,
 }
 
-/// Whether a character stands as it is in libyaml's output.
+/// Returns true if a character stands as it is in libyaml's output.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{A0}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}') && c != '\u{FEFF}'
 }
 
-/// Whether a character ends a line for libyaml.
+/// Returns true if a character ends a line for libyaml.
 pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
@@ -122,7 +122,7 @@ fn full_style(text: &str, key: bool, version_3: bool) -> Style {
     }
 }
 
-/// Whether a text can stand before the colon on its line.
+/// Returns true if a text can stand before the colon on its line.
 pub(super) fn is_simple_key(text: &str) -> bool {
     text.len() <= 128 && (text.bytes().all(|b| matches!(b, b' '..=b'~')) || !text.chars().any(is_break))
 }
