@@ -257,7 +257,8 @@ impl Constraint {
         Ok(Constraint { alternatives })
     }
 
-    /// Whether a version is wanted. A pre-release is so only where the alternative names a pre-release itself.
+    /// Returns true if a version is wanted. A pre-release is so only where the alternative names a
+    /// pre-release itself.
     #[must_use]
     pub fn check(&self, version: &Version) -> bool {
         self.alternatives.iter().any(|terms| {
@@ -410,7 +411,7 @@ impl Term {
     }
 }
 
-/// Whether two pre-releases differ where either is there.
+/// Returns true if two pre-releases differ where either is there.
 fn compare_parts(a: &str, b: &str) -> bool {
     !(a.is_empty() && b.is_empty()) && a != b
 }

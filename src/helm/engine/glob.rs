@@ -25,7 +25,7 @@ impl Glob {
         (at == characters.len()).then_some(Glob { parts })
     }
 
-    /// Whether a path matches as a whole.
+    /// Returns true if a path matches as a whole.
     pub(super) fn matches(&self, path: &str) -> bool {
         let path: Vec<char> = path.chars().collect();
         let parts: Vec<&Part> = self.parts.iter().collect();

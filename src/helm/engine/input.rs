@@ -57,9 +57,10 @@ pub struct RenderInput<'a> {
     pub cache: Option<Arc<ParseCache>>,
     /// What the last render of this release read and gave.
     pub memory: Option<&'a Memory>,
-    /// Whether templates may run on several cores where there is no memory: they ask the environment in no order then.
+    /// True if templates may run on several cores where there is no memory: they ask the environment in no
+    /// order then.
     pub parallel: bool,
-    /// Whether values are not checked against values.schema.json: Helm's `--skip-schema-validation`.
+    /// True if values are not checked against values.schema.json: Helm's `--skip-schema-validation`.
     pub skip_schema_validation: bool,
     /// Fetches what a schema refers to by its address; without it such a chart does not render.
     pub fetch_schema: Option<Arc<Fetch>>,

@@ -83,7 +83,7 @@ pub(super) struct Output {
     pub(super) impure: bool,
     /// How many templates before it had changed what the others see.
     pub(super) epoch: usize,
-    /// Whether it did so itself.
+    /// True if it did so itself.
     pub(super) wrote: bool,
     /// Its documents, once they were read.
     pub(super) parts: OnceLock<Vec<Arc<Part>>>,
@@ -198,7 +198,7 @@ impl Base {
         }
     }
 
-    /// Whether charts, files and cluster are the same.
+    /// Returns true if charts, files and cluster are the same.
     pub(super) fn same_objects(&self, new: &Base) -> bool {
         let same = |a: &BaseChart, b: &BaseChart| a.metadata == b.metadata && a.files == b.files;
         self.capabilities == new.capabilities && self.charts.iter().zip(&new.charts).all(|(a, b)| same(a, b))

@@ -293,7 +293,7 @@ fn a_large_chart_renders_and_fails_as_a_small_one() {
     assert!(run(&files).unwrap().0 == (0..150).map(document).collect::<String>());
     assert_eq!(case.same(&files, &json!({})), 150);
     assert_eq!(case.same(&files, &json!({})), 0);
-    // Of several mistakes the one is told that Helm meets first: documents by path, templates from the last on.
+    // Helm tells the mistake that it meets first: documents by path, templates from the last on.
     let broken = |what: &str, wanted: &str| {
         let mut files = files.clone();
         for at in [40, 90, 120] {

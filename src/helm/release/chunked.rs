@@ -45,7 +45,7 @@ struct Wrapped<'a> {
     labels: BTreeMap<String, String>,
 }
 
-/// Whether an object is the index of a record.
+/// Returns true if an object is the index of a record.
 pub fn is_index(object: &Value) -> bool {
     object["type"] == INDEX_TYPE
 }

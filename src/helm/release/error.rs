@@ -83,7 +83,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// The same for the record that an object holds.
+    /// This error for the record that an object holds.
     pub(super) fn in_object(self, kind: &'static str, name: &str) -> RecordError {
         RecordError::In { kind, name: name.to_owned(), source: Box::new(self) }
     }

@@ -50,7 +50,7 @@ impl Spent {
         Spent { steps: self.steps + other.steps, made: self.made + other.made, keys: self.keys + other.keys }
     }
 
-    /// Whether one render may take that much.
+    /// Returns true if one render may take that much.
     #[must_use]
     pub fn is_allowed(self) -> bool {
         self.steps <= MAX_STEPS && self.made <= MAX_MADE && self.keys <= MAX_KEYS
@@ -171,7 +171,7 @@ fn fits(value: &Value, left: &mut usize, level: usize) -> Result<(), &'static st
     }
 }
 
-/// The same for a value inside another one.
+/// Counts a value inside another one.
 fn below(value: &Value, left: &mut usize, level: usize, key: usize) -> Result<(), &'static str> {
     if level >= MAX_LEVELS {
         return Err(DEEP);

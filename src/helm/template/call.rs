@@ -302,8 +302,8 @@ fn written(function: &str) -> usize {
     }
 }
 
-/// Whether a function reads its arguments to the last leaf, so that one that holds itself would never end.
-/// Functions that look at the type of their last argument first.
+/// Returns true if a function reads its arguments to the last leaf, so that one that holds itself would never
+/// end. Functions that look at the type of their last argument first.
 fn reads_lists(function: &str) -> bool {
     matches!(function, "uniq" | "mustUniq" | "has" | "mustHas")
 }

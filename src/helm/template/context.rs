@@ -75,12 +75,12 @@ pub enum Compat {
 }
 
 impl Compat {
-    /// Whether it is a Helm 3.
+    /// Returns true if it is a Helm 3.
     pub fn is_three(self) -> bool {
         matches!(self, Compat::V3_19 | Compat::V3)
     }
 
-    /// Whether it is a Helm 4.
+    /// Returns true if it is a Helm 4.
     pub fn is_four(self) -> bool {
         !self.is_three()
     }
@@ -95,7 +95,7 @@ pub struct Mark {
     pub file: Arc<str>,
     /// The byte in that file.
     pub source: usize,
-    /// Whether the output is that text itself, byte by byte, and not the result of an action.
+    /// True if the output is that text itself, byte by byte, and not the result of an action.
     pub verbatim: bool,
 }
 
@@ -211,7 +211,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same, noting what templates read.
+    /// A context that also notes which values templates read.
     #[must_use]
     pub fn noting(self, reads: Rc<Reads>) -> Context<'a> {
         Context { reads: Some(reads), ..self }

@@ -76,7 +76,7 @@ pub(super) struct Exec<'t, 'c, 'e> {
     vars: Vec<Got>,
     base: usize,
     pub(super) at: At<'t>,
-    /// Whether this is the outermost execution and its output is to be traced.
+    /// True if this is the outermost execution and its output is to be traced.
     marks: bool,
 }
 

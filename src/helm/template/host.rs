@@ -128,7 +128,7 @@ pub trait Host {
         None
     }
 
-    /// Whether Go's `==` takes it.
+    /// Returns true if Go's `==` takes it.
     fn is_comparable(&self) -> bool {
         true
     }

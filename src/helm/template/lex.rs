@@ -48,7 +48,7 @@ pub(super) struct Token<'a> {
     pub(super) pos: usize,
     pub(super) text: &'a str,
     pub(super) line: usize,
-    /// Whether there is space before it, in an action.
+    /// True if there is space before it, in an action.
     pub(super) spaced: bool,
 }
 

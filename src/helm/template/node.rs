@@ -25,7 +25,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Whether there is nothing but space and comments.
+    /// Returns true if there is nothing but space and comments.
     pub(super) fn is_empty(&self) -> bool {
         self.root.iter().all(|node| match node {
             Node::Text(start, end) => {
@@ -37,7 +37,8 @@ impl Tree {
 }
 
 impl Tree {
-    /// Whether both do the same on the same data. Where they stand does not matter: only errors tell it.
+    /// Returns true if both do the same on the same data. Where they stand does not matter: only errors tell
+    /// it.
     pub(super) fn same(&self, other: &Tree) -> bool {
         self.name == other.name && self.slots == other.slots && self.same_list(&self.root, other, &other.root)
     }

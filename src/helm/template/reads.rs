@@ -84,19 +84,19 @@ pub struct ReadPlace {
 /// What one template read.
 #[derive(Default)]
 pub struct Seen {
-    /// Of the input.
+    /// Reads of the input.
     pub reads: ReadSet,
     /// The keys of `.Release` among them that are not the same for every revision, each with the first place that
     /// names it, where one does.
     pub release: BTreeMap<&'static str, Option<ReadPlace>>,
     /// The templates it executed, itself first among them, as they were.
     pub(super) trees: HashMap<Str, Arc<Tree>, Quickly>,
-    /// Whether it executed a template that hides another one in a way `trees` does not tell.
+    /// True if it executed a template that hides another one in a way `trees` does not tell.
     pub(super) hidden: bool,
 }
 
 impl Seen {
-    /// Whether every template it executed says the same in this set.
+    /// Returns true if every template it executed says the same in this set.
     #[must_use]
     pub fn same_templates(&self, set: &super::TemplateSet, known: &mut Compared) -> bool {
         let same = |name: &Str, old: &Arc<Tree>| {
@@ -163,7 +163,7 @@ impl Reads {
         self.seen.take()
     }
 
-    /// Whether the input that the others see was changed since the last time this was asked.
+    /// Returns true if the input that the others see was changed since the last time this was asked.
     #[must_use]
     pub fn take_wrote(&self) -> bool {
         self.wrote.take()
@@ -206,7 +206,7 @@ fn release_fact(key: &[u8]) -> Option<&'static str> {
 pub(super) struct Watch {
     reads: Rc<Reads>,
     pub(super) node: Cell<NodeId>,
-    /// Whether the map is `.Release`.
+    /// True if the map is `.Release`.
     pub(super) is_release: bool,
 }
 
@@ -267,7 +267,7 @@ impl Paths {
         made
     }
 
-    /// The same, if it ever had one.
+    /// The number of the map under a key, if it ever had one.
     #[must_use]
     pub fn known(&self, node: NodeId, key: impl AsRef<[u8]>) -> Option<NodeId> {
         self.below.get(node as usize)?.get(key.as_ref()).copied()
@@ -340,7 +340,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// The same value, its maps marked so that a write to one of them does not go unseen.
+    /// A value whose maps are marked, so that a write to one of them is seen.
     #[must_use]
     pub fn guarded(&self, value: &Value) -> Value {
         match value {

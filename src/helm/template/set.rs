@@ -61,7 +61,7 @@ struct Cached {
 }
 
 impl ParseCache {
-    /// Whether nothing was parsed yet.
+    /// Returns true if nothing was parsed yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -135,8 +135,8 @@ impl TemplateSet {
         TemplateSet { cache, language: Language { compat, own: &[] }, layers: Vec::new() }
     }
 
-    /// The same set with functions of the environment beside the usual ones, and in place of those of the same name.
-    /// Its cache must not be shared with sets of other functions.
+    /// A set with functions of the environment beside the usual ones, and in place of those that have their
+    /// names. Its cache must not be shared with sets of other functions.
     #[must_use]
     pub fn with_functions(mut self, own: &'static [Function]) -> TemplateSet {
         self.language.own = own;
@@ -182,7 +182,7 @@ impl TemplateSet {
         self.cache.parse(name, text, self.language).map(ParsedText)
     }
 
-    /// Whether a template of this name exists.
+    /// Returns true if a template of this name exists.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.get(name.as_bytes()).is_some()

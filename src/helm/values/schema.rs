@@ -93,7 +93,7 @@ pub(crate) fn reaches_out(chart: &Chart) -> bool {
         || chart.subcharts.iter().any(|subchart| reaches_out(subchart))
 }
 
-/// Whether a `$ref` of a schema does not begin with `#`.
+/// Returns true if a `$ref` of a schema does not begin with `#`.
 fn refers(schema: &[u8]) -> bool {
     const KEY: &[u8] = b"\"$ref\"";
     let after = |at: usize| {
@@ -247,7 +247,7 @@ fn violation(error: &ValidationError<'_, '_>, written: &Written) -> Violation {
     }
 }
 
-/// Whether all that an error says is that a number is no multiple of a fraction.
+/// Returns true if all that an error says is that a number is no multiple of a fraction.
 fn is_divisor(error: &ValidationError<'_, '_>, written: &Written) -> bool {
     match (&error.kind, error.causes.as_slice()) {
         (ErrorKind::Format { want, .. }, _) => written.divisor(want).is_some(),

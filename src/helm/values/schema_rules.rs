@@ -176,7 +176,7 @@ macro_rules! slots {
 
 slots!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
 
-/// Whether a number is a multiple, both as they are written in decimal digits.
+/// Returns true if a number is a multiple, both as they are written in decimal digits.
 fn is_multiple(number: &Number, divisor: &Number) -> bool {
     let exact = || {
         let (a, b) = (digits(number)?, digits(divisor)?);

@@ -14,7 +14,7 @@ pub enum SetError {
     NoValue {
         /// The key.
         key: String,
-        /// Whether a comma ends the key.
+        /// True if a comma ends the key.
         comma: bool,
     },
     /// A map has no value below it.

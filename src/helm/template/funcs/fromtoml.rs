@@ -28,7 +28,7 @@ enum TomlError {
     Syntax(&'static str),
     /// Something else stands where this may stand; nothing at the end of the document.
     Expected { what: &'static str, found: Option<char> },
-    /// The same, where go-toml has taken the character by then.
+    /// Something else stands where this may stand, and go-toml has taken the character by then.
     Beyond { what: &'static str, found: Option<char> },
     /// No value stands where one belongs, but this.
     NoValue { found: String },

@@ -123,13 +123,13 @@ fn each_match(
     Ok(())
 }
 
-/// Whether a place is inside a character.
+/// Returns true if a place is inside a character.
 fn splits_character(text: &[u8], at: usize) -> bool {
     let continues = text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
     continues && (at.saturating_sub(3)..at).any(|start| start + decode(&text[start..]).1 > at)
 }
 
-/// The same for a function that wants nothing of a match but its text.
+/// Each match of a pattern, for a function that needs nothing but its text.
 fn each_text(
     call: &mut Call<'_, '_>,
     regex: &Regex,
