@@ -61,10 +61,10 @@ pub struct Desired {
 pub struct Patch {
     /// apiVersion, kind, metadata.name (and namespace), and the fields to set: one server-side apply.
     pub object: Value,
-    /// Whether the parent becomes an owner of it.
+    /// True if the parent becomes an owner of it.
     pub own: bool,
-    /// Whether the object is made where there is none. What such a patch has set stays when it is no longer listed,
-    /// as with a restore, which happens once; fields of other patches are given back then.
+    /// True if the object is made where there is none. What such a patch has set stays when it is no longer
+    /// listed, as with a restore, which happens once; fields of other patches are given back then.
     pub create: bool,
 }
 
@@ -109,7 +109,7 @@ pub struct ReleaseState {
     pub status: String,
     /// The newest revision, counted from 1.
     pub revision: i64,
-    /// Whether the newest revision is deployed and all its objects are ready.
+    /// True if the newest revision is deployed and all its objects are ready.
     pub ready: bool,
     /// Why it is not: what failed, or the first object that is not ready; empty where it is ready.
     pub message: String,
@@ -154,7 +154,7 @@ pub struct Facts {
     pub kind: Option<Gvk>,
     /// Kinds of children to watch and to show as `children`.
     pub owns: Vec<Gvk>,
-    /// Whether there is a finalize function, so that the parent needs a finalizer.
+    /// True if there is a finalize function, so that the parent needs a finalizer.
     pub finalizes: bool,
     /// Hosts that `fetch` may reach and programs that `exec` may run, as the file asks for them; what is allowed is
     /// in `opdev.yaml`.
@@ -166,7 +166,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether it stands beside a chart instead of reconciling a kind by itself.
+    /// Returns true if it stands beside a chart instead of reconciling a kind by itself.
     pub fn is_chart_script(&self) -> bool {
         !self.chart.is_empty() || !self.watches.is_empty()
     }

@@ -52,7 +52,7 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(message, place) }
     }
 
-    /// The same with something to do.
+    /// This diagnostic, with a hint on what to do.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());

@@ -54,7 +54,7 @@ fn built_in(text: &str) -> Option<Gvk> {
     let fits = |fact: &&ResourceFact| fact.kind == kind && group.is_none_or(|group| fact.group == group);
     let mut found = facts().resources().iter().filter(fits);
     let first = found.next()?.gvk();
-    // The same kind in two groups needs its group; `Event` alone is the core one, as kubectl has it.
+    // A kind that two groups have needs its group; `Event` alone is the core one, as kubectl has it.
     let ambiguous = found.any(|fact| fact.group != first.group) && !first.group.is_empty();
     (!ambiguous).then_some(first)
 }

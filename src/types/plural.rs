@@ -7,7 +7,7 @@ pub fn regular(kind: &str) -> String {
     plural(&kind.to_lowercase()).to_lowercase()
 }
 
-/// Which ways a word of [`WORDS`] can be used.
+/// The ways that a word of [`WORDS`] can be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     /// As a word of its own and as the end of a longer one, and its plural is known as a plural.

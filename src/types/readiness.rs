@@ -29,7 +29,7 @@ pub fn ready(object: &Value) -> bool {
     }
 }
 
-/// Whether the status was made for an older generation of the object.
+/// Returns true if the status was made for an older generation of the object.
 fn is_behind(object: &Value) -> bool {
     let observed = object.pointer("/status/observedGeneration").and_then(Value::as_i64);
     observed.is_some_and(|observed| observed < meta::generation(object))

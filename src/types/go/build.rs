@@ -114,7 +114,7 @@ pub(crate) struct At<'c> {
 }
 
 impl<'c> At<'c> {
-    /// The same place, one step into the expression.
+    /// This place, one step into the expression.
     fn inner(self) -> At<'c> {
         At { decl: None, markers: &[], depth: self.depth + 1, ..self }
     }

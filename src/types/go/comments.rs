@@ -136,7 +136,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether a comment's text (with its slashes) is a marker.
+/// Returns true if a comment's text (with its slashes) is a marker.
 pub(crate) fn is_marker(comment: &str) -> bool {
     comment.strip_prefix("//").is_some_and(|rest| rest.trim_start().starts_with('+'))
 }

@@ -179,7 +179,7 @@ fn flag(markers: &[RawMarker], name: &str, wrong: &mut impl FnMut(&RawMarker, &s
     }
 }
 
-/// Whether a package asks for methods of all its types.
+/// Returns true if a package asks for methods of all its types.
 fn of_package(package: &Package, problems: &mut Vec<Diagnostic>) -> bool {
     let mut legacy = None;
     for file in &package.files {
@@ -196,7 +196,7 @@ fn of_package(package: &Package, problems: &mut Vec<Diagnostic>) -> bool {
     legacy.unwrap_or(false)
 }
 
-/// Whether a type is a `runtime.Object`.
+/// Returns true if a type is a `runtime.Object`.
 fn is_object(markers: &[RawMarker], wrong: &mut impl FnMut(&RawMarker, &str)) -> bool {
     flag(markers, "kubebuilder:object:root", wrong).unwrap_or_else(|| {
         let interfaces = |raw: &RawMarker| {

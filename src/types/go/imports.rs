@@ -195,7 +195,7 @@ impl Modules {
         modules
     }
 
-    /// Whether there is a `go.mod`.
+    /// Returns true if there is a `go.mod`.
     pub(crate) fn are_named(&self) -> bool {
         !self.main.path.is_empty() || !self.work.is_empty()
     }

@@ -61,7 +61,7 @@ impl Store {
             return file.clone();
         }
         self.parsed += 1;
-        // Of these, constants and comments outside of types have a meaning.
+        // These words give a meaning to constants and to comments outside of types.
         let whole = ["+k8s:enum", "+kubebuilder:validation:Optional"].iter().any(|word| text.contains(word));
         if !ours
             && !whole
@@ -181,7 +181,7 @@ impl<'a> Loader<'a> {
         Some(package)
     }
 
-    /// Whether a `go.mod` says which modules the project takes.
+    /// Returns true if a `go.mod` says which modules the project takes.
     pub(crate) fn in_a_module(&self) -> bool {
         self.modules.are_named()
     }

@@ -102,7 +102,7 @@ pub(crate) struct Method {
     pub(crate) kind: MethodKind,
 }
 
-/// Which method it is. Those with another signature than the usual one are left out.
+/// The method that it is. Those with another signature than the usual one are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MethodKind {
     /// `MarshalJSON`.
@@ -195,7 +195,7 @@ pub(crate) fn read(path: &str, text: &Arc<str>, root: Node<'_>) -> SourceFile {
     file
 }
 
-/// Whether a comment behind the declaration is its own.
+/// Returns true if a comment behind the declaration is its own.
 fn in_line(node: Node<'_>) -> bool {
     matches!(node.kind(), "type_declaration" | "import_declaration" | "const_declaration" | "var_declaration")
 }

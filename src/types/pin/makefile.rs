@@ -246,7 +246,8 @@ impl Makefile {
     }
 }
 
-/// Whether a variable is named after controller-gen: `CONTROLLER_GEN`, `CONTROLLER-GEN`, `controllergen`.
+/// Returns true if a variable is named after controller-gen: `CONTROLLER_GEN`, `CONTROLLER-GEN`,
+/// `controllergen`.
 pub(super) fn names_controller_gen(name: &str) -> bool {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     name.to_ascii_lowercase().ends_with("controllergen")

@@ -167,7 +167,8 @@ impl Invocation {
     }
 }
 
-/// Whether a word is a flag of controller-gen and no package pattern: `crd:maxDescLen=0`, `paths=./...`.
+/// Returns true if a word is a flag of controller-gen and no package pattern: `crd:maxDescLen=0`,
+/// `paths=./...`.
 pub fn is_flag(word: &str) -> bool {
     let name = word.split(['=', ':']).next().unwrap_or_default();
     match name {

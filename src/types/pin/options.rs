@@ -242,7 +242,7 @@ fn crd_flags(arguments: &str, warn: &mut impl FnMut(String)) -> CrdFlags {
             "crdVersions" => {
                 warn(odd("crd:crdVersions", value, "asks for more than v1, which is all that servers take"));
             }
-            // Of releases whose CRDs no server accepts any more; they change nothing about v1.
+            // These options belong to CRDs that no server accepts any more; they change nothing about v1.
             "trivialVersions" | "preserveUnknownFields" => {}
             _ => warn(format!(
                 "crd:{name} is no option of controller-gen that is known here; it has no effect"

@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub(crate) struct Script {
     facts: Facts,
     code: Arc<Code>,
-    /// Whether it has Metacontroller's `sync` in place of `reconcile`.
+    /// True if it has Metacontroller's `sync` in place of `reconcile`.
     hook: bool,
     /// A call that was given up inside one native operation that nothing can interrupt.
     stuck: Stuck,

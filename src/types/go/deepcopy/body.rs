@@ -72,7 +72,8 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
         Copier { model, package, file, aliases, problems, lines, at: 0, open, own_fields: false }
     }
 
-    /// Whether a type needs methods: a struct, or a name for something that an assignment does not copy.
+    /// Returns true if a type needs methods: a struct, or a name for something that an assignment does not
+    /// copy.
     pub(super) fn needs_methods(&mut self, decl: &TypeDecl) -> bool {
         if decl.alias || !decl.name.starts_with(char::is_uppercase) {
             return false;
@@ -377,7 +378,7 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
         }
     }
 
-    /// Whether the generated `DeepCopy` of a type gives a pointer.
+    /// Returns true if the generated `DeepCopy` of a type gives a pointer.
     fn gives_pointer(&mut self, ty: &Type) -> bool {
         match ty {
             Type::Pointer(inner) => self.gives_pointer(&inner.clone()),

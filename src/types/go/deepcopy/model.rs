@@ -240,7 +240,7 @@ impl<'m, 'a> Model<'m, 'a> {
         if without { ByHand::default() } else { package.copies(&id.name) }
     }
 
-    /// Whether an assignment copies all of a value.
+    /// Returns true if an assignment copies all of a value.
     pub(super) fn is_shallow(&mut self, ty: &Type) -> bool {
         self.shallow(ty, 0)
     }

@@ -78,7 +78,7 @@ fn lookup(text: &str, target: Target) -> Option<(&'static str, Definition)> {
     })
 }
 
-/// Whether a marker can describe a package and cannot describe a type.
+/// Returns true if a marker can describe a package and cannot describe a type.
 pub(crate) fn only_of_package(text: &str) -> bool {
     lookup(text, Target::Type).is_none() && lookup(text, Target::Package).is_some()
 }
@@ -109,7 +109,7 @@ const LIMITS: [(&str, argument::Kind); 3] = [
     ("maxItems", argument::Kind::Int),
 ];
 
-/// Whether a marker such as `k8s:maximum`, `Maximum` or `items:Maximum` sets this limit.
+/// Returns true if a marker such as `k8s:maximum`, `Maximum` or `items:Maximum` sets this limit.
 fn is_limit(marker: &str, limit: &str) -> bool {
     marker.rsplit(':').next().is_some_and(|name| name.eq_ignore_ascii_case(limit))
 }
