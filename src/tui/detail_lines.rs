@@ -28,7 +28,7 @@ impl ViewState {
         }
     }
 
-    /// Whether the detail pane is on the screen, as last drawn.
+    /// Returns true if the detail pane is on the screen, as last drawn.
     pub(super) fn sees_detail(&self) -> bool {
         self.focus == Pane::Detail || self.screen.shows(Pane::Detail)
     }

@@ -129,7 +129,7 @@ impl ViewState {
             filter: filter.to_owned(),
             before,
         });
-        // Of what a row is about, no reconcile is known.
+        // No reconcile is known of the object in a row.
         if !self.detail.tab.part().is_of_object() {
             self.detail.open(Tab::YAML);
         }
@@ -198,7 +198,7 @@ impl ViewState {
                 }
                 let rows = std::mem::take(&mut browse.shown);
                 let key_at = |at: usize| key_of(&table.rows[rows[at] as usize]);
-                // Who moved meanwhile has chosen another one.
+                // A user who moved meanwhile has chosen another one.
                 let waits =
                     !table.complete && browse.awaited.is_some() && browse.awaited == browse.selection.key;
                 if !waits || (0..rows.len()).any(|at| Some(key_at(at)) == browse.awaited) {

@@ -48,12 +48,12 @@ pub(super) trait Layer: Any + Debug {
         None
     }
 
-    /// Whether the wheel of the mouse moves in it; in a question it could press something.
+    /// Returns true if the wheel of the mouse moves in it; in a question it could press something.
     fn scrolls(&self) -> bool {
         false
     }
 
-    /// Whether a click chooses one of its rows, each a line high.
+    /// Returns true if a click chooses one of its rows, each a line high.
     fn picks_rows(&self) -> bool {
         false
     }
@@ -90,7 +90,7 @@ impl ViewState {
         self.layers.last()?.downcast()
     }
 
-    /// Whether a layer is open that needs this.
+    /// Returns true if a layer is open that needs this.
     pub(super) fn needs(&self, need: Need) -> bool {
         self.layers.iter().any(|layer| layer.need() == Some(need))
     }

@@ -16,8 +16,8 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_'
 /// The end of a link.
 pub(super) const END: &str = "\x1b]8;;\x1b\\";
 
-/// Whether the terminal is one of those that are known to understand links. In `screen` and `tmux` it is theirs to say, and
-/// they do not tell.
+/// Returns true if the terminal is one of those that are known to understand links. In `screen` and `tmux` it
+/// is theirs to say, and they do not tell.
 pub(super) fn are_known(var: impl Fn(&str) -> Option<String>) -> bool {
     let is = |name: &str, values: &[&str]| var(name).is_some_and(|value| values.contains(&value.as_str()));
     let term = var("TERM").unwrap_or_default();

@@ -19,7 +19,7 @@ pub(super) struct Typing {
 }
 
 impl Typing {
-    /// The same keys on another cluster.
+    /// These keys on another cluster.
     pub(super) fn elsewhere(self) -> Self {
         Typing { map: self.map, own: self.own, ..Typing::default() }
     }

@@ -60,7 +60,7 @@ pub struct TuiInput {
     pub first_frame: Option<Box<dyn FnOnce(Instant) + Send>>,
 }
 
-/// Whether there is a terminal that can show the screen.
+/// Returns true if there is a terminal that can show the screen.
 pub fn usable() -> bool {
     let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb" || term.is_empty());
     io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb

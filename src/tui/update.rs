@@ -50,8 +50,8 @@ pub fn update(view: &mut ViewState, input: Input, state: &State) -> Vec<Command>
     commands
 }
 
-/// Whether this is escape and a key after it. A terminal sends both as it sends alt and that key, and a slow connection
-/// delivers them together: where alt and the key mean nothing, the two are what was typed.
+/// Returns true if this is escape and a key after it. A terminal sends both as it sends alt and that key, and
+/// a slow connection delivers them together: where alt and the key mean nothing, the two are what was typed.
 fn comes_after_esc(view: &ViewState, key: Key) -> bool {
     let ambiguous = matches!(key.code, KeyCode::Char(_) | KeyCode::Enter | KeyCode::Tab | KeyCode::Backspace);
     let mut typed = view.keys.typed.clone();
@@ -194,7 +194,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::NextTab => tab(view, true),
         Do::PreviousTab => tab(view, false),
         Do::See(see) => change_view::perform(view, see, state),
-        // Of the objects of a table no reconcile has written a log; their pods may have.
+        // No reconcile has written a log about the objects of a table; their pods may have logs.
         Do::Show(Tab::LOG) if view.browse.is_some() => show(view, Tab::PODS),
         Do::Show(tab) => show(view, tab),
         Do::Apply

@@ -162,7 +162,7 @@ fn step(view: &mut ViewState, state: &State, newer: bool) {
         .unwrap_or(versions.newest())
         .clamp(versions.oldest(), versions.newest());
     let to = if newer { at + 1 } else { at - 1 };
-    // Who looks at the newest follows it.
+    // The newest version is followed by a view that shows it.
     view.detail.how.version = (to < versions.newest()).then(|| (key, to.max(versions.oldest())));
     view.detail.scroll = 0;
 }

@@ -1,4 +1,4 @@
-//! Which actions are possible right now.
+//! The actions that are possible right now.
 
 use super::change_view;
 use crate::find;

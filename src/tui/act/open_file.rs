@@ -1,4 +1,5 @@
-//! Which file the key that opens a file means: the one that the selected failure names, else the one that is broken.
+//! The file that the key that opens a file means: the one that the selected failure names, else the one that
+//! is broken.
 
 use crate::command::Command;
 use crate::view::ViewState;

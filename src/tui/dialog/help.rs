@@ -25,7 +25,7 @@ pub(crate) struct Help {
     scroll: usize,
     /// What is searched for in it.
     typed: Option<String>,
-    /// Whether all keys are shown, rather than those that matter here.
+    /// True if all keys are shown, rather than those that matter here.
     all: bool,
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The dialog.
 #[derive(Clone, Debug)]
 pub(crate) struct ReviewDialog {
-    /// Which draft.
+    /// The draft.
     pub id: DraftId,
     /// Which of its stages.
     pub at: Timestamp,

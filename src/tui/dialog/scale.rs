@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The scale dialog.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
-    /// Which objects.
+    /// The objects.
     pub objects: Vec<ObjectRef>,
     /// How many the first one asks for now.
     pub from: Option<i64>,

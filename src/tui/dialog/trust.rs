@@ -20,7 +20,7 @@ pub(crate) struct TrustDialog {
     pub permissions: Vec<Permission>,
     /// The first visible line of the list.
     pub scroll: usize,
-    /// Whether the user has asked for it, and so means it with the keys.
+    /// True if the user has asked for it, and so means it with the keys.
     pub asked_for: bool,
 }
 

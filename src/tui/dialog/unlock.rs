@@ -36,7 +36,7 @@ impl Unlock {
         })
     }
 
-    /// Whether the name is there.
+    /// Returns true if the name is there.
     pub(crate) fn is_right(&self) -> bool {
         self.typed == self.context
     }

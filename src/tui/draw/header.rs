@@ -21,7 +21,7 @@ struct HeaderPart {
     text: String,
     /// The lowest one gives way first.
     keep: u8,
-    /// Whether it may be cut in the middle where nothing else helps.
+    /// True if it may be cut in the middle where nothing else helps.
     long: bool,
 }
 

@@ -155,7 +155,7 @@ struct Columns {
     why: usize,
     wrote: usize,
     took: usize,
-    /// Whether an object is called by its kind, and by its namespace.
+    /// True if an object is called by its kind, and by its namespace.
     kind: bool,
     namespace: bool,
 }
@@ -271,7 +271,7 @@ fn why(reconcile: &Reconcile) -> String {
     }
 }
 
-/// Of which kinds something was written.
+/// The kinds to which something was written.
 fn wrote(reconcile: &Reconcile) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for change in &reconcile.objects {

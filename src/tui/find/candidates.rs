@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// More than these are counted, but cannot be scrolled to: another letter finds them sooner.
 const MOST: usize = 1_000;
 
-/// Which list it is.
+/// The list that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// Every action, and what they take.
@@ -81,7 +81,7 @@ pub(crate) struct Index {
     pub(crate) text: String,
     /// Where each text begins, and where its other names do.
     pub(crate) at: Vec<(u32, u32)>,
-    /// The same in lower case.
+    /// The texts in lower case.
     pub(crate) lower: Vec<u8>,
     /// Names that mean exactly one thing.
     pub(crate) exact: HashMap<String, u32>,

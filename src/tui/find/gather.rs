@@ -273,7 +273,7 @@ fn name_of(to: &Destination) -> String {
     }
 }
 
-/// Whether opdev works there now.
+/// Returns true if opdev works there now.
 pub(crate) fn is_here(to: &Destination, state: &State) -> bool {
     let Some(started) = &state.started else { return false };
     match to {

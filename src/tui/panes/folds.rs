@@ -23,13 +23,13 @@ pub enum Grouping {
 pub struct How {
     /// The grouping of the log, for one object and for all.
     pub grouping: [Grouping; 2],
-    /// Whether `managedFields` and other bookkeeping are shown.
+    /// True if `managedFields` and other bookkeeping are shown.
     pub managed: bool,
     /// Whether each line of YAML says who owns it.
     pub owners: bool,
     /// The version looked at; the newest where it is none, or that of another object.
     pub version: Option<(ObjectKey, u64)>,
-    /// Whether logs of pods are those of the runs before the last restarts.
+    /// True if logs of pods are those of the runs before the last restarts.
     pub previous: bool,
 }
 
@@ -117,7 +117,7 @@ fn fold(reconciles: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings
             rows[at].0 = 0;
         }
     }
-    // Who opens one of them wants to see each.
+    // An opened fold shows each reconcile.
     let unfolded: BTreeSet<usize> =
         (0..reconciles.len()).filter(|at| open.contains(&reconciles[*at].id)).map(|at| front[at]).collect();
     for at in (0..reconciles.len()).filter(|at| unfolded.contains(&front[*at])) {
@@ -126,13 +126,13 @@ fn fold(reconciles: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings
     rows
 }
 
-/// Whether a reconcile ran for no other reason than that the one before failed.
+/// Returns true if a reconcile ran for no other reason than that the one before failed.
 pub fn only_retries(reconcile: &Reconcile) -> bool {
     !reconcile.causes.is_empty()
         && reconcile.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Retry { .. }))
 }
 
-/// Whether two reconciles ran by the clock for one reason, and wrote nothing.
+/// Returns true if two reconciles ran by the clock for one reason, and wrote nothing.
 fn quiet_alike(a: &Reconcile, b: &Reconcile) -> bool {
     let quiet = |reconcile: &Reconcile| {
         matches!(reconcile.outcome, Outcome::Unchanged | Outcome::Waiting)

@@ -5,7 +5,7 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     words: Vec<Vec<u8>>,
-    /// Whether the letters of a word must lie close together.
+    /// True if the letters of a word must lie close together.
     close: bool,
 }
 
@@ -16,7 +16,7 @@ impl Query {
         Query { words, close: false }
     }
 
-    /// The same, for sentences: in a long one any letters are found somewhere.
+    /// A pattern for sentences: in a long one any letters are found somewhere.
     pub fn close(text: &str) -> Self {
         Query { close: true, ..Query::new(text) }
     }
@@ -28,7 +28,7 @@ impl Query {
         span(word, text).filter(|span| !far(span))
     }
 
-    /// Whether everything matches.
+    /// Returns true if everything matches.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }

@@ -16,7 +16,7 @@ pub enum Shape {
     Stacked,
     /// Lists on the left; reconciles above the detail pane on the right.
     Two,
-    /// The same, and the operator log below the lists.
+    /// Two columns, and the operator log below the lists.
     Logged,
     /// Lists; reconciles above the operator log; detail: a selection changes only what is right of it.
     Three,
@@ -46,12 +46,12 @@ impl Shape {
         }
     }
 
-    /// Whether a page has the whole body.
+    /// Returns true if a page has the whole body.
     pub fn has_pages(self) -> bool {
         matches!(self, Shape::One | Shape::Stacked)
     }
 
-    /// Whether the operator log has a pane of its own.
+    /// Returns true if the operator log has a pane of its own.
     pub fn has_log(self) -> bool {
         matches!(self, Shape::Logged | Shape::Three)
     }

@@ -144,7 +144,7 @@ impl Theme {
         }
     }
 
-    /// Whether only the terminal itself can tell if its background is light.
+    /// Returns true if only the terminal itself can tell if its background is light.
     pub fn asks_background(var: impl Fn(&str) -> Option<String>) -> bool {
         let terminal = Terminal::of(&var);
         terminal.colours != Colours::None && terminal.light.is_none() && terminal.answers
@@ -206,7 +206,7 @@ struct Terminal {
     colours: Colours,
     /// Whether its background is light, where that is known.
     light: Option<bool>,
-    /// Whether it can be asked: some do not answer, and some show the question.
+    /// True if it can be asked: some do not answer, and some show the question.
     answers: bool,
 }
 

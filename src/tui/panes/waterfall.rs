@@ -284,7 +284,7 @@ fn took(duration: Duration) -> String {
     words::took(duration).replace(' ', "")
 }
 
-/// Whether an answer is a refusal; a miss is an answer, not a fault.
+/// Returns true if an answer is a refusal; a miss is an answer, not a fault.
 pub(crate) fn refused(call: &Call) -> bool {
     (call.status == 0 || call.status >= 400) && call.status != 404
 }

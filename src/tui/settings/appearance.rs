@@ -10,9 +10,9 @@ pub(crate) struct Look {
     /// Whether signs and lines are letters, and whether the terminal itself asks for that.
     pub(crate) ascii: bool,
     pub(crate) ascii_terminal: bool,
-    /// Whether the mouse selects and scrolls.
+    /// True if the mouse selects and scrolls.
     pub(crate) mouse: bool,
-    /// Whether the terminal is known to understand links.
+    /// True if the terminal is known to understand links.
     pub(crate) knows_links: bool,
     /// Whether places in files are links, where the settings say so.
     pub(crate) links: Option<bool>,
@@ -43,7 +43,7 @@ impl Look {
         Look { theme: terminal, zone, following: Following::on(terminal), ..Look::default() }
     }
 
-    /// Whether places in files are links.
+    /// Returns true if places in files are links.
     pub(crate) fn shows_links(&self) -> bool {
         self.links.unwrap_or(self.knows_links)
     }

@@ -311,7 +311,7 @@ fn versions_are_stepped_through_and_the_newest_is_followed() {
     next["spec"]["replicaCount"] = serde_json::json!(4);
     state.reduce(seen_at("17:02:13", next.clone()));
     assert_eq!(version("", &mut view, &state), "version 7 of 7");
-    // Who looks at an older one keeps it.
+    // A view of an older version keeps it.
     version("<", &mut view, &state);
     next["spec"]["replicaCount"] = serde_json::json!(5);
     state.reduce(seen_at("17:02:13", next));

@@ -132,7 +132,7 @@ fn run(seed: u64, steps: usize) {
                     )
                 });
                 assert!(asked || !deletes, "deleted without a question, seed {seed}");
-                // Who leaves comes back: the screen is to go on.
+                // A user who leaves comes back: the screen is to go on.
                 view.leaving = false;
             }
         }

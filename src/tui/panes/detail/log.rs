@@ -102,7 +102,7 @@ impl DetailTab for Log {
     }
 }
 
-/// Whether the lines stand by reconcile.
+/// Returns true if the lines stand by reconcile.
 fn is_grouped(page: &Page<'_>) -> bool {
     page.how.grouping(page.all) != Grouping::Flat
 }

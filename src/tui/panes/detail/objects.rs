@@ -133,7 +133,7 @@ fn wished(object: &Value) -> Value {
         ] {
             metadata.remove(name);
         }
-        // Which custom resource it belongs to is said above.
+        // The custom resource that it belongs to is named above.
         metadata.remove("ownerReferences");
     }
     let empty = object.pointer("/metadata").and_then(Value::as_object).is_some_and(serde_json::Map::is_empty);

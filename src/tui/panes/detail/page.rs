@@ -25,7 +25,7 @@ pub struct Page<'a> {
     /// The selected reconcile, the newest where none is; and whether one is.
     pub reconcile: Option<&'a Arc<Reconcile>>,
     pub reconcile_chosen: bool,
-    /// Whether reconciles and log are those of all objects.
+    /// True if reconciles and log are those of all objects.
     pub all: bool,
     pub how: &'a How,
     /// The container whose log is shown alone.
@@ -121,17 +121,17 @@ pub trait DetailTab: Sync {
         false
     }
 
-    /// Whether the newest lines are the last ones, and in sight.
+    /// Returns true if the newest lines are the last ones, and in sight.
     fn follows_end(&self) -> bool {
         false
     }
 
-    /// Whether it is about an object, so that a row of a table can be shown in it.
+    /// Returns true if it is about an object, so that a row of a table can be shown in it.
     fn is_of_object(&self) -> bool {
         false
     }
 
-    /// Whether it shows more of the selected object than its metadata.
+    /// Returns true if it shows more of the selected object than its metadata.
     fn shows_whole_object(&self) -> bool {
         false
     }

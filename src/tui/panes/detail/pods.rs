@@ -73,7 +73,7 @@ pub fn shown(page: &Page<'_>) -> Vec<LogSource> {
     }
 }
 
-/// Whether the pods are played, not run.
+/// Returns true if the pods are played, not run.
 pub fn simulated(state: &State) -> bool {
     state.started.as_ref().is_none_or(|started| started.cluster.embedded)
 }

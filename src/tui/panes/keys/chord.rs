@@ -8,9 +8,9 @@ use std::fmt;
 pub struct Key {
     /// The key.
     pub code: KeyCode,
-    /// Whether control is held.
+    /// True if control is held.
     pub ctrl: bool,
-    /// Whether alt is held.
+    /// True if alt is held.
     pub alt: bool,
 }
 

@@ -142,7 +142,7 @@ impl KeyNames for Keymap {
     }
 }
 
-/// Whether two chords cannot both be typed.
+/// Returns true if two chords cannot both be typed.
 pub(crate) fn collide(a: &Chord, b: &Chord) -> bool {
     a.0.starts_with(&b.0) || b.0.starts_with(&a.0)
 }

@@ -32,7 +32,7 @@ pub struct Browse {
     /// What the selected row tells, before its object is read.
     pub row: Option<(Arc<TableRow>, Arc<Seen>)>,
     pub filter: String,
-    /// Which tab was open before.
+    /// The tab that was open before.
     pub before: Tab,
 }
 

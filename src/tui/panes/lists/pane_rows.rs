@@ -20,7 +20,7 @@ pub trait PanePart {
     /// What narrows it, as typed.
     fn filter(&self) -> &str;
 
-    /// The same, to be changed.
+    /// The filter as typed, to be changed.
     fn filter_mut(&mut self) -> &mut String;
 
     /// The object of a row, where its rows can be marked.

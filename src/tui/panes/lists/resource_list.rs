@@ -22,7 +22,7 @@ pub struct ResourceList {
     /// Whether the columns of the CRD are shown, and whether that of the namespace was, as last drawn.
     pub wide: bool,
     pub namespace_shown: bool,
-    /// Whether the rows are of more than one namespace.
+    /// True if the rows are of more than one namespace.
     pub namespaces_differ: bool,
     pub longest: Longest,
 }
@@ -47,12 +47,12 @@ impl Longest {
 }
 
 impl ResourceList {
-    /// The same list on another cluster: how it is looked at stays.
+    /// This list on another cluster: its order and its filter stay.
     pub fn elsewhere(self) -> Self {
         ResourceList { wide: self.wide, sort: self.sort, ..ResourceList::default() }
     }
 
-    /// Which rows it shows.
+    /// The rows that it shows.
     pub fn wanted(&self, namespace: Option<&String>, gone: bool) -> Wanted {
         Wanted {
             filter: self.filter.clone(),

@@ -107,7 +107,7 @@ pub enum Touched {
 }
 
 impl Touched {
-    /// Whether a custom resource is among them.
+    /// Returns true if a custom resource is among them.
     pub fn has(&self, key: Option<&Arc<ObjectKey>>) -> bool {
         match (self, key) {
             (Touched::All, _) => true,
@@ -152,7 +152,7 @@ pub struct Table {
     wanted: Wanted,
     filter: Filter,
     at: Option<Changes>,
-    /// Whether the shown rows are other ones since the refresh before.
+    /// True if the shown rows are other ones since the refresh before.
     pub(crate) fresh: bool,
     /// How many rows were made out of objects and children.
     made: usize,

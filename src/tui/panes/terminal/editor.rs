@@ -28,7 +28,7 @@ enum Until {
     Echo(Instant),
 }
 
-/// Whether an interrupt that is looked at now was an editor's.
+/// Returns true if an interrupt that is looked at now was an editor's.
 pub fn interrupt_is_the_editors() -> bool {
     match &*EDITORS.lock().unwrap_or_else(PoisonError::into_inner) {
         Until::Past => false,

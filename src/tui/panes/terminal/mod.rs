@@ -28,7 +28,7 @@ static MOUSE: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 static SCREEN: Mutex<Option<TerminalOwner>> = Mutex::new(None);
 
-/// Who draws, and what happened elsewhere meanwhile.
+/// The owner of the terminal, and what happened elsewhere meanwhile.
 struct TerminalOwner {
     thread: ThreadId,
     panics: Vec<String>,
