@@ -95,7 +95,7 @@ impl Body {
         self.0.value.get_or_init(|| self.parsed())
     }
 
-    /// Whether two hold the same text; that two differ is told without reading either.
+    /// Returns true if two hold the same text; that two differ is told without reading either.
     pub fn same(&self, other: &Body) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.bytes() == other.bytes())
     }

@@ -75,7 +75,7 @@ pub enum TroubleKind {
 }
 
 impl TroubleKind {
-    /// Whether the API server answers all the same, only later.
+    /// Returns true if the API server answers all the same, only later.
     #[must_use]
     pub fn still_answers(self) -> bool {
         match self {

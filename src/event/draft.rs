@@ -51,7 +51,7 @@ pub struct Review {
     pub notes: Vec<String>,
     /// Why it cannot be written as it is.
     pub problem: Option<String>,
-    /// Whether its text can be opened in the editor once more.
+    /// True if its text can be opened in the editor once more.
     pub editable: bool,
 }
 

@@ -31,7 +31,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether it concerns watches rather than calls.
+    /// Returns true if it concerns watches rather than calls.
     pub fn is_of_watches(self) -> bool {
         match self {
             Fault::Hold(_) | Fault::Cut(_) | Fault::Expire(_) => true,

@@ -40,7 +40,7 @@ pub struct Finding {
 /// An object that a change would hurt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hurt {
-    /// Which object.
+    /// The object.
     pub object: ObjectRef,
     /// Its field; empty for the object as a whole.
     pub field: String,
@@ -60,7 +60,7 @@ pub struct TypeChanged {
     pub name: String,
     /// The kind it defines.
     pub kind: Gvk,
-    /// Whether the API server did not have it before.
+    /// True if the API server did not have it before.
     pub created: bool,
     /// The files that led to it; empty at start.
     pub files: Vec<String>,
@@ -77,11 +77,11 @@ pub struct TypeChanged {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HeldChange {
-    /// Of a type: the CRD waits.
+    /// A type waits: its CRD is not applied yet.
     Type,
-    /// Of a reconciler: the older one keeps running.
+    /// A reconciler waits: the older one keeps running.
     Reconciler,
-    /// Of a chart, where saved charts are held: the older one keeps serving.
+    /// A chart waits, where saved charts are held: the older one keeps running.
     Chart,
 }
 

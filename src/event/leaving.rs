@@ -16,7 +16,7 @@ pub enum OnExit {
     Release,
 }
 
-/// Who asks opdev to stop.
+/// The person or program that asks opdev to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Asker {

@@ -90,10 +90,10 @@ pub enum Event {
     Released(Released),
     /// Saved charts wait for the user's word from now on, or go live at once again.
     HoldChanged {
-        /// Whether they wait.
+        /// True if they wait.
         on: bool,
     },
-    /// Which faults the calls of the operator's own program get on request, all of them; empty where none.
+    /// The faults that the calls of the operator's own program get on request, all of them; empty where none.
     Disturbed {
         /// Those that still can hit something.
         rules: Vec<FaultRule>,
@@ -211,7 +211,7 @@ pub struct Started {
     pub cluster: Cluster,
     /// The namespace that objects without one go to.
     pub namespace: String,
-    /// Whether objects of all namespaces are shown and reconciled.
+    /// True if objects of all namespaces are shown and reconciled.
     pub all_namespaces: bool,
     /// The ServiceAccount that the operator's calls go out as; `None` where they go out as the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -240,20 +240,20 @@ pub struct Started {
 pub struct Cluster {
     /// The context's name, or `embedded`.
     pub name: String,
-    /// Whether it is the embedded control plane.
+    /// True if it is the embedded control plane.
     pub embedded: bool,
     /// The version it reports, such as `v1.36.0`.
     pub version: String,
     /// Its address.
     pub server: String,
-    /// Whether writes are held back until the user confirms the context.
+    /// True if writes are held back until the user confirms the context.
     pub read_only: bool,
     /// How far it is protected from opdev.
     pub protection: Protection,
     /// What makes it clearly local, or what makes opdev careful; empty for the embedded control plane.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub marks: String,
-    /// Whether the server's certificate goes unchecked, as the kubeconfig says.
+    /// True if the server's certificate goes unchecked, as the kubeconfig says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
 }
@@ -277,7 +277,7 @@ impl Sample {
         match (all.iter().any(other), all.iter().any(alike)) {
             (false, _) => gvk.kind.clone(),
             (true, true) => format!("{} {}", gvk.kind, gvk.version),
-            // The same kind and version of two groups.
+            // One kind and version may be in two groups.
             (true, false) => format!("{} {}", gvk.kind, gvk.api_version()),
         }
     }
@@ -287,7 +287,7 @@ impl Sample {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KindStatus {
-    /// Which kind.
+    /// The kind.
     pub gvk: Gvk,
     /// Plural resource name; empty while the API server does not serve the kind.
     pub plural: String,
@@ -311,7 +311,7 @@ pub struct PrinterColumn {
     pub name: String,
     /// The JSON path of what stands in it.
     pub path: String,
-    /// Whether it is a time, to be printed as an age.
+    /// True if it is a time, to be printed as an age.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub date: bool,
 }
@@ -354,7 +354,7 @@ pub struct SourcesChanged {
     pub sources: u64,
     /// The files that led to it, relative to the project's root; empty at start.
     pub files: Vec<String>,
-    /// Whether these files were removed.
+    /// True if these files were removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
     /// Every kind with its health.
@@ -377,7 +377,7 @@ pub struct ReloadFailed {
     pub files: Vec<String>,
     /// What is wrong with them.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether it was the build of the operator's own program that failed: the last good program goes on.
+    /// True if it was the build of the operator's own program that failed: the last good program goes on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub build: bool,
     /// The program whose build failed, in words; empty where it was no build.
@@ -414,7 +414,7 @@ pub struct ObjectSeen {
     /// The reference, with uid.
     #[serde(rename = "ref")]
     pub object_ref: ObjectRef,
-    /// Whether only its metadata was read, and `object` has nothing else.
+    /// True if only its metadata was read, and `object` has nothing else.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metadata_only: bool,
     /// The object itself.
@@ -448,7 +448,7 @@ pub struct UnrelatedSeen {
     /// Their kind.
     #[serde(flatten)]
     pub gvk: Gvk,
-    /// Which objects.
+    /// The objects.
     pub objects: Vec<UnrelatedObject>,
 }
 
@@ -555,7 +555,7 @@ pub struct RequestStarted {
     pub at: Timestamp,
     /// In words, such as `apply samples/memcached.yaml`.
     pub what: String,
-    /// Whether it goes on until it is cancelled, as a program that runs beside the screen does.
+    /// True if it goes on until it is cancelled, as a program that runs beside the screen does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lasting: bool,
 }

@@ -33,7 +33,7 @@ pub struct ShadowObject {
 }
 
 impl ShadowObject {
-    /// Whether a reconcile would change nothing and would not fail.
+    /// Returns true if a reconcile would change nothing and would not fail.
     pub fn is_nothing(&self) -> bool {
         let ShadowObject { object: _, release, children, hooks, status, problem, unsure: _ } = self;
         release.is_none() && children.is_empty() && hooks.is_empty() && status.is_empty() && problem.is_none()
@@ -119,7 +119,7 @@ pub struct TypeAhead {
     pub name: String,
     /// The kind it defines.
     pub kind: Gvk,
-    /// Whether the API server does not have it yet.
+    /// True if the API server does not have it yet.
     pub created: bool,
     /// What changes, the heaviest first.
     pub findings: Vec<Finding>,
@@ -131,7 +131,7 @@ pub struct TypeAhead {
 }
 
 impl Plan {
-    /// Whether anything would be changed.
+    /// Returns true if anything would be changed.
     pub fn changes(&self) -> bool {
         !self.types.is_empty() || self.objects.iter().any(|object| !object.is_nothing())
     }

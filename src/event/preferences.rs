@@ -76,7 +76,7 @@ pub struct ThemeChoice {
     pub name: String,
     /// Where it says so.
     pub place: Place,
-    /// Whether the user's own file says so, rather than the project's.
+    /// True if the user's own file says so, rather than the project's.
     pub own: bool,
     /// The user's theme file of that name, where there is one: its path and what it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -69,7 +69,7 @@ impl EventSink {
         }
     }
 
-    /// Whether so many events wait that more of them should be small.
+    /// Returns true if so many events wait that more of them should be small.
     pub fn is_behind(&self) -> bool {
         const MANY: usize = 64;
         let held = |gate: &Arc<Mutex<Gate>>| {
@@ -115,7 +115,7 @@ impl EventSink {
 pub struct ReconcileSink {
     /// Where they are told of.
     pub events: EventSink,
-    /// Who numbers them.
+    /// The counter that numbers them.
     pub numbers: ReconcileNumbers,
 }
 

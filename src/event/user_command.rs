@@ -19,11 +19,11 @@ pub struct UserCommand {
     /// The kinds it is for; none means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<String>,
-    /// Whether it asks before it starts.
+    /// True if it asks before it starts.
     pub confirm: bool,
-    /// Whether it runs beside the screen, its lines in the log, rather than in its place.
+    /// True if it runs beside the screen, its lines in the log, rather than in its place.
     pub background: bool,
-    /// Whether it may change something in the cluster: then it does not start where writes are held back.
+    /// True if it may change something in the cluster: then it does not start where writes are held back.
     pub writes: bool,
     /// Where it stands.
     pub place: Place,
@@ -39,10 +39,10 @@ pub struct ProgramRun {
     pub command: Vec<String>,
     /// Variables beside those of opdev itself.
     pub env: Vec<(String, String)>,
-    /// Whether it gets the terminal until it ends.
+    /// True if it gets the terminal until it ends.
     pub in_front: bool,
     /// Whether opdev waits for a key at its end, so that what it printed can be read. After a failure it always does.
     pub pause: bool,
-    /// Whether it may change something in the cluster.
+    /// True if it may change something in the cluster.
     pub writes: bool,
 }

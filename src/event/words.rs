@@ -153,7 +153,8 @@ fn cause_of(cause: &Cause, most: usize, called: impl Fn(&ObjectRef) -> String) -
             if *own_write {
                 text.insert_str(0, "operator's own write: ");
             } else if let Some(by) = by.as_deref().filter(|by| !by.is_empty()) {
-                // Of a custom resource opdev writes the status alone, but for what a key of the user asks for.
+                // opdev writes only the status of a custom resource; every other write was asked for by a key
+                // of the user.
                 let by = if by == "opdev" && *relation == Relation::Primary { "you" } else { by };
                 text.push_str(&format!(" ({by})"));
             }
@@ -180,7 +181,7 @@ pub fn cause(of: &Cause) -> String {
     cause_with(of, 2)
 }
 
-/// Whether a cause is only the echo of our own write.
+/// Returns true if a cause is only the echo of our own write.
 pub fn is_echo(cause: &Cause) -> bool {
     matches!(cause.kind, CauseKind::Watch { own_write: true, .. })
 }
@@ -218,7 +219,7 @@ pub fn causes_of(object: &ObjectRef, of: &[Cause]) -> String {
     causes_beside(of, &object.name)
 }
 
-/// The same of a reconcile. Of a program that tells nothing they are a guess.
+/// All causes of a reconcile in one short line. For a program that tells nothing they are a guess.
 pub fn causes_of_reconcile(reconcile: &Reconcile) -> String {
     let causes = causes_of(&reconcile.object, &reconcile.causes);
     if reconcile.is_guessed() { format!("probably {causes}") } else { causes }
@@ -456,7 +457,7 @@ pub fn escaped_json(line: String) -> String {
     out
 }
 
-/// The same on one line: line breaks are escaped, too.
+/// Text with hidden characters and line breaks escaped, so that it stays on one line.
 pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }

@@ -123,7 +123,7 @@ fn secret_data(lines: &[&str]) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether the lines that are deeper than a column name the place of a secret.
+/// Returns true if the lines that are deeper than a column name the place of a secret.
 fn refers(lines: &[&str], column: usize) -> bool {
     lines.iter().take_while(|line| line.trim().is_empty() || indent(line) > column).any(|line| {
         let content = line.trim_start();
@@ -132,7 +132,7 @@ fn refers(lines: &[&str], column: usize) -> bool {
     })
 }
 
-/// Whether a line holds a whole Secret in braces.
+/// Returns true if a line holds a whole Secret in braces.
 fn is_flow_secret(content: &str) -> bool {
     content.contains('{')
         && content.contains("Secret")

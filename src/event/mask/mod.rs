@@ -18,7 +18,7 @@ pub const MASK: &str = "••••••";
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Whether a field of this name holds a secret: `password`, `apiKey`, `client-secret`, `AUTH_TOKEN`.
+/// Returns true if a field of this name holds a secret: `password`, `apiKey`, `client-secret`, `AUTH_TOKEN`.
 /// Names of references (`secretName`, `existingSecret`) and lists of names do not.
 pub fn is_secret_name(name: &str) -> bool {
     const ENDINGS: [&str; 16] = [
@@ -52,7 +52,7 @@ pub fn is_secret_name(name: &str) -> bool {
     ENDINGS.iter().any(|ending| ends_with(ending)) && !starts_with("existing")
 }
 
-/// Whether a dotted path of values, such as `auth.password`, leads to a secret.
+/// Returns true if a dotted path of values, such as `auth.password`, leads to a secret.
 pub fn is_secret_path(path: &str) -> bool {
     let fields: Vec<&str> = path.split('.').map(|field| field.split('[').next().unwrap_or(field)).collect();
     is_secret_place(&fields)
@@ -83,7 +83,7 @@ const REFERENCE: [&str; 16] = [
     "labels",
 ];
 
-/// Whether a field of an object that stands under a secret name is secret, too.
+/// Returns true if a field of an object that stands under a secret name is secret, too.
 fn beneath(fields: &Map<String, Value>, field: &str) -> bool {
     let elsewhere = ["secretName", "existingSecret"]
         .iter()

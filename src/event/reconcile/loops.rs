@@ -26,7 +26,7 @@ pub struct LoopFound {
     /// What is to blame, where it is known: such as `.Release.Revision in templates/all.yaml:7`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame: Option<String>,
-    /// Whether the object is paused because of it.
+    /// True if the object is paused because of it.
     pub paused: bool,
 }
 

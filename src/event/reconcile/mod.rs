@@ -70,7 +70,7 @@ pub struct ReleaseChange {
     pub revision: i64,
     /// Why it was done, and done so, in words.
     pub why: String,
-    /// Whether nobody asked for it: the same chart and values rendered something else.
+    /// True if nobody asked for it: the same chart and values rendered something else.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub surplus: bool,
 }
@@ -100,7 +100,7 @@ impl Reconcile {
         }
     }
 
-    /// Whether its bounds and causes are a guess, for the program tells nothing of its reconciles.
+    /// Returns true if its bounds and causes are a guess, for the program tells nothing of its reconciles.
     pub fn is_guessed(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.traced != TraceLevel::Full)
     }
@@ -186,7 +186,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectChange {
-    /// Which object.
+    /// The object.
     pub object: ObjectRef,
     /// Created, updated, deleted.
     pub action: Action,
@@ -251,7 +251,7 @@ pub enum CauseKind {
     /// A watched object changed.
     #[serde(rename_all = "camelCase")]
     Watch {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
         /// Added, modified, deleted.
         event: WatchEvent,
@@ -259,7 +259,7 @@ pub enum CauseKind {
         fields: Vec<FieldChange>,
         /// The field manager that wrote last, where it can be told.
         by: Option<String>,
-        /// Whether this is the echo of our own write.
+        /// True if this is the echo of our own write.
         own_write: bool,
         /// How the object leads to the reconciled one.
         relation: Relation,

@@ -17,7 +17,8 @@ const FIELDS: usize = 12;
 /// subresource, that the status has.
 const BOOKKEEPING: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
 
-/// Whether an update of a dependent asks for a reconcile: not when only its status or bookkeeping changed.
+/// Returns true if an update of a dependent asks for a reconcile: not when only its status or bookkeeping
+/// changed.
 pub fn dependent_update_counts(old: &Value, new: &Value) -> bool {
     !same_but_status(old, new, &[])
 }
@@ -32,8 +33,8 @@ pub fn is_own_part(old: &Value, new: &Value) -> bool {
     same_but_status(old, new, &["finalizers"])
 }
 
-/// Whether two states of an object are the same but for status, bookkeeping and `left_out` of their metadata. Each change
-/// of an object asks this, so nothing is copied.
+/// Returns true if two states of an object are the same but for status, bookkeeping and `left_out` of their
+/// metadata. Each change of an object asks this, so nothing is copied.
 fn same_but_status(old: &Value, new: &Value, left_out: &[&str]) -> bool {
     let is_left_out = |name: &str| BOOKKEEPING.contains(&name) || left_out.contains(&name);
     same_fields(old, new, &|name| name == "status", &|name, old, new| {

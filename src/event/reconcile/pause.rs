@@ -21,7 +21,7 @@ pub enum PauseScope {
 }
 
 impl PauseScope {
-    /// Whether it means this object.
+    /// Returns true if it means this object.
     pub fn covers(&self, key: &ObjectKey) -> bool {
         match self {
             PauseScope::Object { object } => object.key() == *key,

@@ -108,7 +108,7 @@ pub enum ViewRequest {
     ListFiles,
     /// Tell the effective values of a custom resource that a chart feeds, and where each comes from.
     ExplainValues {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Keep where the borders between the panes stand, for the next start. A level without an answer.
@@ -136,7 +136,7 @@ pub enum SessionRequest {
     },
     /// Stop opdev.
     Quit {
-        /// Who asks.
+        /// The one who asks.
         by: Asker,
     },
 }
@@ -170,7 +170,7 @@ pub enum NewFrom {
     },
     /// What the schema of a kind says, with comments.
     Kind {
-        /// Which kind.
+        /// The kind.
         gvk: Gvk,
     },
 }

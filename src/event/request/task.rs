@@ -44,14 +44,14 @@ pub enum ObjectTask {
     },
     /// Set the replicas of an object through its scale subresource, else through the field that holds them.
     Scale {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
         /// How many.
         replicas: i32,
     },
     /// Delete an object.
     Delete {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
         /// What happens to its dependents.
         propagation: Propagation,
@@ -60,14 +60,14 @@ pub enum ObjectTask {
     },
     /// Remove finalizers of an object that is to go, whatever they wait for.
     DropFinalizers {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
         /// Which ones.
         finalizers: Vec<String>,
     },
     /// Make a pod of the embedded control plane fail, or let it recover.
     FailPod {
-        /// Which pod.
+        /// The pod.
         pod: ObjectRef,
         /// How; `None` lets it recover.
         how: Option<PodFailure>,
@@ -79,7 +79,7 @@ pub enum ObjectTask {
 pub enum OperatorTask {
     /// Reconcile one object now.
     Reconcile {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Hold an object or a kind back: its causes collect, no reconcile begins.
@@ -94,12 +94,12 @@ pub enum OperatorTask {
     },
     /// Run exactly one reconcile for an object, paused or not.
     Step {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Run two reconciles for an object; fails where the second one writes anything.
     Check {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Wait until the operator has seen these objects as they are here, or newer, and all that it wrote.
@@ -119,7 +119,7 @@ pub enum OperatorTask {
 pub enum DraftTask {
     /// Open an object in the editor; the answer is a draft.
     Edit {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Open a text for a new object in the editor.
@@ -136,24 +136,24 @@ pub enum DraftTask {
     },
     /// The editor has ended; its file is to be read.
     Edited {
-        /// Which draft.
+        /// The draft.
         draft: DraftId,
         /// Why the text is not to be used: the editor did not start, or said so.
         problem: Option<String>,
     },
     /// Write what a draft holds.
     Write {
-        /// Which draft.
+        /// The draft.
         draft: DraftId,
     },
     /// Open a draft's text in the editor once more, on top of what is there now.
     Reopen {
-        /// Which draft.
+        /// The draft.
         draft: DraftId,
     },
     /// Drop a draft.
     Discard {
-        /// Which draft.
+        /// The draft.
         draft: DraftId,
     },
 }
@@ -175,7 +175,7 @@ pub enum SourcesTask {
     },
     /// Let saved charts wait for the user's word from now on, or go live at once again.
     HoldCharts {
-        /// Whether they wait.
+        /// True if they wait.
         on: bool,
     },
 }

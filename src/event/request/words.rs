@@ -49,7 +49,8 @@ impl Task {
         }
     }
 
-    /// Whether the task may change something in the cluster. Such a task is refused while the cluster is read-only.
+    /// Returns true if the task may change something in the cluster. Such a task is refused while the cluster
+    /// is read-only.
     pub fn writes(&self) -> bool {
         match self {
             Task::Object(_) => true,
@@ -63,7 +64,7 @@ impl Task {
         }
     }
 
-    /// Whether the task goes on until it is cancelled, as a program beside the screen does.
+    /// Returns true if the task goes on until it is cancelled, as a program beside the screen does.
     pub fn is_lasting(&self) -> bool {
         matches!(self, Task::Project(ProjectTask::Run { .. }))
     }
