@@ -41,19 +41,19 @@ pub struct CiInput {
     pub namespaces: Namespaces,
     /// How the operator runs.
     pub operator: Settings,
-    /// Which scenarios.
+    /// The scenarios.
     pub pick: Pick,
     /// How many run at once.
     pub parallel: usize,
-    /// Whether no other scenario begins once one has failed.
+    /// True if no other scenario begins once one has failed.
     pub fail_fast: bool,
     /// How long each step may take.
     pub limit: Duration,
-    /// Whether commands of test folders may run.
+    /// True if commands of test folders may run.
     pub run_commands: bool,
-    /// Which findings fail a scenario.
+    /// The findings that fail a scenario.
     pub findings: Gate,
-    /// Whether the control planes of scenarios that failed go on; no other scenario begins then.
+    /// True if the control planes of scenarios that failed go on; no other scenario begins then.
     pub keep: bool,
     /// The folder for recordings of the scenarios, each in a folder of its own.
     pub record: Option<PathBuf>,
@@ -99,7 +99,7 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// Whether a path is among them, leaving parts aside.
+    /// Returns true if a path is among them, leaving parts aside.
     fn takes(&self, path: &str) -> bool {
         let named = self.paths.is_empty() || self.paths.iter().any(|one| is_below(path, one));
         named && self.filter.as_ref().is_none_or(|filter| filter.is_match(path))

@@ -135,7 +135,7 @@ struct RemoveArgs {
     wait: Duration,
 }
 
-/// Who is asked in a dry run.
+/// The side that is asked in a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum DryRun {
     Server,
@@ -270,6 +270,6 @@ fn print(bytes: &[u8]) -> Result<()> {
 
 /// One line of progress.
 fn tell(line: &str) {
-    // Who does not listen misses it.
+    // A reader that does not listen misses it.
     let _ = print(format!("{}\n", visible(line)).as_bytes());
 }

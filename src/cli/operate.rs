@@ -150,7 +150,7 @@ pub(super) fn run(args: &OperateArgs) -> Result<ExitCode> {
     super::logging::to_lines(move |level, target, message| own.write_own(level, target, message));
     let mut asked = false;
     super::signals::hear(move |_| {
-        // Who says it twice does not want to wait.
+        // A second signal means that the user does not want to wait.
         if std::mem::replace(&mut asked, true) {
             end_programs();
             std::process::exit(1);

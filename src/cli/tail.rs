@@ -77,7 +77,7 @@ struct Waiting {
 impl Waiting {
     /// Whether there is still something to wait for; says what it waits for.
     fn goes_on(&mut self, folder: Option<&PrivateFolder>) -> bool {
-        // Who cannot be asked may run.
+        // A process that cannot be asked may run.
         let runs =
             folder.is_none_or(|folder| Lock::holder(folder, "lock").map_or(true, |held| held.is_some()));
         match (runs, self.ran) {

@@ -46,7 +46,7 @@ fn pause(tries: u32) -> Duration {
     (FIRST * (1 << tries.min(8))).min(LONGEST)
 }
 
-/// Whether trying again may help.
+/// Returns true if trying again may help.
 pub fn may_pass(error: &anyhow::Error) -> bool {
     match ApiError::of(error) {
         Some(ApiError::Refused { code, .. }) => *code >= 500 || *code == 429,

@@ -90,7 +90,7 @@ impl ApiClient {
     }
 }
 
-/// The same for whoever holds kube's own client and adds words to errors.
+/// Makes one call for a caller that holds kube's own client, and adds words to errors.
 ///
 /// # Errors
 /// An `ApiError`.

@@ -18,7 +18,7 @@ pub struct Resource {
     pub plural: String,
     pub namespaced: bool,
     pub verbs: Vec<String>,
-    /// Whether its status is written apart.
+    /// True if its status is written apart.
     pub has_status: bool,
 }
 
@@ -41,7 +41,7 @@ impl Resource {
         object
     }
 
-    /// The same for kube's own client.
+    /// The kind in the form that kube's own client takes.
     pub fn api_resource(&self) -> kube::core::ApiResource {
         let gvk = kube::core::GroupVersionKind::gvk(&self.gvk.group, &self.gvk.version, &self.gvk.kind);
         kube::core::ApiResource::from_gvk_with_plural(&gvk, &self.plural)

@@ -230,7 +230,7 @@ impl Api {
         Ok(self.delete_object(at, uid).await?.0)
     }
 
-    /// The same, with the object as it is left while it waits for its end.
+    /// Deletes as `delete` does, and gives the object as it is left while it waits for its end.
     pub async fn delete_object(
         &self,
         at: &At<'_>,
@@ -283,7 +283,7 @@ impl Api {
         self.send(method, path, body, content).await
     }
 
-    /// The same for reads and for dry runs, which are also made where nothing may be written.
+    /// Makes a call that writes nothing: a read or a dry run, which also works where opdev is read-only.
     async fn send(
         &self,
         method: Method,

@@ -37,7 +37,7 @@ impl Echo {
         self.remember((uid.to_owned(), DELETED.to_owned()));
     }
 
-    /// Whether this state of an object is our own write.
+    /// Returns true if this state of an object is our own write.
     pub fn is_own(&self, mark: &(String, String)) -> bool {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).marks.contains(mark)
     }

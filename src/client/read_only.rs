@@ -17,7 +17,7 @@ impl ReadOnly {
         ReadOnly(Arc::new(watch::Sender::new(holds)))
     }
 
-    /// Whether nothing may be written.
+    /// Returns true if nothing may be written.
     pub fn holds(&self) -> bool {
         *self.0.borrow()
     }

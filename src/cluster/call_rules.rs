@@ -1,4 +1,4 @@
-//! Who may write to an API server, and when.
+//! Rules for writes to an API server: who may write, and when.
 
 use http::{Method, StatusCode};
 use std::sync::Arc;

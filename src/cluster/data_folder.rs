@@ -16,7 +16,7 @@ pub const NAME: &str = "data";
 pub struct DataFolder {
     /// The folder.
     pub path: PathBuf,
-    /// Whether keys and tokens were forgotten, because the folder was not this user's.
+    /// True if keys and tokens were forgotten, because the folder was not this user's.
     pub renewed: bool,
     _lock: Lock,
 }

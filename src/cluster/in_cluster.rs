@@ -27,7 +27,7 @@ pub(super) fn is_pod(var: impl Fn(&str) -> Option<OsString>) -> bool {
     var("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty())
 }
 
-/// Whether this process runs in a pod with a ServiceAccount.
+/// Returns true if this process runs in a pod with a ServiceAccount.
 pub fn in_pod() -> bool {
     kubeconfig(|name| std::env::var_os(name)).is_some()
 }

@@ -39,11 +39,11 @@ pub(super) struct Target {
     pub(super) namespace: String,
     /// How to connect; without the user's tokens and plugins, which `credentials` has.
     pub(super) config: kube::Config,
-    /// Who asks.
+    /// The user of the context.
     pub(super) user: AuthInfo,
     /// The providers that left a mark on the cluster entry, such as `minikube.sigs.k8s.io`.
     pub(super) providers: Vec<String>,
-    /// Whether the server's certificate goes unchecked.
+    /// True if the server's certificate goes unchecked.
     pub(super) insecure: bool,
 }
 

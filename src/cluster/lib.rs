@@ -1,5 +1,6 @@
-//! Which cluster: the embedded control plane, or the current context of the kubeconfig, guarded.
-//! No current context means embedded; an unreachable one is an error that offers it, never a silent fallback.
+//! The cluster that opdev works on: the embedded control plane, or the current context of the kubeconfig,
+//! guarded. No current context means embedded; an unreachable one is an error that offers it, never a silent
+//! fallback.
 
 mod bounded;
 mod call_rules;
@@ -65,12 +66,12 @@ pub(crate) fn kubeconfig_files(choice: &Choice) -> Result<Option<Vec<PathBuf>>> 
 pub struct Choice {
     /// Only the embedded control plane.
     pub embedded: bool,
-    /// Whether the embedded control plane starts without the objects of before.
+    /// True if the embedded control plane starts without the objects of before.
     pub fresh: bool,
-    /// Whether it keeps nothing on the disk.
+    /// True if it keeps nothing on the disk.
     pub in_memory: bool,
-    /// Whether the start waits until the controllers have made the objects that every cluster has. A caller that compares later
-    /// objects with the first ones needs that.
+    /// True if the start waits until the controllers have made the objects that every cluster has. A caller
+    /// that compares later objects with the first ones needs that.
     pub controllers_at_rest: bool,
     /// A context other than the current one.
     pub context: Option<String>,
@@ -91,13 +92,14 @@ pub struct Choice {
     pub strict_pods: bool,
     /// The folder for the certificate of webhook servers on this machine.
     pub webhook_certificates: Option<PathBuf>,
-    /// Which controllers run on the embedded control plane.
+    /// The controllers that run on the embedded control plane.
     pub controllers: Controllers,
-    /// Whether the embedded control plane asks for rights; it does so anyway where there is a `service_account`.
+    /// True if the embedded control plane asks for rights; it does so anyway where there is a
+    /// `service_account`.
     pub rbac: bool,
     /// Whose keys and tokens the embedded control plane may keep from an earlier run.
     pub owner: Owner,
-    /// Whether the embedded control plane is no choice at all, as for the operator of a cluster.
+    /// True if the embedded control plane is no choice at all, as for the operator of a cluster.
     pub never_embedded: bool,
 }
 
@@ -132,7 +134,7 @@ pub struct Connection {
     pub read_only: ReadOnly,
     /// What all calls to a cluster pass; `None` for the embedded control plane.
     link: Option<Link>,
-    /// Who looks after the connection, where it can break.
+    /// The monitor of the connection, where it can break.
     monitor: Option<ConnectionMonitor>,
     plane: Option<(ControlPlane, Option<Listening>)>,
     /// On the kubeconfig that is written.
@@ -395,7 +397,7 @@ impl Connection {
         Ok(Client::new(Supervised { link, rules }, self.namespace.clone()))
     }
 
-    /// Who looks after the connection, where it can break.
+    /// The monitor of the connection, where it can break.
     pub fn monitor(&mut self) -> Option<ConnectionMonitor> {
         self.monitor.take()
     }

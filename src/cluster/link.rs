@@ -57,7 +57,7 @@ struct Inner {
     waiting: AtomicUsize,
 }
 
-/// Whether the answer goes on as long as the server likes.
+/// Returns true if the answer goes on as long as the server likes.
 fn is_watch<B>(request: &Request<B>) -> bool {
     let query = request.uri().query().unwrap_or_default();
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
@@ -383,8 +383,8 @@ impl Service<Request<Body>> for Link {
     }
 }
 
-/// Whether a request changes nothing, for the API server is to try it only. Nothing but a server-side apply counts: a
-/// server that knows no dry runs does not know that either.
+/// Returns true if a request changes nothing, for the API server is to try it only. Nothing but a server-side
+/// apply counts: a server that knows no dry runs does not know that either.
 fn is_dry_run(request: &Request<Body>) -> bool {
     let mut asked =
         request.uri().query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));

@@ -150,7 +150,7 @@ impl ConnectionMonitor {
     }
 }
 
-/// Whether two readings of the kubeconfig say the same about the connection.
+/// Returns true if two readings of the kubeconfig say the same about the connection.
 fn same(a: &Target, b: &Target) -> bool {
     let text = |target: &Target| {
         serde_json::to_string(&target.user).unwrap_or_default()

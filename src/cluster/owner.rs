@@ -31,7 +31,7 @@ impl Owner {
         Owner { folder: Some(folder.to_owned()) }
     }
 
-    /// Whether the folder has this user's mark.
+    /// Returns true if the folder has this user's mark.
     pub(crate) fn has_marked(&self, folder: &PrivateFolder) -> bool {
         let (Ok(Some(found)), Ok(mark)) = (folder.read(MARK), self.mark(folder.path())) else { return false };
         found == mark.as_bytes()

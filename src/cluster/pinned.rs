@@ -22,7 +22,7 @@ pub(super) fn tls(config: &kube::Config) -> kube::Result<Option<ClientConfig>> {
     Ok(Some(tls))
 }
 
-/// Whether a server may show an authority of the kubeconfig.
+/// Returns true if a server may show an authority of the kubeconfig.
 pub(super) fn is_needed(config: &kube::Config) -> bool {
     verifier(config).is_some()
 }

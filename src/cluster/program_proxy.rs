@@ -44,7 +44,7 @@ pub fn upstream(client: Client) -> Upstream {
     })
 }
 
-/// The same without the queue that a client has before its calls.
+/// An upstream without the queue that a client has before its calls.
 pub(super) fn straight(link: Link) -> Upstream {
     through(move |request| link.clone().call(request))
 }

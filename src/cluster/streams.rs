@@ -30,7 +30,7 @@ const TIMES: u32 = 3;
 #[cfg(target_os = "linux")]
 const UNCONFIRMED: Duration = Duration::from_secs(60);
 
-/// Whether a request asks for a stream that may be silent.
+/// Returns true if a request asks for a stream that may be silent.
 pub(super) fn asks_for<B>(request: &Request<B>) -> bool {
     let query = request.uri().query().unwrap_or_default();
     let follows = query.split('&').any(|pair| matches!(pair, "follow=true" | "follow=1"));

@@ -364,7 +364,7 @@ fn others(reconcile: &Reconcile) -> BTreeMap<FieldKey, (Option<String>, Option<S
     out
 }
 
-/// Whether nobody but the reconciles before asked for it.
+/// Returns true if nobody but the reconciles before asked for it.
 fn own_only(reconcile: &Reconcile) -> bool {
     !reconcile.causes.is_empty()
         && reconcile.causes.iter().all(|cause| match &cause.kind {

@@ -69,7 +69,7 @@ pub struct Input {
     pub project: Project,
     /// What the user allows the project.
     pub trust: Trust,
-    /// Which cluster.
+    /// The cluster.
     pub cluster: Choice,
     /// How the operator runs; namespace and read-only are filled in here.
     pub operator: Settings,
@@ -79,11 +79,11 @@ pub struct Input {
     pub only: Vec<String>,
     /// Whether to poll files rather than to listen to the kernel.
     pub poll: bool,
-    /// Whether saved charts wait for the user's word.
+    /// True if saved charts wait for the user's word.
     pub hold: bool,
-    /// Which faults the calls of the operator's own program get from the start.
+    /// The faults that the calls of the operator's own program get from the start.
     pub disturb: Vec<FaultRule>,
-    /// Which calls are hit by chance.
+    /// The calls that are hit by chance.
     pub disturb_seed: u64,
     /// Where a debugger of the operator's own Go program waits for an editor.
     pub debug: Option<String>,
@@ -291,7 +291,7 @@ impl Running {
             hold: input.hold,
         };
         tasks.spawn(follow_files(reloader, first, shutdown.clone()));
-        // Of its own: who leaves may need it to answer finalizers.
+        // The operator has a token of its own: leaving may need it to answer finalizers.
         let operator_stop = CancellationToken::new();
         let (identity, roles) = acting.unzip();
         let rules = roles.as_ref().map(RoleSync::rules);
@@ -425,7 +425,7 @@ impl Running {
             let handler = Requests { at_start: true, ..self.handler.clone() };
             let mut awaited = self.crds_awaited.clone();
             let applying = async move {
-                // Who is gone keeps nobody waiting.
+                // A listener that is gone keeps nobody waiting.
                 let _ = awaited.wait_for(|waits| !waits).await;
                 handler.carry_out(id, ObjectTask::Apply { path }.into()).await;
             };
@@ -514,7 +514,7 @@ fn sync_roles(
     roles.run(operator, reload.quiet(), input.poll || reload.poll)
 }
 
-/// Who carries out what the user asks for.
+/// The handler that carries out the user's requests.
 fn handler(
     input: &Input,
     Opened { connection, events, .. }: &Opened,

@@ -104,7 +104,8 @@ impl Opening {
         Opening { id, what: format!("switch to {to}"), to, how, since, cancelled: false, work }
     }
 
-    /// Whether it can be dropped at any time. An embedded control plane holds files until it is closed.
+    /// Returns true if it can be dropped at any time. An embedded control plane holds files until it is
+    /// closed.
     pub(super) fn can_be_dropped(&self) -> bool {
         self.to != Destination::Embedded
     }

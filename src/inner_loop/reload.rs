@@ -50,13 +50,13 @@ pub(crate) struct Reloader {
     pub(crate) events: EventSink,
     /// CRDs are written unless it holds.
     pub(crate) read_only: ReadOnly,
-    /// Whether nothing that anybody could notice goes to the cluster without the user's word.
+    /// True if nothing that anybody could notice goes to the cluster without the user's word.
     pub(crate) cautious: bool,
     /// Where the newest set goes.
     pub(crate) publish: watch::Sender<Arc<Sources>>,
     /// Whether CRDs are tried again that failed for a moment.
     pub(crate) awaited: watch::Sender<bool>,
-    /// Who tries new programs.
+    /// The manager, which tries new programs.
     pub(crate) operator: mpsc::Sender<ManagerRequest>,
     /// What the user asks for.
     pub(crate) asked: mpsc::Receiver<Ask>,
@@ -64,7 +64,7 @@ pub(crate) struct Reloader {
     pub(crate) unfit: mpsc::Receiver<UnfitWrite>,
     /// Whether to poll rather than listen.
     pub(crate) poll: bool,
-    /// Whether saved charts wait for the user's word from the start.
+    /// True if saved charts wait for the user's word from the start.
     pub(crate) hold: bool,
 }
 
@@ -74,7 +74,7 @@ struct Memory {
     crds: Crds,
     /// When CRDs that failed for a moment are tried again.
     retry: Backoff,
-    /// Whether saved charts wait for the user's word.
+    /// True if saved charts wait for the user's word.
     hold: bool,
     /// Reconcilers and charts that wait for the user's word, by the names of the questions.
     held: Vec<(String, Gvk)>,
@@ -191,7 +191,7 @@ impl Reloader {
         self.events.emit(Event::Noticed(notice)).await;
     }
 
-    /// Whether a watched folder itself was touched.
+    /// Returns true if a watched folder itself was touched.
     fn moved(&self, batch: &Batch) -> bool {
         let set = files::watch_set(&self.project, &self.publish.borrow());
         let watched: BTreeSet<&PathBuf> = set.deep.iter().chain(&set.flat).collect();
@@ -205,7 +205,7 @@ impl Reloader {
         })
     }
 
-    /// Whether the user has answered all that the project wants; asks where not.
+    /// Returns true if the user has answered all that the project wants; asks where not.
     async fn is_answered(&self, wanted: &[Permission]) -> bool {
         match self.trust.ask(wanted, &self.events).await {
             Ok(answered) => answered,

@@ -110,12 +110,12 @@ impl Error {
 }
 
 impl ErrorKind {
-    /// The same, said of an object.
+    /// This error, said of an object.
     pub(crate) fn in_object(self, object: String) -> ErrorKind {
         ErrorKind::InObject { object, source: Box::new(self) }
     }
 
-    /// The same, said of a field.
+    /// This error, said of a field.
     pub(crate) fn in_field(self, path: &str) -> ErrorKind {
         ErrorKind::InField { path: path.to_owned(), source: Box::new(self) }
     }

@@ -60,7 +60,8 @@ pub(crate) struct Patch {
     pub(crate) options: BTreeMap<String, bool>,
 }
 
-/// Which objects are meant. In patches group, version, kind, name and namespace are anchored regular expressions.
+/// The objects that are meant. In patches group, version, kind, name and namespace are anchored regular
+/// expressions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Selector {

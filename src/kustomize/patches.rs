@@ -246,7 +246,7 @@ fn drop_nothing(resources: &mut Vec<Resource>) {
     resources.retain(|resource| !resource.is_nothing());
 }
 
-/// The same objects, after their names may have changed.
+/// Finds the objects again after their names may have changed.
 fn again(resources: &mut Vec<Resource>) -> Result<(), ObjectError> {
     let all = std::mem::take(resources);
     all.into_iter().filter(|one| !one.is_nothing()).try_for_each(|one| append(resources, one))

@@ -67,7 +67,7 @@ fn holds(kinds: &str, kind: &str) -> bool {
     kinds.split(' ').any(|one| one == kind)
 }
 
-/// Whether objects of the kind are certainly in no namespace.
+/// Returns true if objects of the kind are certainly in no namespace.
 pub(crate) fn is_of_the_cluster(gvk: &Gvk) -> bool {
     rows(gvk).any(|row| holds(row.2, &gvk.kind))
 }

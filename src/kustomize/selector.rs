@@ -1,4 +1,4 @@
-//! Which objects a patch or a replacement is about.
+//! The objects that a patch or a replacement is about.
 
 use crate::error::SelectorError;
 use crate::fields::selects;

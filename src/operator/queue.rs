@@ -311,7 +311,7 @@ impl Queue {
         self.gate.forget_kind(kind);
     }
 
-    /// Whether a worker has the object right now.
+    /// Returns true if a worker has the object right now.
     pub(crate) fn is_running(&self, key: &ObjectKey) -> bool {
         self.entries.get(key).is_some_and(|entry| matches!(entry.state, State::Running))
     }

@@ -1,4 +1,4 @@
-//! Who sees the calls of programs, and what is said of their webhooks.
+//! The audience of a program's calls, and the notices about its webhooks.
 
 use opdev_event::Notice;
 use opdev_findings::facts::observed::ObservedCall;

@@ -23,7 +23,7 @@ const MOST: u64 = 4 << 20;
 pub const WRITTEN: [&str; 4] = [OVERLAY, VET_OVERLAY, NEXT, LAST];
 /// Files that take part in a build in the place of others.
 const OVERLAY: &str = "overlay.json";
-/// The same for `go vet`.
+/// Files that take part in `go vet` in the place of others.
 const VET_OVERLAY: &str = "vet.json";
 /// The binary that is to take the place of the running one.
 const NEXT: &str = "operator.next";
@@ -269,7 +269,7 @@ impl Builder {
         (!found.is_empty()).then_some(found)
     }
 
-    /// Whether the toolchain that go.mod asks for lies in the module cache.
+    /// Returns true if the toolchain that go.mod asks for lies in the module cache.
     async fn has_toolchain(&self, message: &str) -> bool {
         let wanted = message.split("requires go >= ").nth(1).and_then(|rest| rest.split_whitespace().next());
         let (Some(wanted), Ok(cache)) = (wanted, self.go_env("GOMODCACHE").await) else { return false };

@@ -167,7 +167,7 @@ pub(super) fn command(address: &str, binary: &Path, arguments: &[String]) -> Res
     Ok(words.into_iter().chain(arguments.iter().cloned()).collect())
 }
 
-/// Whether an address is open to others than this machine. A debugger asks nobody for a password.
+/// Returns true if an address is open to others than this machine. A debugger asks nobody for a password.
 pub(super) fn is_open_to_others(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     !opdev_os::http_proxy::is_here(host.trim_matches(['[', ']']))

@@ -129,7 +129,8 @@ impl ProjectCopies {
 
 const OFF: &str = "correct the type, or set operator.generate: off in opdev.yaml";
 
-/// Whether a file has other methods than a text; headers, build tags and the order of imports are those of a release.
+/// Returns true if a file has other methods than a text; headers, build tags and the order of imports are
+/// those of a release.
 fn differs(path: &Path, text: &str) -> bool {
     small_text(path).is_none_or(|old| methods(&old) != methods(text))
 }

@@ -44,7 +44,7 @@ impl Live {
         Live { met: 0, left: rule.times, rule }
     }
 
-    /// Whether it can hit another call.
+    /// Returns true if it can hit another call.
     fn is_over(&self) -> bool {
         self.left == Some(0) || self.rule.nth.is_some_and(|nth| self.met >= nth)
     }
@@ -221,7 +221,7 @@ fn next(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Whether a rule concerns a call. What asks which kinds there are concerns no resource.
+/// Returns true if a rule concerns a call. What asks which kinds there are concerns no resource.
 fn matches(rule: &FaultRule, called: &ApiPath<'_>, verb: &str) -> bool {
     let is_verb = match rule.verb.as_str() {
         "" => true,

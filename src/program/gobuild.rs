@@ -58,7 +58,7 @@ pub(super) fn diagnostics(
     for diagnostic in &mut found {
         diagnostic.hint = hint(&diagnostic.message);
     }
-    // The same file fails once for each package that needs it.
+    // A file that does not compile fails once for each package that needs it.
     let mut unique: Vec<Diagnostic> = Vec::new();
     for diagnostic in found {
         if !unique.contains(&diagnostic) {

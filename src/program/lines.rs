@@ -138,7 +138,7 @@ impl Told {
         }
     }
 
-    /// Whether one more line may be told; counts it otherwise.
+    /// Returns true if one more line may be told; counts it otherwise.
     fn has_room(&mut self) -> bool {
         if self.room < 1.0 {
             let now = Instant::now();

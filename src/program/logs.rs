@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub(super) struct Entry {
     /// How bad; `None` where the line does not say.
     pub(super) level: Option<Level>,
-    /// Who wrote it; empty where the line does not say.
+    /// The logger that wrote it; empty where the line does not say.
     pub(super) logger: String,
     pub(super) message: String,
     /// Fields in their order, without those that say which object and reconcile it is about.
@@ -80,7 +80,7 @@ impl Joiner {
     }
 }
 
-/// Whether a line goes on with an entry: it is indented, or it is a frame's function below an error.
+/// Returns true if a line goes on with an entry: it is indented, or it is a frame's function below an error.
 fn belongs_to(open: &Entry, line: &str) -> bool {
     let first = line.chars().next();
     if first == Some('\t') || line.starts_with("    ") || line.starts_with("  File \"") {

@@ -115,7 +115,7 @@ impl Stage {
 }
 
 impl Started {
-    /// Whether a program serves webhooks, as the project's files say.
+    /// Returns true if a program serves webhooks, as the project's files say.
     pub fn serve_webhooks(&self) -> bool {
         self.0.serve_webhooks()
     }
@@ -127,7 +127,7 @@ impl Started {
 }
 
 impl Handles {
-    /// Whether one of them serves webhooks.
+    /// Returns true if one of them serves webhooks.
     pub(crate) fn serve_webhooks(&self) -> bool {
         let serves = |serving: &Serving| !serving.said.borrow().webhooks.is_empty();
         self.0.iter().any(|handle| handle.serving.as_ref().is_some_and(serves))

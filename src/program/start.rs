@@ -101,7 +101,7 @@ pub struct Place<'a> {
     pub disturb: (&'a [FaultRule], u64),
     /// Whom its calls are made as, where not as the user.
     pub acting: Option<&'a Identity>,
-    /// Who sees each of its calls, besides the trace.
+    /// The audience of each of its calls, besides the trace.
     pub audit: Option<&'a Audit>,
 }
 
@@ -368,7 +368,7 @@ fn take_over(deployed: &Deployed, plan: &mut Plan, environment: &mut Environment
     });
     plan.watch.extend(files);
     match &plan.build {
-        // Of equal flags the last one counts.
+        // Flags that come twice count as the last one says.
         Build::Go { .. } => {
             plan.command = deployed.args.iter().cloned().chain(plan.command.drain(..)).collect();
         }

@@ -57,9 +57,9 @@ pub enum Ask {
 /// The environment variables of the program beside those of the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Of a program as it is.
+    /// The environment of a program as it is.
     pub plain: BTreeMap<String, String>,
-    /// Of a program to whose build files were added.
+    /// The environment of a program to whose build files were added.
     pub traced: BTreeMap<String, String>,
 }
 
@@ -184,7 +184,7 @@ struct Life {
     vet: Vet,
     /// The newest good build, until it is started, and after that for a start after a crash.
     built: Option<Built>,
-    /// Whether `built` waits to be started.
+    /// True if `built` waits to be started.
     fresh: bool,
     retry: Option<Instant>,
     crashes: Crashes,
@@ -194,9 +194,9 @@ struct Life {
     saved_at: Option<Instant>,
     /// How much was added to the program that was started last.
     rung: Option<Rung>,
-    /// Whether it tells of its reconciles itself.
+    /// True if it tells of its reconciles itself.
     tells: bool,
-    /// Whether its lines name the objects that they are about.
+    /// True if its lines name the objects that they are about.
     names_objects: bool,
     /// Whether the program makes clients before what was added to it is ready for its kubeconfig.
     plain_clients: bool,

@@ -106,7 +106,7 @@ impl Tracing {
         Self::admitted(heard, copies, plane, user, sink)
     }
 
-    /// The same as the admin; `audit` sees the calls, too.
+    /// Listens for the admin; `audit` sees the calls, too.
     fn audited(
         socket: &Path,
         plane: &ControlPlane,
@@ -117,7 +117,7 @@ impl Tracing {
         Self::admitted(heard, CallCopies { audit, ..copies }, plane, User::admin(), sink)
     }
 
-    /// The same as this ServiceAccount. Rights that it lacks are told to whoever keeps its roles.
+    /// Listens for this ServiceAccount. Rights that it lacks are told to the part that keeps its roles.
     ///
     /// # Errors
     /// As of `start`.
@@ -267,7 +267,7 @@ struct CallCopies {
     calls: Arc<AtomicU64>,
     /// Where rights go that it lacks, where somebody keeps its roles.
     refused: Option<Sender<MissingRight>>,
-    /// Who sees each call.
+    /// The audience of each call.
     audit: Option<Audit>,
 }
 

@@ -69,7 +69,7 @@ impl Project {
         self
     }
 
-    /// Whether it has programs of its own.
+    /// Returns true if it has programs of its own.
     pub fn has_program(&self) -> bool {
         !Programs::of(self).permissions().is_empty()
     }

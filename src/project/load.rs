@@ -37,7 +37,8 @@ pub(crate) fn read(
     catch_unwind(AssertUnwindSafe(reading)).ok()
 }
 
-/// The same, with what these files want and the user has to allow; `programs` is that of the operator's own programs.
+/// Reads every file once, with the permissions that these files want and the user has to allow; `programs` is
+/// that of the operator's own programs.
 pub fn read_with_wanted(
     project: &Project,
     memory: &mut files::Memory,

@@ -66,13 +66,13 @@ pub struct FindingSettings {
 pub struct IgnoredFinding {
     /// The rule.
     pub rule: String,
-    /// Of which kind only.
+    /// The only kind that is meant.
     #[serde(default)]
     pub kind: String,
-    /// Of which object only.
+    /// The only object that is meant.
     #[serde(default)]
     pub name: String,
-    /// Of which field only.
+    /// The only field that is meant.
     #[serde(default)]
     pub field: String,
     /// Why it is no fault.
@@ -424,7 +424,7 @@ mod tests {
 
     /// A value of the type that a part of the schema says.
     fn example(schema: &serde_json::Value) -> serde_json::Value {
-        // Of several ways the last one is the long one.
+        // The last one of several forms is the long one.
         if let Some(ways) = schema["oneOf"].as_array() {
             return example(ways.last().unwrap());
         }

@@ -16,9 +16,9 @@ pub struct Access {
     pub cert_file: Option<PathBuf>,
     /// A file with the PEM key of the client's certificate.
     pub key_file: Option<PathBuf>,
-    /// Whether a certificate that nobody vouches for is taken.
+    /// True if a certificate that nobody vouches for is taken.
     pub skip_verification: bool,
-    /// Whether a registry is asked without TLS.
+    /// True if a registry is asked without TLS.
     pub plain_http: bool,
     /// Whether the credentials go to every host that an index names, and not to the repository's only; also whether one login
     /// goes to several registries of a chart's dependencies.
@@ -38,7 +38,7 @@ impl Access {
         self.of_command_line.as_deref().unwrap_or(self).without_login()
     }
 
-    /// The same without user and password.
+    /// This access without user and password.
     pub(super) fn without_login(&self) -> Access {
         Access { username: String::new(), password: SecretString::default(), ..self.clone() }
     }

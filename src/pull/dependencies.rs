@@ -36,7 +36,7 @@ pub struct Dependencies<'a> {
     pub homes: &'a Homes,
     /// How registries are reached, and repositories of which only the address is known. The login is for registries only.
     pub access: &'a Access,
-    /// Whether indexes are downloaded; else those of `helm repo update` count.
+    /// True if indexes are downloaded; else those of `helm repo update` count.
     pub refresh: bool,
     /// Takes a line of progress.
     pub say: &'a mut dyn FnMut(&str),

@@ -1,5 +1,5 @@
-//! Who the user is at a registry: what `helm registry login` and `docker login` have written down, and the programs that
-//! keep passwords for them (`docker-credential-…`). What such a program prints goes nowhere else.
+//! Logins of the user at registries: what `helm registry login` and `docker login` have written down, and the
+//! programs that keep passwords for them (`docker-credential-…`). Output of such a program goes nowhere else.
 
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;

@@ -106,7 +106,7 @@ impl Resolver for ToProxy {
 
 /// Has requests name the whole address in their first line, as proxies want it.
 struct Absolute {
-    /// Who the user is at the proxy.
+    /// The login of the user at the proxy.
     login: Option<String>,
 }
 

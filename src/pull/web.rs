@@ -200,15 +200,15 @@ impl Web {
         bail!("{}: stopped after {REDIRECTS} redirects", shown(first))
     }
 
-    /// Whether a server has shown that it does not speak TLS: it answered with something else, or hung up. A certificate that is
-    /// not trusted is TLS.
+    /// Returns true if a server has shown that it does not speak TLS: it answered with something else, or
+    /// hung up. A certificate that is not trusted is TLS.
     pub(super) fn speaks_no_tls(&self, url: &Url) -> bool {
         let failed = self.ways.to(url).ok().and_then(|way| way.agent.get(url.as_str()).call().err());
         failed.is_some_and(|error| is_no_tls(&error))
     }
 
-    /// The same, for a registry of this machine: it mostly has no TLS, and one that does not speak it is asked without, as
-    /// container tools do.
+    /// A client for a registry of this machine: it mostly has no TLS, and one that does not speak it is asked
+    /// without, as container tools do.
     pub(super) fn for_registry(access: &Access, host: &str) -> Result<Web> {
         let web = Web::new(access)?;
         // Whoever says how certificates are judged means TLS.
@@ -298,7 +298,8 @@ pub(super) fn shown(url: &Url) -> String {
     url.to_string()
 }
 
-/// The same for an address as a user has written it; left alone where nothing in it may be secret.
+/// An address as a user has written it, without its secret parts; left alone where nothing in it may be
+/// secret.
 pub(super) fn shown_text(text: &str) -> String {
     match Url::parse(text) {
         Ok(url) if url.has_host() || url.scheme() == "file" => {
@@ -350,7 +351,7 @@ fn is_unknown_issuer(error: &ureq::Error) -> bool {
         && (text.contains("UnknownIssuer") || text.contains("CaUsedAsEndEntity"))
 }
 
-/// Whether a registry is on this machine.
+/// Returns true if a registry is on this machine.
 pub(super) fn is_loopback(host: &str) -> bool {
     let url = Url::parse(&format!("http://{host}/")).ok();
     url.as_ref()

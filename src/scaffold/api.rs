@@ -25,7 +25,7 @@ impl NewApi {
         self.project.layout.iter().any(|layout| layout == GO_LAYOUT)
     }
 
-    /// Whether the project has the layout of types without a Go program.
+    /// Returns true if the project has the layout of types without a Go program.
     pub(super) fn is_typed(&self) -> bool {
         self.project.layout.iter().any(|layout| layout == Layout::Typed.plugin())
     }
@@ -34,7 +34,7 @@ impl NewApi {
         self.gvk.kind.to_lowercase()
     }
 
-    /// Whether the project has the kind at another version.
+    /// Returns true if the project has the kind at another version.
     pub(super) fn has_other_version(&self) -> bool {
         let other = |one: &Resource| {
             one.group == self.group && one.kind == self.gvk.kind && one.version != self.gvk.version
@@ -132,7 +132,7 @@ fn beside_the_program(api: &NewApi, reconciler: &Reconciler, draft: &mut Draft<'
     }
 }
 
-/// Whether the project's kinds are reconciled by a Go program in kubebuilder's layout.
+/// Returns true if the project's kinds are reconciled by a Go program in kubebuilder's layout.
 pub fn is_go_project(present: &dyn ProjectFiles) -> bool {
     let text = Draft::new(present, false).read("PROJECT");
     let project = text.and_then(|text| project_file::read(&text).ok());

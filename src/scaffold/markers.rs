@@ -96,7 +96,7 @@ fn is_marker(line: &str, marker: &str) -> bool {
     comment.trim_start().strip_prefix("+kubebuilder:scaffold:") == Some(marker)
 }
 
-/// Whether the lines of an entry stand in a text, one after the other, whatever their indentation.
+/// Returns true if the lines of an entry stand in a text, one after the other, whatever their indentation.
 fn holds(text: &str, entry: &str) -> bool {
     let wanted: Vec<&str> = entry.lines().map(str::trim).collect();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();

@@ -41,7 +41,7 @@ pub struct InitOptions {
     pub project_name: String,
     /// What reconciles the kinds.
     pub layout: Layout,
-    /// Whether the project may have several API groups.
+    /// True if the project may have several API groups.
     pub multigroup: bool,
     /// The Go module, for [`Layout::Go`]; empty means that of a `go.mod` that is there, or one made of domain and name.
     pub repo: String,
@@ -114,13 +114,13 @@ pub struct ApiOptions {
     pub kind: String,
     /// The plural of the resource; default: as kubebuilder forms it.
     pub plural: String,
-    /// Whether objects live in namespaces.
+    /// True if objects live in namespaces.
     pub namespaced: bool,
     /// What reconciles the kind.
     pub reconciler: Reconciler,
     /// The schema of a chart's kind.
     pub crd_schema: CrdSchema,
-    /// Whether an API that exists is written anew.
+    /// True if an API that exists is written anew.
     pub force: bool,
     /// This year, for the heads of generated Go files.
     pub year: String,

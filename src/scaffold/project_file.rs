@@ -193,7 +193,7 @@ pub(super) struct NewResource<'a> {
     pub(super) namespaced: bool,
     /// The Go package of the types; empty for a chart's kind.
     pub(super) path: &'a str,
-    /// Whether a controller of the Go program reconciles it.
+    /// True if a controller of the Go program reconciles it.
     pub(super) controller: bool,
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn stays(group: &str, kind: &str) -> bool {
     )
 }
 
-/// Whether the controllers of the cluster make it in every namespace, at a time of their own.
+/// Returns true if the controllers of the cluster make it in every namespace, at a time of their own.
 fn is_of_every_namespace(group: &str, kind: &str, name: &str) -> bool {
     matches!((group, kind, name), ("", "ConfigMap", "kube-root-ca.crt") | ("", "ServiceAccount", "default"))
 }
@@ -69,8 +69,8 @@ pub(crate) async fn inventory(
     Ok(found)
 }
 
-/// Whether an object may stay behind when its release goes. What opdev itself registers, so that the webhooks of a program
-/// are reached, goes with the program.
+/// Returns true if an object may stay behind when its release goes. What opdev itself registers, so that the
+/// webhooks of a program are reached, goes with the program.
 pub(crate) fn may_stay(object: &impl kube::Resource) -> bool {
     if object.meta().labels.as_ref().is_some_and(|labels| labels.contains_key(LABEL)) {
         return true;

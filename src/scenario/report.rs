@@ -59,7 +59,7 @@ pub enum Outcome {
 }
 
 impl Suite {
-    /// Whether every step ended as it should.
+    /// Returns true if every step ended as it should.
     pub fn passed(&self) -> bool {
         self.error.is_none() && self.failure().is_none()
     }
@@ -79,7 +79,7 @@ impl Report {
         self.suites.iter().filter(|suite| suite.passed()).count()
     }
 
-    /// Whether some scenario failed.
+    /// Returns true if some scenario failed.
     pub fn failed(&self) -> bool {
         self.suites.iter().any(|suite| suite.failure().is_some())
     }

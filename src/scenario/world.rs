@@ -47,7 +47,7 @@ pub struct Setup {
     pub trust: Trust,
     pub cluster: Choice,
     pub operator: Settings,
-    /// Which findings fail a scenario.
+    /// The findings that fail a scenario.
     pub findings: Gate,
     /// Whether a world in which something failed is left as it is.
     pub keep: bool,
@@ -82,7 +82,7 @@ pub struct World {
     own: Option<OwnNamespace>,
     /// The administrator's, or the user's on a cluster.
     pub(crate) client: Client,
-    /// The same API server, for lists.
+    /// The API server that `client` asks, for lists.
     api: Api,
     /// For objects without one.
     pub(crate) namespace: String,

@@ -48,7 +48,7 @@ pub struct ChartOptions {
     pub storage_owner: Option<bool>,
     /// The ServiceAccount that objects are written as: a name, or namespace/name.
     pub service_account: Option<String>,
-    /// Of `release()` only: whether `Deployed` and `deployedRelease` are written into the status.
+    /// True if `release()` writes `Deployed` and `deployedRelease` into the status; only scripts say so.
     pub status: Option<bool>,
 }
 
@@ -119,11 +119,11 @@ pub enum Choice {
 /// The annotations that choose something, by action: what, and the annotation's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Annotations {
-    /// Of installs.
+    /// Options of installs.
     pub install: Vec<(Choice, String)>,
-    /// Of upgrades.
+    /// Options of upgrades.
     pub upgrade: Vec<(Choice, String)>,
-    /// Of uninstalls.
+    /// Options of uninstalls.
     pub uninstall: Vec<(Choice, String)>,
 }
 
@@ -269,7 +269,7 @@ impl ChartOptions {
         }
     }
 
-    /// Whether the kind behaves as with the helm-operator-plugins library.
+    /// Returns true if the kind behaves as with the helm-operator-plugins library.
     pub fn is_hybrid(&self) -> bool {
         self.engine == Some(ChartEngine::Hybrid)
     }

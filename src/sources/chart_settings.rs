@@ -108,7 +108,7 @@ impl ChartSettings {
     }
 }
 
-/// Whether a name stands for a kind: `Kind.group`, or the kind alone.
+/// Returns true if a name stands for a kind: `Kind.group`, or the kind alone.
 fn is(name: &str, gvk: &Gvk) -> bool {
     name == gvk.kind_group() || name == gvk.kind
 }

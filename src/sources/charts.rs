@@ -29,7 +29,7 @@ pub(super) struct Loading {
     content: u64,
     pub(super) good: Option<Arc<Chart>>,
     pub(super) broken: Option<Diagnostic>,
-    /// Whether the last good version rendered with its defaults; then a newer one that does not is broken.
+    /// True if the last good version rendered with its defaults; then a newer one that does not is broken.
     renders: bool,
     trials: Trials,
 }

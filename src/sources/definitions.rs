@@ -29,7 +29,7 @@ pub struct Definition {
     pub texts: Texts,
     /// Why it is not the one that the newest files would make.
     pub broken: Option<Diagnostic>,
-    /// Whether it gives way to one that the API server has already.
+    /// True if it gives way to one that the API server has already.
     pub scaffolded: bool,
 }
 
@@ -268,7 +268,7 @@ impl Definitions {
     }
 }
 
-/// Whether an error lies in a file that a CRD is made of; one without a place may lie anywhere.
+/// Returns true if an error lies in a file that a CRD is made of; one without a place may lie anywhere.
 fn touches(error: &Diagnostic, definition: &Definition) -> bool {
     error.place.as_ref().is_none_or(|place| definition.files.contains(&place.file))
 }
@@ -279,7 +279,7 @@ fn texts_of(places: &BTreeMap<String, Place>, texts: &Texts) -> Texts {
     named.into_iter().filter_map(|file| Some((file.clone(), Arc::clone(texts.get(file)?)))).collect()
 }
 
-/// Whether two CRDs mean different things.
+/// Returns true if two CRDs mean different things.
 fn differ(one: &Value, other: &Value) -> bool {
     match (one.get("spec"), other.get("spec")) {
         (Some(one), Some(other)) => means_other(one, other),
@@ -287,8 +287,8 @@ fn differ(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Whether two values differ in more than texts for people: those of types that are not in the project come from Go's module
-/// cache, which is not everywhere.
+/// Returns true if two values differ in more than texts for people: those of types that are not in the
+/// project come from Go's module cache, which is not everywhere.
 fn means_other(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

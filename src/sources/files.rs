@@ -63,7 +63,7 @@ pub struct Options {
 pub struct OwnProgram {
     /// The program in words, such as `go ./cmd`.
     pub words: String,
-    /// Whether it also reconciles the kinds of `watches.yaml`, as hybrid operators do.
+    /// True if it also reconciles the kinds of `watches.yaml`, as hybrid operators do.
     pub charts: bool,
     /// The kinds that it reconciles; empty for those that no other program names.
     pub kinds: Vec<String>,

@@ -1,9 +1,9 @@
-//! Which charts the releases of a program may name, as far as its texts say. Where a name is computed, it may be any chart.
-//! Pure.
+//! The charts that the releases of a program may name, as far as its texts say. Where a name is computed, it
+//! may be any chart. Pure.
 
 use super::reconcilers::Texts;
 
-/// Whether a program with these texts may install the chart at `path`. In doubt it may.
+/// Returns true if a program with these texts may install the chart at `path`. In doubt it may.
 pub(super) fn may_install(texts: &Texts, path: &str) -> bool {
     let plain = |path: &str| path.trim_start_matches("./").trim_end_matches('/').to_owned();
     if !texts.iter().any(|(file, text)| asks_for_releases(file, text)) {

@@ -35,7 +35,7 @@ pub enum History {
 }
 
 impl State {
-    /// Who holds how much of the budget.
+    /// The parts that hold the budget, with how much each holds.
     pub fn holdings(&self) -> [Holding; 5] {
         let of = |what, kept, bytes, forgotten| Holding { what, kept, bytes, forgotten };
         let archive = &self.archive;

@@ -24,7 +24,7 @@ impl Census {
         self.namespaces.keys().map(String::as_str)
     }
 
-    /// Whether an object is in this namespace.
+    /// Returns true if an object is in this namespace.
     pub fn has_namespace(&self, name: &str) -> bool {
         self.namespaces.contains_key(name)
     }

@@ -33,7 +33,7 @@ impl Changes {
         known.then(|| self.recent.range(self.recent.len().saturating_sub(new)..))
     }
 
-    /// Whether nothing has changed since.
+    /// Returns true if nothing has changed since.
     pub fn same(&self, earlier: &Changes) -> bool {
         Arc::ptr_eq(&self.lineage, &earlier.lineage)
             && self.total == earlier.total

@@ -39,7 +39,7 @@ impl History {
         self.of(key).and_then(VecDeque::back)
     }
 
-    /// Whether two histories are the very same.
+    /// Returns true if two histories are the very same.
     pub fn same(&self, other: &History) -> bool {
         Arc::ptr_eq(&self.all, &other.all)
     }

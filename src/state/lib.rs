@@ -124,9 +124,9 @@ pub struct State {
     pub paused: Arc<[Paused]>,
     /// What the project wants and the user has not answered.
     pub trust: Option<Arc<TrustAsked>>,
-    /// Whether saved charts wait for the user's word.
+    /// True if saved charts wait for the user's word.
     pub hold: bool,
-    /// Which faults the calls of the operator's own program get on request.
+    /// The faults that the calls of the operator's own program get on request.
     pub disturbed: Vec<FaultRule>,
     /// What saved types and reconcilers do to what is in the cluster, and what waits for the user's word.
     pub impact: Impact,
@@ -223,7 +223,7 @@ impl State {
         self.reload.live.as_ref().map_or(&[], |live| &live.samples)
     }
 
-    /// Whether objects of this group and kind are custom resources of the project.
+    /// Returns true if objects of this group and kind are custom resources of the project.
     pub fn is_custom(&self, group: &str, kind: &str) -> bool {
         self.kinds().iter().any(|known| known.gvk.group == group && known.gvk.kind == kind)
     }

@@ -1,5 +1,5 @@
-//! Who wrote what, read off `metadata.managedFields`: the owners of every place in an object, and who wrote a version
-//! last. Pure; what it cannot tell it leaves out.
+//! Writers of fields, read off `metadata.managedFields`: the owners of every place in an object, and who
+//! wrote a version last. Pure; what it cannot tell it leaves out.
 
 use super::{Seen, State};
 use jiff::Timestamp;
@@ -49,7 +49,7 @@ pub fn all(object: &Value) -> Vec<Manager> {
     entries(object).iter().map(Manager::of).collect()
 }
 
-/// Who wrote a version: the newest entry that the version before did not have.
+/// The writer of a version: the newest entry that the version before did not have.
 pub fn writer(before: Option<&Value>, object: &Value) -> Option<Manager> {
     let known = before.map_or(&[][..], entries);
     let fresh = entries(object).iter().filter(|entry| !known.contains(entry)).map(Manager::of);

@@ -77,7 +77,7 @@ pub fn gone_below(state: &State, root: &ObjectKey) -> Vec<Node> {
         }
     }
     let newest_first = below.into_iter().rev().filter(|i| {
-        // Of several of one name the newest stands for all.
+        // The newest of several objects with one name stands for all.
         !gone[i + 1..].iter().any(|later| later.seen.key == gone[*i].seen.key)
     });
     newest_first
@@ -157,7 +157,7 @@ fn release(name: &str) -> Option<(&str, i64)> {
     Some((release, revision.parse().ok()?))
 }
 
-/// Whether an object is but an older generation of the one before it in the list.
+/// Returns true if an object is but an older generation of the one before it in the list.
 fn is_older(newer: &Seen, seen: &Seen) -> bool {
     if newer.key.kind != seen.key.kind || newer.key.group != seen.key.group {
         return false;
@@ -183,7 +183,7 @@ pub struct Row {
     pub ready: Option<(i64, i64)>,
     /// What is wrong, and where.
     pub fault: Option<String>,
-    /// Whether a reconcile for it is under way.
+    /// True if a reconcile for it is under way.
     pub running: bool,
 }
 

@@ -181,7 +181,7 @@ impl Archive {
         self.gone_bytes
     }
 
-    /// Whether two archives know the very same objects as gone.
+    /// Returns true if two archives know the very same objects as gone.
     pub fn same_gone(&self, other: &Archive) -> bool {
         Arc::ptr_eq(&self.gone, &other.gone)
     }

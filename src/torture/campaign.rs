@@ -342,9 +342,9 @@ pub struct Replayed {
     pub how: String,
     /// What is different now.
     pub differences: Vec<Difference>,
-    /// Whether some of it was different then, too.
+    /// True if some of it was different then, too.
     pub again: bool,
-    /// Whether the disturbance took place.
+    /// True if the disturbance took place.
     pub met: bool,
 }
 

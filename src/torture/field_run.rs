@@ -25,7 +25,7 @@ pub(super) struct FieldRan {
     pub(super) base: Snapshot,
     pub(super) changed: Snapshot,
     pub(super) back: Snapshot,
-    /// Of a new object with the change; nothing for kinds without namespaces.
+    /// A new object with the change; nothing for kinds without namespaces.
     pub(super) new: Option<Snapshot>,
     /// What went wrong while the change was there, and not before.
     pub(super) troubles: BTreeSet<String>,
@@ -128,7 +128,7 @@ fn written(stage: &Stage<'_>, own: &Value, namespace: Option<&str>) -> Snapshot 
     whole.collect()
 }
 
-/// Whether a controller of the cluster made an object of another one.
+/// Returns true if a controller of the cluster made an object of another one.
 fn is_derived(object: &Value) -> bool {
     let by = |kind: &str| {
         matches!(kind, "StatefulSet" | "ReplicaSet" | "DaemonSet" | "Job" | "CronJob" | "Deployment")
@@ -174,7 +174,7 @@ pub(super) fn judge(
     found
 }
 
-/// Whether a change reached anything.
+/// Returns true if a change reached anything.
 pub(super) fn has_effect(ran: &FieldRan, varying: &BTreeSet<(String, String)>) -> bool {
     let different = snapshots(&ran.base, &ran.changed, Rule::End);
     different.into_iter().any(|one| !varying.contains(&(one.object, one.path)))

@@ -41,9 +41,9 @@ pub enum Rule {
     Bystander,
     /// The program ended, or reconciles fail for ever.
     Trouble,
-    /// Of one field changed and changed back: something stays.
+    /// One field was changed and changed back: something stays.
     BackAgain,
-    /// Of one field: a new object with the change is another one than a changed one.
+    /// A new object with the change differs from an object that was changed.
     Fresh,
 }
 
@@ -174,7 +174,7 @@ impl Learned {
         self.masked.len() + self.unsteady.len()
     }
 
-    /// Whether so much varies that nothing can be compared.
+    /// Returns true if so much varies that nothing can be compared.
     pub(super) fn is_unsteady(&self) -> bool {
         let objects: BTreeSet<&String> = self.ends.iter().flat_map(|end| end.keys()).collect();
         self.unsteady.len() * 5 > objects.len().max(1)

@@ -41,19 +41,19 @@ pub struct TortureInput {
     pub trust: Trust,
     /// How charts and scripts run.
     pub settings: Settings,
-    /// Which samples.
+    /// The samples.
     pub pick: Pick,
-    /// Which scenarios; empty means all.
+    /// The scenarios; empty means all.
     pub scenarios: Vec<String>,
-    /// Whether one field at a time is changed, in place of all scenarios.
+    /// True if one field at a time is changed, in place of all scenarios.
     pub fields: bool,
-    /// Which fields, by the start of their paths; empty means all.
+    /// The fields, by the start of their paths; empty means all.
     pub field: Vec<String>,
     /// How much is tried.
     pub level: Level,
     /// No plan begins after so long.
     pub time: Option<Duration>,
-    /// Which disturbances; empty means all.
+    /// The disturbances; empty means all.
     pub only: Vec<Class>,
     /// What is not compared.
     pub ignored: Vec<Ignored>,

@@ -37,8 +37,8 @@ pub(super) fn snapshot<'a>(objects: impl Iterator<Item = &'a Value>) -> Snapshot
     all
 }
 
-/// Whether an object is compared. What the controllers of a cluster derive from others, what every cluster has, and what an
-/// operator writes into as into a journal is not.
+/// Returns true if an object is compared. What the controllers of a cluster derive from others, what every
+/// cluster has, and what an operator writes into as into a journal is not.
 pub(super) fn counts(object: &Value) -> bool {
     let text = |name: &str| object[name].as_str().unwrap_or_default();
     let (kind, group) = (text("kind"), meta::group_version(text("apiVersion")));
@@ -191,7 +191,7 @@ fn flatten(path: &str, value: &Value, secret: bool, found: &mut Fields) {
     }
 }
 
-/// Whether items are told apart by a field: then their order says nothing.
+/// Returns true if items are told apart by a field: then their order says nothing.
 fn is_key(items: &[Value], key: &str) -> bool {
     let mut seen = Vec::new();
     items.iter().all(|item| {

@@ -122,7 +122,7 @@ impl Subject {
         }
     }
 
-    /// Whether it is a process of its own.
+    /// Returns true if it is a process of its own.
     pub(super) fn is_program(&self) -> bool {
         matches!(self, Subject::Program(_))
     }
@@ -202,7 +202,7 @@ impl Own {
         }
     }
 
-    /// Whether all that it waits for is an answer.
+    /// Returns true if all that it waits for is an answer.
     fn is_idle_but_for_one(&self) -> bool {
         let seen = lock(&self.seen);
         seen.queue.waiting == 0 && seen.queue.running <= 1

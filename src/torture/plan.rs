@@ -141,9 +141,9 @@ pub(super) struct Write {
     pub(super) verb: String,
     /// With its subresource, such as `podsets/status`.
     pub(super) resource: String,
-    /// Whether the object is another one afterwards.
+    /// True if the object is another one afterwards.
     pub(super) changes: bool,
-    /// Whether the API server itself goes on from here: an object goes, or a workload comes.
+    /// True if the API server itself goes on from here: an object goes, or a workload comes.
     pub(super) continues: bool,
     /// During which step.
     pub(super) step: usize,

@@ -30,7 +30,7 @@ pub(super) struct Record {
 
 struct Inner {
     changes: Watch,
-    /// Whether more happened between two looks than the store remembers.
+    /// True if more happened between two looks than the store remembers.
     lost: bool,
     /// The step that is done; nothing before the first one.
     step: Option<usize>,
@@ -68,12 +68,12 @@ pub(super) struct Noted {
     pub(super) possible: Possible,
     pub(super) met: bool,
     pub(super) gap: Duration,
-    /// Whether the store forgot changes before they were seen.
+    /// True if the store forgot changes before they were seen.
     pub(super) lost: bool,
 }
 
 impl Record {
-    /// Of what happens on a plane from now on.
+    /// A record of everything that happens on a plane from now on.
     pub(super) fn new(registry: Arc<Registry>, armed: Option<Disturbance>) -> anyhow::Result<Arc<Record>> {
         let changes = registry.store.watch_all(registry.store.revision());
         let changes = changes.map_err(|_| anyhow::anyhow!("the store forgot what it has just done"))?;
@@ -163,7 +163,7 @@ impl Record {
         self.lock().met = true;
     }
 
-    /// Whether an answer is held.
+    /// Returns true if an answer is held.
     pub(super) fn holds(&self) -> bool {
         self.lock().held.is_some()
     }
@@ -173,7 +173,7 @@ impl Record {
         self.lock().held.take().is_some_and(|held| held.send(true).is_ok())
     }
 
-    /// Whether events of a resource are held.
+    /// Returns true if events of a resource are held.
     pub(super) fn is_blind(&self) -> bool {
         self.lock().gates.values().any(|gate| *gate.borrow() != Passage::Open)
     }
@@ -325,12 +325,13 @@ impl Record {
     }
 }
 
-/// Whether an object belongs to the untouched instance.
+/// Returns true if an object belongs to the untouched instance.
 pub(super) fn is_of(object: &Value, bystander: Option<&str>) -> bool {
     bystander.is_some() && meta::namespace(object) == bystander
 }
 
-/// Whether the API server itself goes on after a write: an object goes, or a workload comes or changes its size.
+/// Returns true if the API server itself goes on after a write: an object goes, or a workload comes or
+/// changes its size.
 fn continues(change: &Change, verb: &str, resource: &str) -> bool {
     let workload = matches!(
         resource,

@@ -49,7 +49,7 @@ pub(super) struct Ran {
     pub(super) outcome: Outcome,
     pub(super) writes: Vec<Write>,
     pub(super) possible: Possible,
-    /// Whether the disturbance took place.
+    /// True if the disturbance took place.
     pub(super) met: bool,
     pub(super) took: Duration,
     /// The longest time within a step in which nothing happened.
@@ -198,7 +198,7 @@ impl<'a> Stage<'a> {
         self.free_leases().await;
     }
 
-    /// Who was killed gives no lead back; the next start need not wait for it.
+    /// A program that was killed gives no lead back; the next start need not wait for it.
     async fn free_leases(&self) {
         let Ok(leases) = self.send(Method::GET, "/apis/coordination.k8s.io/v1/leases", "", None).await else {
             return;

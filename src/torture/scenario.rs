@@ -44,7 +44,7 @@ pub(super) enum Step {
     Apply(Vec<Value>),
     /// A merge patch.
     Patch {
-        /// Of which object, as a manifest without a spec.
+        /// The object that is meant, as a manifest without a spec.
         object: Value,
         /// The patch.
         patch: Value,
@@ -112,7 +112,7 @@ impl Sample {
         Sample { path: self.path.clone(), others: moved(&self.others), objects: moved(&self.objects) }
     }
 
-    /// Whether all that is reconciled lives in namespaces.
+    /// Returns true if all that is reconciled lives in namespaces.
     pub(super) fn is_namespaced(&self) -> bool {
         self.objects.iter().all(|object| meta::namespace(object).is_some())
     }

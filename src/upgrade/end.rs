@@ -11,7 +11,7 @@ use opdev_sources::Sources;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which version.
+/// The version.
 #[derive(Clone, Debug)]
 pub enum EndInput {
     /// The newest tag that the working tree comes from.
@@ -57,7 +57,7 @@ enum Asks {
 }
 
 impl End {
-    /// Whether programs of its own reconcile its kinds.
+    /// Returns true if programs of its own reconcile its kinds.
     pub fn has_program(&self) -> bool {
         self.sources.shown.iter().any(|shown| shown.program.is_some())
     }

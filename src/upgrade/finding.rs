@@ -112,7 +112,7 @@ impl Class {
 pub struct Finding {
     /// How bad.
     pub level: Level,
-    /// Which sort.
+    /// The sort.
     pub class: Class,
     /// The object, such as `Deployment default/web`; or the definition.
     pub object: String,
@@ -172,12 +172,13 @@ impl Finding {
         Finding { fix: fix.into(), ..self }
     }
 
-    /// Whether both tell of one thing.
+    /// Returns true if both tell of one thing.
     pub(super) fn is_same(&self, other: &Finding) -> bool {
         (self.class, &self.object, &self.fields) == (other.class, &other.object, &other.fields)
     }
 
-    /// Whether both tell the same of two objects, so that one of them is told with the other one's name.
+    /// Returns true if both tell the same of two objects, so that one of them is told with the other one's
+    /// name.
     fn is_alike(&self, other: &Finding) -> bool {
         let kind = |finding: &Finding| finding.object.split(' ').next().map(str::to_owned);
         self.class == other.class

@@ -82,7 +82,7 @@ impl Report {
         self.count();
     }
 
-    /// Whether a finding is at least as bad as this.
+    /// Returns true if a finding is at least as bad as this.
     pub fn has(&self, level: Level) -> bool {
         self.findings.iter().any(|finding| finding.level >= level)
     }

@@ -98,7 +98,7 @@ fn by_roles(flags: &Flags) -> bool {
     flags.get("authorization-mode").is_some_and(|modes| modes.split(',').any(|mode| mode.trim() == "RBAC"))
 }
 
-/// Which controllers the variable asks for.
+/// The controllers that the variable asks for.
 fn controllers(said: Option<&str>) -> Result<Controllers> {
     match said.unwrap_or_default() {
         "" | "none" => Ok(Controllers::None),

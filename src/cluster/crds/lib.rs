@@ -34,7 +34,7 @@ use weigh::{Decision, Weighed};
 pub struct Crds {
     /// What failed the last time and is tried again.
     failing: BTreeSet<String>,
-    /// Whether nothing that anybody could notice goes through without the user's word.
+    /// True if nothing that anybody could notice goes through without the user's word.
     cautious: bool,
     applied: BTreeMap<String, Option<u64>>,
     held: BTreeMap<String, Waiting>,
@@ -70,7 +70,7 @@ pub struct Outcome {
     pub stale: Vec<Diagnostic>,
     /// What the files are to blame for, and was not known before.
     pub errors: Vec<Diagnostic>,
-    /// Whether something failed that may go well in a moment: the server was busy, or did not answer.
+    /// True if something failed that may go well in a moment: the server was busy, or did not answer.
     pub again: bool,
 }
 
@@ -411,7 +411,7 @@ fn refusal(definition: &Definition, error: &anyhow::Error) -> Diagnostic {
     }
 }
 
-/// Whether trying again cannot help: the API server has refused it.
+/// Returns true if trying again cannot help: the API server has refused it.
 fn is_final(error: &anyhow::Error) -> bool {
     matches!(ApiError::of(error), Some(ApiError::Refused { .. })) && !may_pass(error)
 }

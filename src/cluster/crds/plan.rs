@@ -28,7 +28,7 @@ pub async fn foresee(
     for definition in definitions {
         let Some(kind) = definition.gvk() else { continue };
         let live = match get(client, definition.name()).await {
-            // Who may not read CRDs does not change them either.
+            // A user who may not read CRDs does not change them either.
             Err(error) if is_forbidden(&error) => continue,
             live => live?,
         };

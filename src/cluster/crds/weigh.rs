@@ -135,7 +135,7 @@ fn finding(definition: &Definition, found: &impact::Finding) -> Finding {
     }
 }
 
-/// Whether a path is one of an object, and not one of the definition, such as `spec.names.plural`.
+/// Returns true if a path is one of an object, and not one of the definition, such as `spec.names.plural`.
 fn is_in_object(path: &str) -> bool {
     let of_definition =
         ["spec.names", "spec.versions", "spec.scope", "spec.group", "spec.conversion", "metadata"];

@@ -207,7 +207,7 @@ impl Kind {
         Ok(())
     }
 
-    /// Whether nothing but metadata is asked for.
+    /// Returns true if nothing but metadata is asked for.
     fn asks_for_metadata(&self) -> bool {
         match self.reads {
             Reads::Whole => false,

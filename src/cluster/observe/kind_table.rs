@@ -170,9 +170,9 @@ struct Following {
     token: CancellationToken,
     table: KindTable,
     rows: BTreeMap<Key, Arc<TableRow>>,
-    /// Whether the server knows no Tables, not in a watch either.
+    /// True if the server knows no Tables, not in a watch either.
     plain: bool,
-    /// Whether it may be listed, but not watched.
+    /// True if it may be listed, but not watched.
     unwatched: bool,
 }
 
@@ -260,7 +260,7 @@ impl Following {
         }
     }
 
-    /// Who may not list all namespaces may be allowed to list the own one.
+    /// A user who may not list all namespaces may be allowed to list the own one.
     fn falls_back(&mut self, error: &anyhow::Error) -> bool {
         let namespaced = self.table.kind.as_ref().is_some_and(|kind| kind.namespaced);
         let all = self.table.namespace.is_none() && namespaced && !self.home.is_empty();

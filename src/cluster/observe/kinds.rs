@@ -42,7 +42,7 @@ const OWNED: [(&str, &str, &str, Reads); 19] = [
     ("", "v1", "Event", Whole),
     // How many keys it has is told by who manages them.
     ("", "v1", "ConfigMap", Metadata),
-    // The same; of a release record, labels and name say all that a row shows.
+    // Metadata is enough here, too: labels and name of a release record say all that a row shows.
     ("", "v1", "Secret", Metadata),
     // Rows show a name and an age.
     ("", "v1", "ServiceAccount", Metadata),

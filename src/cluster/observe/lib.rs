@@ -52,7 +52,7 @@ pub struct Observer {
     events: EventSink,
     /// Changes when the API server answers again.
     awake: watch::Receiver<u64>,
-    /// Whether everything is read whole: the embedded control plane sends nothing over a wire.
+    /// True if everything is read whole: the embedded control plane sends nothing over a wire.
     whole: bool,
     looked_at: watch::Sender<Option<ObjectRef>>,
     project_objects: ProjectObjects,
@@ -154,7 +154,7 @@ impl Observer {
 struct Scope {
     /// The only namespace; `None` means all.
     namespace: Option<String>,
-    /// Whether it is the watch for objects that live in no namespace, too.
+    /// True if it is the watch for objects that live in no namespace, too.
     first: bool,
 }
 

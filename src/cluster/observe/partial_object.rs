@@ -68,7 +68,7 @@ impl PartialObject {
         self.metadata.owner_references.iter().flatten().map(|owner| owner.uid.as_str())
     }
 
-    /// Whether it is Helm's record of a release.
+    /// Returns true if it is Helm's record of a release.
     pub(super) fn is_record(&self, gvk: &Gvk) -> bool {
         gvk.kind == "Secret"
             && self.metadata.labels.as_ref().and_then(|labels| labels.owner.as_deref()) == Some("helm")

@@ -51,7 +51,7 @@ struct Inner {
     adopted: BTreeMap<Arc<Gvk>, BTreeSet<Watched>>,
     /// Kinds whose list is not complete yet, by their rank; with the namespaces that are missing.
     unlisted: BTreeMap<Gvk, Unlisted>,
-    /// Whether there has been a custom resource.
+    /// True if there has been a custom resource.
     has_custom_resources: bool,
 }
 
@@ -110,7 +110,7 @@ impl ProjectObjects {
         }
     }
 
-    /// Whether a custom resource was seen: before that no object needs to be read whole.
+    /// Returns true if a custom resource was seen: before that no object needs to be read whole.
     pub(super) fn has_custom_resources(&self) -> bool {
         self.lock().has_custom_resources
     }
@@ -139,7 +139,7 @@ impl ProjectObjects {
         let _ = tokio::time::timeout(PATIENCE, listed).await;
     }
 
-    /// Whether an object belongs to the project. Unrelated objects are remembered by their owners.
+    /// Returns true if an object belongs to the project. Unrelated objects are remembered by their owners.
     pub(super) fn is_ours(&self, gvk: &Arc<Gvk>, watched: &Watched, partial_object: &PartialObject) -> bool {
         let mut inner = self.lock();
         let is_custom = |group: &str, kind: &str| {

@@ -346,7 +346,7 @@ impl Table {
         let primary = evidence.object.key();
         let mut waits: Vec<(Wait, ObjectRef)> = Vec::new();
         let wrote_status = |write: &WriteFact| write.object.key() == primary && write.subresource == "status";
-        // Who writes the status has to say with each generation that it was seen.
+        // A reconciler that writes the status has to say with each generation that it was seen.
         if track.writes_status && evidence.error.is_empty() {
             self.pending.retain(|one| {
                 one.primary.key() != primary

@@ -64,7 +64,7 @@ pub struct ObservedCall {
     /// The object that was answered, where it was small enough.
     #[serde(default)]
     pub answered: Option<Value>,
-    /// Whether the call was disturbed on purpose.
+    /// True if the call was disturbed on purpose.
     #[serde(default)]
     pub disturbed: bool,
 }
@@ -110,7 +110,7 @@ impl ObservedCall {
         ApiPath::of(&self.path).text
     }
 
-    /// Whether it writes.
+    /// Returns true if it writes.
     pub fn writes(&self) -> bool {
         !matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS")
     }

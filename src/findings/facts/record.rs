@@ -70,7 +70,7 @@ impl Record {
     }
 }
 
-/// Who speaks.
+/// The first line of a program: it says what speaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Hello {
@@ -161,22 +161,22 @@ pub struct TraceCause {
     pub t: i64,
     /// What it was.
     pub why: Why,
-    /// Of an event: `add`, `update`, `delete`.
+    /// The event that is a cause: `add`, `update`, `delete`.
     pub event: String,
-    /// Of an event: whether it is one of the initial list.
+    /// True if the event belongs to the initial list.
     pub initial: bool,
-    /// Of an event: the object.
+    /// The object of an event.
     pub object: Option<TraceObject>,
-    /// Of an `update`: the resourceVersion before.
+    /// The resourceVersion before an `update`.
     pub old: String,
-    /// Of a requeue: the reconcile that asked for it.
+    /// The reconcile that asked for a requeue.
     #[serde(rename = "pass")]
     pub reconcile: String,
-    /// Of a retry: how many reconciles have failed in a row.
+    /// The number of reconciles that have failed in a row before a retry.
     pub attempt: u32,
-    /// Of a retry: the error in short.
+    /// The error before a retry, in short.
     pub error: String,
-    /// Of a requeue: the nanoseconds that were asked for.
+    /// The nanoseconds that a requeue asked for.
     pub after: i64,
 }
 
@@ -225,11 +225,11 @@ pub struct TraceObject {
 pub struct End {
     /// When the reconciler returned.
     pub t: i64,
-    /// Which reconcile.
+    /// The reconcile.
     pub id: String,
     /// The error it returned; empty where there is none.
     pub error: String,
-    /// Whether the error says that there is no point in trying again.
+    /// True if the error says that there is no point in trying again.
     pub terminal: bool,
     /// The goroutine's stack where it panicked; empty where it did not.
     pub panic: String,
@@ -237,7 +237,7 @@ pub struct End {
     pub panic_place: String,
     /// After how many nanoseconds it wants to run again; 0 where it does not say.
     pub requeue_after: i64,
-    /// Whether it wants to run again, with the delay of the queue.
+    /// True if it wants to run again, with the delay of the queue.
     pub requeue: bool,
 }
 
@@ -255,13 +255,13 @@ pub struct CacheRead {
     pub verb: String,
     /// What was read; of a list without name and resourceVersion.
     pub object: TraceObject,
-    /// Of a list: the label selector in text; empty where there is none.
+    /// The label selector of a list in text; empty where there is none.
     pub labels: String,
-    /// Of a list: the field selector in text; empty where there is none.
+    /// The field selector of a list in text; empty where there is none.
     pub fields: String,
-    /// Of a list: the objects, at most 256.
+    /// The objects of a list, at most 256.
     pub items: Vec<TraceItem>,
-    /// Of a list: how many objects there were.
+    /// The number of objects in a list.
     pub count: u32,
     /// Why it failed, such as `NotFound`; empty where it did not.
     pub error: String,

@@ -79,7 +79,7 @@ impl Versions {
         known.versions.iter().find(|version| version.rv == rv).map(|version| Arc::clone(&version.object))
     }
 
-    /// Whether this version was seen before a time.
+    /// Returns true if this version was seen before a time.
     pub fn seen_before(&self, key: &ObjectKey, rv: &str, at: Timestamp) -> bool {
         let known = self.objects.get(key);
         known.is_some_and(|known| known.versions.iter().any(|version| version.rv == rv && version.at < at))
@@ -104,7 +104,7 @@ impl Versions {
         self.objects.get(key)?.versions.back().map(|version| Arc::clone(&version.object))
     }
 
-    /// Whether it is known to be gone.
+    /// Returns true if it is known to be gone.
     pub fn is_gone(&self, key: &ObjectKey) -> bool {
         self.objects.get(key).is_some_and(|known| known.gone)
     }

@@ -53,7 +53,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Of the project in this folder.
+    /// The marks of the project in this folder.
     pub fn of(root: &Path, name: &str, namespace: &str) -> Marks {
         let text = read::text(root.join("PROJECT")).unwrap_or_default();
         let domain = text.lines().find_map(|line| line.strip_prefix("domain:"));
@@ -95,7 +95,7 @@ impl Marks {
         why
     }
 
-    /// Whether a lease is one that this operator's leader holds.
+    /// Returns true if a lease is one that this operator's leader holds.
     fn is_lease(&self, name: &str) -> bool {
         let own = name == self.name || name == format!("{}-lock", self.name);
         // kubebuilder: eight hexadecimal digits and the domain.

@@ -118,7 +118,8 @@ impl Requests {
 /// A custom resource of this operator: what it is, as it is now, and how to reach it.
 type Own = (ObjectRef, Value, kube::core::ApiResource);
 
-/// Whether a custom resource is this operator's. A chart's has its finalizer before anything is installed.
+/// Returns true if a custom resource is this operator's. A chart's has its finalizer before anything is
+/// installed.
 fn is_own(watch: &Watch, object: &Value) -> bool {
     let marked = || meta::finalizers(object).iter().any(|name| OWN.contains(name));
     let released = || object.pointer("/status/deployedRelease").is_some();

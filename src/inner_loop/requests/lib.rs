@@ -52,12 +52,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub struct Requests {
     /// Where files are loaded.
     pub reloader: mpsc::Sender<Ask>,
-    /// Who reconciles.
+    /// The manager, which reconciles.
     pub operator: mpsc::Sender<ManagerRequest>,
     pub client: Client,
     pub project: Project,
     pub namespace: String,
-    /// Whether the cluster is the embedded control plane.
+    /// True if the cluster is the embedded control plane.
     pub embedded: bool,
     pub events: EventSink,
     /// What is reconciled.
@@ -76,7 +76,7 @@ pub struct Requests {
     pub undo: UndoList,
     /// What the operator's role lacks, where it runs as its ServiceAccount.
     pub rules: Option<Rules>,
-    /// Whether nobody waits for the answer: what fails for a moment is tried again.
+    /// True if nobody waits for the answer: what fails for a moment is tried again.
     pub at_start: bool,
 }
 

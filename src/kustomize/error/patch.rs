@@ -107,7 +107,7 @@ impl MergeError {
         MergeError { path: Vec::new(), kind }
     }
 
-    /// The same for the map that has the field.
+    /// This error for the map that has the field.
     pub(crate) fn below(mut self, field: &str) -> MergeError {
         self.path.push(field.to_owned());
         self

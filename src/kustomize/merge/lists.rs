@@ -72,7 +72,8 @@ impl Cells {
         self.0[cell].as_object()?.get(key)
     }
 
-    /// Whether an item has values under keys. An empty value stands for any; a key without a value counts as the one before.
+    /// Returns true if an item has values under keys. An empty value stands for any; a key without a value
+    /// counts as the one before.
     fn has(&self, cell: usize, keys: &[String], values: &[String]) -> bool {
         let mut has = false;
         for (at, key) in keys.iter().enumerate() {

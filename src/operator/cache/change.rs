@@ -19,7 +19,7 @@ pub struct Happened {
     pub old: Option<Before>,
     /// The newest state; for a deletion the last one.
     pub object: WatchedObject,
-    /// Whether the object was in the stream's first list.
+    /// True if the object was in the stream's first list.
     pub initial: bool,
 }
 
@@ -85,7 +85,7 @@ fn leads(object: &Value) -> u64 {
 #[derive(Debug)]
 pub(super) struct State {
     text: Kept,
-    /// Whether the text is that of the whole object, not only of its identity.
+    /// True if the text is that of the whole object, not only of its identity.
     pub(super) is_whole: bool,
     pub(super) uid: Option<Box<str>>,
     version: Option<Box<str>>,

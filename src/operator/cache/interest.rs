@@ -15,7 +15,7 @@ pub enum Interest {
 }
 
 impl Interest {
-    /// Whether an object is kept whole. Its metadata is enough to tell.
+    /// Returns true if an object is kept whole. Its metadata is enough to tell.
     pub(super) fn is_in(&self, object: &Value) -> bool {
         match self {
             Interest::All => true,

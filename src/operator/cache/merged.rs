@@ -19,7 +19,7 @@ struct Part {
 }
 
 impl Merged {
-    /// Of so many namespaces.
+    /// A merge of so many namespaces.
     pub(super) fn of(namespaces: usize) -> Merged {
         Merged((0..namespaces).map(|_| Part::default()).collect())
     }

@@ -133,7 +133,7 @@ impl Streams {
         }
     }
 
-    /// Whether an object is not there any more; not, where nobody says so.
+    /// Returns true if an object is not there any more; not, where nobody says so.
     pub async fn is_gone(&self, object: &Value) -> bool {
         let Some(at) = ObjectRef::of(object) else { return false };
         let Ok(Some(resource)) = self.discovery.resolve(&at.gvk).await else { return false };
@@ -242,7 +242,7 @@ enum Ended {
     Lost,
 }
 
-/// Whether the user has no right to it.
+/// Returns true if the user has no right to it.
 fn is_forbidden(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
@@ -279,7 +279,7 @@ fn is_not_served(error: &watcher::Error) -> bool {
     }
 }
 
-/// Whether the server asks to come back in a moment.
+/// Returns true if the server asks to come back in a moment.
 fn is_busy(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))

@@ -37,9 +37,9 @@ pub struct Cache {
     objects: HashMap<ObjectKey, Known>,
     dictionaries: Dictionaries,
     listed: Option<HashSet<ObjectKey>>,
-    /// Whether a list has been complete.
+    /// True if a list has been complete.
     complete: bool,
-    /// Whether the stream has lost its connection since.
+    /// True if the stream has lost its connection since.
     broken: bool,
     /// What a reconcile told and a list did not show: made after the list was taken, or gone before.
     doubtful: Vec<Arc<Value>>,
@@ -60,7 +60,7 @@ struct Known {
 }
 
 impl Cache {
-    /// Of a stream; `by_namespace`: it is made of one for each of several namespaces.
+    /// The cache of a stream; with `by_namespace` it is made of one for each of several namespaces.
     pub(crate) fn new(by_namespace: bool, interest: Interest) -> Cache {
         Cache { by_namespace, interest, ..Cache::default() }
     }
@@ -151,7 +151,7 @@ impl Cache {
         self.objects.insert(key, known);
     }
 
-    /// Whether the stream has shown all that happened up to this state.
+    /// Returns true if the stream has shown all that happened up to this state.
     fn is_past(&self, object: &Value) -> bool {
         self.complete
             && self.listed.is_none()
@@ -174,12 +174,12 @@ impl Cache {
         }
     }
 
-    /// Whether the stream has shown all that reconciles told.
+    /// Returns true if the stream has shown all that reconciles told.
     pub fn has_shown_all_told(&self) -> bool {
         self.objects.values().all(|known| known.told.is_none())
     }
 
-    /// Whether the stream has come as far as this state of one of its objects.
+    /// Returns true if the stream has come as far as this state of one of its objects.
     pub fn has_reached(&self, object: &Value) -> bool {
         number(object).is_none_or(|version| version <= self.position_of(object))
     }
@@ -204,7 +204,7 @@ impl Cache {
         self.broken = true;
     }
 
-    /// Whether it can be read instead of the API server.
+    /// Returns true if it can be read instead of the API server.
     pub fn is_fresh(&self) -> bool {
         self.complete && !self.broken
     }
@@ -219,7 +219,7 @@ impl Cache {
         self.objects.values().filter(|known| known.state.is_whole).map(|known| known.state.object())
     }
 
-    /// Whether the metadata is all that is known of some object.
+    /// Returns true if the metadata is all that is known of some object.
     pub(crate) fn is_partial(&self) -> bool {
         self.objects.values().any(|known| !known.state.is_whole)
     }

@@ -95,7 +95,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Whether a program reconciles it.
+    /// Returns true if a program reconciles it.
     pub(super) fn is_typed(&self) -> bool {
         matches!(self.watch.reconciler, Reconciler::Type(_))
     }
@@ -348,7 +348,7 @@ impl Kinds {
         cache.keys().filter(|key| self.is_inside(key.namespace.as_deref())).cloned().collect()
     }
 
-    /// Whether an object is among those of its kind.
+    /// Returns true if an object is among those of its kind.
     pub(super) fn knows(&self, key: &ObjectKey) -> bool {
         let Some((served, cache)) = self.primary(&key.group, &key.kind) else { return false };
         let cache = cache.read();
@@ -370,7 +370,7 @@ impl Kinds {
         picked.unwrap_or_default()
     }
 
-    /// Whether custom resources of a namespace are reconciled.
+    /// Returns true if custom resources of a namespace are reconciled.
     fn is_inside(&self, namespace: Option<&str>) -> bool {
         self.namespaces.is_empty()
             || namespace.is_none_or(|own| self.namespaces.iter().any(|name| name == own))
@@ -382,7 +382,7 @@ impl Kinds {
         cache.read().get(key).flatten()
     }
 
-    /// Whether a program reconciles an object.
+    /// Returns true if a program reconciles an object.
     pub(super) fn is_typed(&self, key: &ObjectKey) -> bool {
         self.primaries.get(&(key.group.clone(), key.kind.clone())).is_some_and(Served::is_typed)
     }
@@ -537,7 +537,7 @@ async fn look_again(streams: Streams, inbox: mpsc::Sender<Message>, stream: u64,
     }
 }
 
-/// Whether an object would show in a stream.
+/// Returns true if an object would show in a stream.
 fn holds(follow: &Follow, object: &Value) -> bool {
     let same_kind = Gvk::of(object).is_some_and(|gvk| gvk == follow.gvk);
     let namespace = meta::namespace(object);

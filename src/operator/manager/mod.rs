@@ -70,7 +70,7 @@ pub struct ManagerInput {
 pub enum ManagerRequest {
     /// Reconcile an object now, whatever its back-off; a dependent stands for the object it belongs to.
     ReconcileNow {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
     },
     /// Hold an object or a kind: causes collect, no reconcile begins.
@@ -91,14 +91,14 @@ pub enum ManagerRequest {
     },
     /// Run exactly one reconcile for an object, paused or not.
     Step {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
     },
     /// Reconcile an object twice: is it at rest after the first reconcile?
     Check {
-        /// Which object.
+        /// The object.
         object: ObjectRef,
         /// Where the answer goes: that the second reconcile wrote nothing, or what it wrote.
         reply: oneshot::Sender<Answer>,
@@ -117,7 +117,7 @@ pub enum ManagerRequest {
     },
     /// The connection to the API server is lost, or there again. Without it no reconcile begins.
     Connection {
-        /// Whether it is lost.
+        /// True if it is lost.
         lost: bool,
     },
     /// What was reported by an [`UnfitWrite`] goes on serving its kind: nothing came before it, or something newer is on its
@@ -222,7 +222,7 @@ struct Manager {
     missing_rights: HashMap<String, ObjectKey>,
     checks: HashMap<ObjectKey, loops::Check>,
     catching_up: CatchUps,
-    /// Whether the API server does not answer.
+    /// True if the API server does not answer.
     lost: bool,
     /// Wakes streams that wait before they try again.
     awake: watch::Sender<u64>,
@@ -380,9 +380,9 @@ impl Manager {
         }
     }
 
-    /// Whether a cause asks for nothing where it is an own write. A reconcile writes the status and the finalizers of its
-    /// own object; a chart's writes of other objects are as it wants them, while a program is asked again once what
-    /// it wanted is there, unless it goes round in a circle.
+    /// Returns true if a cause asks for nothing where it is an own write. A reconcile writes the status and
+    /// the finalizers of its own object; a chart's writes of other objects are as it wants them, while a
+    /// program is asked again once what it wanted is there, unless it goes round in a circle.
     fn is_quiet(&self, key: &ObjectKey, kind: &CauseKind, echo: bool) -> bool {
         let paused = || self.memories.get(key).is_some_and(opdev_release::memory::Memory::is_paused);
         match kind {

@@ -44,7 +44,7 @@ impl Wake {
     }
 }
 
-/// Who has read what.
+/// Readers of objects, by what they have read.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     by_object: HashMap<ObjectKey, Vec<(Read, Option<LabelSelector>)>>,
@@ -85,7 +85,7 @@ impl Readers {
         self.by_object.values().flatten().map(|(read, _)| read)
     }
 
-    /// Who has read an object of a kind.
+    /// Objects whose reconcile has read an object of a kind.
     fn of<'a>(&'a self, gvk: &'a Gvk, object: &'a Value) -> impl Iterator<Item = &'a ObjectKey> {
         let reads = move |read: &(Read, Option<LabelSelector>)| is_read(read, gvk, object);
         self.by_object.iter().filter(move |(_, all)| all.iter().any(reads)).map(|(key, _)| key)
@@ -103,7 +103,7 @@ impl Reads {
         is_read(happened.object.identity()) || happened.moved_from().is_some_and(is_read)
     }
 
-    /// Whether something was read that was not read before.
+    /// Returns true if something was read that was not read before.
     pub(super) fn are_more_than(&self, before: &Reads) -> bool {
         self.0.iter().any(|(read, _)| !before.0.iter().any(|(known, _)| known == read))
     }
@@ -173,7 +173,7 @@ impl View<'_> {
         wakes
     }
 
-    /// Who has read the object, as it was or as it is.
+    /// Objects whose reconcile has read this one, as it was or as it is.
     fn readers<'a>(&'a self, happened: &'a Happened, follow: &'a Follow) -> Vec<&'a ObjectKey> {
         if !follow.selector.is_empty() || self.readers.by_object.is_empty() {
             return Vec::new();
@@ -240,8 +240,8 @@ fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
     Some(Wake { key, kind, mark: mark(&happened.object, gone), gone, leaving, echo, listed: false })
 }
 
-/// Whether an object is being deleted and waits for a finalizer that opdev has put there. Another operator's, which
-/// looks after the rest of a kind, has the same name.
+/// Returns true if an object is being deleted and waits for a finalizer that opdev has put there. Another
+/// operator's, which looks after the rest of a kind, has the same name.
 fn is_ours_and_leaves(object: &Value) -> bool {
     let at = meta::finalizers(object).iter().position(|finalizer| *finalizer == FINALIZER);
     let path = at.map(|at| Path::root().field("metadata").field("finalizers").index(at));

@@ -80,12 +80,12 @@ impl Gate {
         }
     }
 
-    /// Whether nothing is paused.
+    /// Returns true if nothing is paused.
     pub(super) fn is_open(&self) -> bool {
         self.objects.is_empty() && self.kinds.is_empty()
     }
 
-    /// Whether an object may not pass now.
+    /// Returns true if an object may not pass now.
     pub(crate) fn holds(&self, key: &ObjectKey) -> bool {
         !self.steps.contains(key) && self.is_paused(key)
     }
@@ -95,7 +95,7 @@ impl Gate {
         self.objects.contains_key(key) || self.holds_kind(key)
     }
 
-    /// Whether the kind of an object is held as a whole.
+    /// Returns true if the kind of an object is held as a whole.
     pub(crate) fn holds_kind(&self, key: &ObjectKey) -> bool {
         !self.kinds.is_empty() && self.kinds.contains_key(&kind_of(key))
     }
@@ -105,7 +105,7 @@ impl Gate {
         self.undecided.insert(kind, sources);
     }
 
-    /// Whether that is not decided yet.
+    /// Returns true if that is not decided yet.
     pub(crate) fn is_undecided(&self, kind: &Kind) -> bool {
         self.undecided.contains_key(kind)
     }

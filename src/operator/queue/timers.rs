@@ -12,7 +12,7 @@ pub(super) struct Timer {
     sequence: u64,
     /// The cause of the reconcile that it leads to.
     pub(super) why: CauseKind,
-    /// Whether it is the pause after a failure.
+    /// True if it is the pause after a failure.
     pub(super) backoff: bool,
 }
 

@@ -27,7 +27,7 @@ impl Parent {
         }
     }
 
-    /// Whether it has one of these finalizers.
+    /// Returns true if it has one of these finalizers.
     pub(super) fn has_finalizer(&self, any: &[&str]) -> bool {
         meta::finalizers(&self.object).iter().any(|name| any.contains(name))
     }

@@ -38,7 +38,7 @@ pub struct Trial {
     pub kinds: Vec<Gvk>,
     /// What earlier reconciles of the objects left.
     pub memories: HashMap<ObjectKey, Memory>,
-    /// Who says what writes would do.
+    /// The side that says what writes would do.
     pub ask: Ask,
     /// How long all of it may take.
     pub longest: Duration,

@@ -55,7 +55,7 @@ pub struct Engine {
     pub manifests: Vec<String>,
     /// What is deployed now.
     pub deployed: Option<Deployed>,
-    /// Whether the chart could be rendered and compared with the cluster.
+    /// True if the chart could be rendered and compared with the cluster.
     pub planned: bool,
     /// What became of its revisions.
     pub changes: Vec<ReleaseChange>,

@@ -26,7 +26,7 @@ pub(crate) struct Hooks {
     chart: String,
     timeout: Duration,
     cancel: CancellationToken,
-    /// Whether they run at all.
+    /// True if they run at all.
     on: bool,
     /// Nothing leads from their objects to the custom resource, as with the helm-operator-plugins library.
     plain: bool,

@@ -32,7 +32,7 @@ pub struct Memory {
 
 /// What the reconciler of a script keeps of an object. The release engine carries it and does not look into it.
 pub trait ProgramMemory: std::fmt::Debug + Send + Sync {
-    /// Whether own writes lead to no reconcile for now.
+    /// Returns true if own writes lead to no reconcile for now.
     fn is_paused(&self) -> bool;
 
     /// Gives it back to the reconciler that made it.
@@ -59,7 +59,7 @@ impl Memory {
         }
     }
 
-    /// Whether own writes lead to no reconcile for now.
+    /// Returns true if own writes lead to no reconcile for now.
     pub fn is_paused(&self) -> bool {
         self.program.as_ref().is_some_and(|program| program.is_paused())
     }

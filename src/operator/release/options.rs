@@ -17,13 +17,13 @@ pub struct ReleaseOptions {
     /// As an operator of the helm-operator-plugins library does it.
     pub hybrid: bool,
     pub(crate) max_history: usize,
-    /// Whether a failed install is uninstalled and a failed upgrade rolled back.
+    /// True if a failed install is uninstalled and a failed upgrade rolled back.
     pub(crate) failure_rollbacks: bool,
     pub storage: Storage,
     /// How `Storage::Chunked` splits records.
     pub chunked: Chunking,
     pub storage_namespace: Option<String>,
-    /// Whether the custom resource owns the records.
+    /// True if the custom resource owns the records.
     pub storage_owner: bool,
     pub(crate) force: Forces,
     pub(crate) on_hook_error: OnHookError,
@@ -49,9 +49,9 @@ pub(crate) struct HelmAction {
     pub(crate) wait: Option<Jobs>,
     /// How long that may take, and how long one hook may.
     pub(crate) timeout: Duration,
-    /// Whether hooks run.
+    /// True if hooks run.
     pub(crate) hooks: bool,
-    /// Whether `crds` of the chart are installed.
+    /// True if `crds` of the chart are installed.
     pub(crate) crds: bool,
     /// What the record says.
     pub(crate) description: Option<String>,

@@ -259,7 +259,7 @@ impl Engine {
             for at in hooks::order(event, all) {
                 for object in objects::parse(&all[at].manifest).unwrap_or_default() {
                     let Some(mut reference) = ObjectRef::of(&object) else { continue };
-                    // Of a kind that is not served yet nobody knows the scope.
+                    // A kind that is not served yet has no known scope.
                     let served = self.api.resource(&reference.gvk).await;
                     if served.is_ok_and(|resource| !resource.namespaced) {
                         reference.namespace = None;

@@ -68,7 +68,7 @@ impl HelmCompat {
         ("4.1", HelmCompat::V4_1),
     ];
 
-    /// Whether it is a Helm 3.
+    /// Returns true if it is a Helm 3.
     pub fn is_three(self) -> bool {
         matches!(self, HelmCompat::V3_19 | HelmCompat::V3)
     }

@@ -47,11 +47,11 @@ pub struct Report {
 pub struct Failed {
     pub chain: Vec<String>,
     pub diagnostic: Option<Diagnostic>,
-    /// Whether trying again can help.
+    /// True if trying again can help.
     pub retry: bool,
     /// The right that was missing, where that is why.
     pub missing: Option<MissingRight>,
-    /// Whether the API server refused a write because it does not fit its kind.
+    /// True if the API server refused a write because it does not fit its kind.
     pub unfit: bool,
 }
 

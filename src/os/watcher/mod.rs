@@ -57,7 +57,7 @@ pub struct Watcher {
     quiet: Duration,
     /// Folders of the set that are not there, and whose appearance nobody tells.
     absent: BTreeSet<PathBuf>,
-    /// Whether it polls rather than listens.
+    /// True if it polls rather than listens.
     pub polls: bool,
 }
 

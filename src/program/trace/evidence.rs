@@ -290,7 +290,7 @@ fn fields(
     changes.iter().map(one).collect()
 }
 
-/// Who else had written a field.
+/// The other manager that had written a field.
 fn other(old: &Value, path: &Path, manager: &str) -> String {
     managers_of(old, path, manager).into_iter().next().unwrap_or_default()
 }
@@ -407,7 +407,7 @@ fn says(value: &Value, text: &str) -> bool {
     }
 }
 
-/// Whether a spec asks for something to outlive its object.
+/// Returns true if a spec asks for something to outlive its object.
 fn keeps(value: &Value) -> bool {
     let stays = |text: &str| ["retain", "orphan", "keep"].iter().any(|word| text.eq_ignore_ascii_case(word));
     match value {
@@ -522,7 +522,7 @@ fn pruned(call: &ObservedCall, write: &Write, sent: &Value, subresource: &str) -
     part(sent, root).into_iter().find(gone).map(|(path, _)| path.to_string()).unwrap_or_default()
 }
 
-/// Whether a group is not Kubernetes' own.
+/// Returns true if a group is not Kubernetes' own.
 fn is_custom(group: &str) -> bool {
     group.contains('.') && !group.ends_with(".k8s.io")
 }

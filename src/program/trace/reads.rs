@@ -54,7 +54,7 @@ struct Streak {
     told: bool,
 }
 
-/// Who wrote what into a field.
+/// One write of a field: by whom, and which value.
 #[derive(Debug)]
 struct FieldWrite {
     controller: String,
@@ -216,7 +216,8 @@ fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<Re
     Some(stale(message, object, newest))
 }
 
-/// Whether an object has the labels of a selector that only asks for equal ones; others are not judged.
+/// Returns true if an object has the labels of a selector that only asks for equal ones; others are not
+/// judged.
 fn selected(object: &Value, selector: &str) -> bool {
     selector.split(',').filter(|term| !term.is_empty()).all(|term| match term.split_once('=') {
         Some((key, value)) if !key.ends_with('!') => {

@@ -35,7 +35,7 @@ pub(crate) struct Open {
     pub(crate) calls: Vec<ObservedCall>,
     /// What its writes prove.
     pub(super) facts: Vec<WriteFact>,
-    /// Whether more led to it than it tells.
+    /// True if more led to it than it tells.
     pub(super) more_causes: bool,
     /// The words of its panic, as its log has them.
     pub(super) panic: Option<String>,
@@ -100,7 +100,7 @@ impl Open {
         }
     }
 
-    /// The same, known in another way than by what the process tells.
+    /// This fact, known in another way than by what the process tells.
     pub(super) fn at_level(self, level: TraceLevel) -> Self {
         Open { level, ..self }
     }

@@ -81,7 +81,7 @@ impl Wire {
     }
 }
 
-/// Whether a group is not Kubernetes' own: such kinds are what operators are for.
+/// Returns true if a group is not Kubernetes' own: such kinds are what operators are for.
 fn is_custom(group: &str) -> bool {
     group.contains('.') && !group.ends_with(".k8s.io")
 }
@@ -114,13 +114,13 @@ impl Attribution {
             return;
         };
         let (Some(gvk), place) = (Gvk::of(object), place_of(&call.path)) else { return };
-        // Of a subresource it is another kind.
+        // A subresource has another kind.
         if gvk.group == place.0 {
             self.kinds.entry(place).or_insert(gvk);
         }
     }
 
-    /// The same of an object whose metadata alone is watched.
+    /// Guesses a cause from an event of a watch that has only the metadata of objects.
     pub(super) fn guess_cause_of_metadata(&mut self, event: &ObservedEvent) {
         let Some(gvk) = self.kinds.get(&place_of(&event.path)) else { return };
         let mut event = event.clone();
@@ -195,7 +195,8 @@ impl Attribution {
         self.ended_before(about)
     }
 
-    /// The same of a program that tells of its reconciles, but not of its lines: the only reconcile of the object that is under way.
+    /// The reconcile that a line belongs to, for a program that tells of its reconciles but not of its lines:
+    /// the only one of the object that is under way.
     fn reconcile_of_line(&self, about: &ObjectLine) -> Option<u64> {
         let mut open = self.open.values().filter(|open| is_called(&open.object.key(), &about.object));
         match (open.next(), open.next()) {
@@ -313,7 +314,7 @@ impl Attribution {
         last
     }
 
-    /// Whether a cause is a write of a reconcile.
+    /// Returns true if a cause is a write of a reconcile.
     fn is_own(&self, cause: &TraceCause) -> bool {
         let written = |object: &TraceObject| {
             (opdev_findings::facts::record_fields::reference(object).key(), object.rv.clone())
@@ -389,7 +390,7 @@ impl Attribution {
     }
 }
 
-/// Whether a line names an object so.
+/// Returns true if a line names an object so.
 fn is_called(key: &ObjectKey, text: &str) -> bool {
     let namespace = key.namespace.as_deref().unwrap_or_default();
     let plain = match namespace {

@@ -51,7 +51,7 @@ pub struct Asked {
 pub struct Target {
     /// Where it belongs; `None` where it goes to standard output.
     pub path: Option<PathBuf>,
-    /// Whether the user named its folder, and not the project.
+    /// True if the user named its folder, and not the project.
     pub chosen: bool,
     /// Its name and text.
     pub artifact: Artifact,
@@ -73,7 +73,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// Whether something is wrong that has to be put right.
+    /// Returns true if something is wrong that has to be put right.
     pub fn failed(&self) -> bool {
         self.errors().next().is_some()
     }
@@ -379,7 +379,8 @@ pub fn webhooks_of_markers(root: &Path, asked: &Asked) -> Result<(Made, Vec<Valu
     Ok((run.made, all))
 }
 
-/// Whether a diagnostic is about a marker of a generator, such as `rbac`: says so, or stands on its line.
+/// Returns true if a diagnostic is about a marker of a generator, such as `rbac`: says so, or stands on its
+/// line.
 fn is_of(disk: &Disk, found: &Diagnostic, generator: &str) -> bool {
     let on_line = |place: &Place| {
         let line = usize::try_from(place.line).ok()?.checked_sub(1)?;

@@ -92,7 +92,7 @@ fn other_kubeconfig(command: &[String]) -> Option<&str> {
     })
 }
 
-/// Whether a flag names a kubeconfig, as controller-runtime's own does.
+/// Returns true if a flag names a kubeconfig, as controller-runtime's own does.
 fn is_kubeconfig(name: &str) -> bool {
     matches!(name, "--kubeconfig" | "-kubeconfig")
 }
@@ -145,7 +145,7 @@ fn configured(command: &[String], settings: &Settings, dir: &Path) -> Result<Pla
     })
 }
 
-/// Whether a folder is the root of a Go operator.
+/// Returns true if a folder is the root of a Go operator.
 fn is_go_operator(dir: &Path) -> bool {
     let Some(module) = small_text(&dir.join("go.mod")) else { return false };
     let project = small_text(&dir.join("PROJECT")).unwrap_or_default();
@@ -345,7 +345,7 @@ const OFF: [(&str, &str); 6] = [
 /// What the files of a main package say.
 #[derive(Clone, Debug, Default)]
 struct Main {
-    /// Whether a manager is made there.
+    /// True if a manager is made there.
     manager: bool,
     /// The flags of `OFF` that it defines.
     flags: BTreeSet<&'static str>,

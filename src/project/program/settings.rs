@@ -82,7 +82,7 @@ pub enum TraceWish {
 }
 
 impl TraceWish {
-    /// Whether files may be added to the build.
+    /// Returns true if files may be added to the build.
     pub fn injects(self) -> bool {
         match self {
             TraceWish::Auto | TraceWish::Inject => true,
@@ -90,7 +90,7 @@ impl TraceWish {
         }
     }
 
-    /// Whether log lines that name an object belong to the reconcile of that object.
+    /// Returns true if log lines that name an object belong to the reconcile of that object.
     pub fn reads_lines(self) -> bool {
         self != TraceWish::Wire
     }
@@ -144,7 +144,7 @@ pub struct Plan {
     pub env: BTreeMap<String, String>,
     /// Globs of the files whose save counts, relative to `dir`.
     pub watch: Vec<String>,
-    /// Whether it also reconciles the kinds of `watches.yaml`.
+    /// True if it also reconciles the kinds of `watches.yaml`.
     pub charts: bool,
     /// The kinds that it reconciles; empty for all that no other program names.
     pub kinds: Vec<String>,
@@ -156,7 +156,7 @@ pub struct Plan {
     pub generate: Generate,
     /// How long it may take to stop.
     pub stop_after: Duration,
-    /// Whether `go vet` looks at the packages of saved files.
+    /// True if `go vet` looks at the packages of saved files.
     pub vet: bool,
     /// Where a debugger waits for an editor, as `host:port`; `None` where a Go program runs without one.
     pub debug: Option<String>,

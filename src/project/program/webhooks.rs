@@ -114,7 +114,7 @@ impl Webhooks {
         Webhooks { admission, ..self }
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.admission.is_empty() && self.conversion.is_empty()
     }

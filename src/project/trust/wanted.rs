@@ -14,8 +14,8 @@ pub fn wanted(project: &Project) -> Vec<Permission> {
     wanted_of(project, &watches, Programs::of(project).permissions())
 }
 
-/// The same, where `watches.yaml` has been read and the operator's own programs are known: to look for them reads every Go
-/// file of the project.
+/// Everything that the project wants, where `watches.yaml` has been read and the operator's own programs are
+/// known: to look for them reads every Go file of the project.
 pub fn wanted_of(
     project: &Project,
     (path, text): &(String, io::Result<String>),

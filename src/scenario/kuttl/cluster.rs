@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub(super) struct Cluster {
     pub(super) client: Client,
     pub(super) namespace: String,
-    /// Whether nothing is written outside of that namespace.
+    /// True if nothing is written outside of that namespace.
     pub(super) only_inside: bool,
 }
 
@@ -99,7 +99,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Whether an object is the definition of a kind that is served already, such as one that the operator has brought along.
+    /// Returns true if an object is the definition of a kind that is served already, such as one that the
+    /// operator has brought along.
     async fn serves(&self, object: &Value) -> bool {
         let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
         if text("/kind") != "CustomResourceDefinition" {

@@ -15,7 +15,7 @@ pub(super) struct Expect {
     _kind: ExpectKind,
     #[serde(default)]
     of: Of,
-    /// Of the last reconcile.
+    /// The outcome of the last reconcile.
     outcome: Option<Outcome>,
     /// What its error says.
     error: Option<String>,
@@ -77,7 +77,7 @@ impl Expect {
         self.outcome == Some(Outcome::Failed)
     }
 
-    /// Whether a reconcile is one of those that it is about.
+    /// Returns true if a reconcile is one of those that it is about.
     pub(super) fn is_about(&self, reconcile: &Reconcile) -> bool {
         let object = &reconcile.object;
         (self.of.kind.is_empty() || self.of.kind == object.gvk.kind)
@@ -134,7 +134,7 @@ impl Expect {
         wrong
     }
 
-    /// Whether it concerns the rights of the operator.
+    /// Returns true if it concerns the rights of the operator.
     pub(super) fn asks_for_rights(&self) -> bool {
         self.forbidden.is_some()
     }

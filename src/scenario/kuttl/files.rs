@@ -318,7 +318,7 @@ pub(super) fn manifests(path: &Path, shown: &str) -> Result<Vec<Manifest>> {
     Ok(placed(path, shown)?.into_iter().map(|(manifest, _)| manifest).collect())
 }
 
-/// The same, each with the places of its parts.
+/// The objects, each with the places of its parts.
 fn placed(path: &Path, shown: &str) -> Result<Vec<(Manifest, Node)>> {
     if path.is_dir() {
         let mut found = Vec::new();

@@ -37,7 +37,7 @@ const MOST_OUTPUT: usize = 4_000;
 pub struct How {
     /// How long each step may take, where the suite does not say.
     pub limit: Duration,
-    /// Whether commands of steps may run.
+    /// True if commands of steps may run.
     pub commands: bool,
 }
 

@@ -110,8 +110,8 @@ impl<'a> StandIn<'a> {
         Ok(())
     }
 
-    /// Whether an operator may be at work: an opdev in this project, or a Deployment of the project with a pod that is ready.
-    /// What cannot be known counts as one.
+    /// Returns true if an operator may be at work: an opdev in this project, or a Deployment of the project
+    /// with a pod that is ready. What cannot be known counts as one.
     async fn somebody_is_there(&self) -> bool {
         if opdev_cluster::data_folder::running(&self.input.project.root)
             .is_ok_and(|kubeconfig| kubeconfig.is_some())

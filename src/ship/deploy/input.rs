@@ -19,7 +19,7 @@ pub struct DeployInput {
     pub project: Project,
     /// What the user allows the project.
     pub trust: Trust,
-    /// Which cluster.
+    /// The cluster.
     pub cluster: Choice,
     /// A program, with arguments, that builds the folder it is given instead of opdev.
     pub kustomize: Option<String>,
@@ -32,15 +32,15 @@ pub struct DeployInput {
 pub struct ApplyOptions {
     /// The image of the operator: `REFERENCE`, or `NAME=REFERENCE` where another image than that of `make deploy` is meant.
     pub image: Option<String>,
-    /// Whether the image is written into `config/manager/kustomization.yaml`.
+    /// True if the image is written into `config/manager/kustomization.yaml`.
     pub save: bool,
     /// The namespace, instead of that of `config/default`.
     pub namespace: Option<String>,
     /// Whether the API server is only asked what it would do.
     pub dry_run: bool,
-    /// Whether fields of other managers are taken.
+    /// True if fields of other managers are taken.
     pub force_conflicts: bool,
-    /// Whether objects whose kind the cluster does not serve are left out.
+    /// True if objects whose kind the cluster does not serve are left out.
     pub skip_missing: bool,
     /// Whether nothing is left out, not even what only watches the operator.
     pub strict: bool,
@@ -51,13 +51,13 @@ pub struct ApplyOptions {
 /// What goes away, and how.
 #[derive(Default)]
 pub struct RemoveOptions {
-    /// Whether custom resources go that nobody has named.
+    /// True if custom resources go that nobody has named.
     pub with_objects: bool,
     /// Whether what else is in the namespace goes with it, whoever has put it there.
     pub with_unrelated: bool,
     /// Asks the user whether these go, where there is somebody to ask; it is given a list of them.
     pub ask: Option<fn(&str) -> Result<bool>>,
-    /// Whether it is no error that something is not there.
+    /// True if it is no error that something is not there.
     pub ignore_not_found: bool,
     /// The namespace, instead of that of `config/default`.
     pub namespace: Option<String>,

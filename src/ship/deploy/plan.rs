@@ -26,15 +26,15 @@ pub struct PlanInput {
     pub project: Project,
     /// What the user allows the project.
     pub trust: Trust,
-    /// Which cluster.
+    /// The cluster.
     pub cluster: Choice,
     /// How the operator would run; namespace and read-only are filled in here.
     pub operator: Settings,
     /// Whether objects of all namespaces are looked at; `None` leaves it to the cluster's kind.
     pub all_namespaces: Option<bool>,
-    /// Which objects; empty means all.
+    /// The objects; empty means all.
     pub objects: Vec<Selector>,
-    /// Whether the API server is asked for no dry run.
+    /// True if the API server is asked for no dry run.
     pub offline: bool,
 }
 
@@ -180,7 +180,7 @@ fn missing<'s>(selectors: &'s [Selector], plan: &Plan) -> Option<&'s Selector> {
 /// Where to look.
 struct ClusterPlace {
     pub choice: Choice,
-    /// Whether it is an embedded control plane: that of an opdev that runs is reached as any other cluster.
+    /// True if it is an embedded control plane: that of an opdev that runs is reached as any other cluster.
     embedded: bool,
     folder: PrivateFolder,
 }

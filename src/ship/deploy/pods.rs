@@ -27,9 +27,9 @@ pub(super) struct Stuck {
     pub(super) message: String,
     /// The container it is about, where it is about one.
     pub(super) container: String,
-    /// Whether the container has ended and has a log of before.
+    /// True if the container has ended and has a log of before.
     pub(super) has_crashed: bool,
-    /// Whether it may only need time: nothing has failed so far.
+    /// True if it may only need time: nothing has failed so far.
     pub(super) only_starts: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn stuck(client: &Client, workload: &Value) -> Result<Vec<Stuck
     let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector={selector}&limit={MOST}");
     let list = match send(client, Method::GET, &path, JSON, None).await {
         Ok((list, _)) => list,
-        // Who may not list pods still learns whether the workload is ready.
+        // A user who may not list pods still learns whether the workload is ready.
         Err(error) if is_forbidden(&error) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
@@ -160,7 +160,7 @@ async fn of_events(client: &Client, namespace: &str, pod: &Value) -> Result<Opti
     let (Some(name), Some(uid)) = (meta::name(pod), meta::uid(pod)) else { return Ok(None) };
     let fields = escape(&format!("involvedObject.uid={uid},type=Warning"));
     let path = format!("/api/v1/namespaces/{namespace}/events?fieldSelector={fields}&limit={MOST}");
-    // Who may not read events waits without them.
+    // A user who may not read events waits without them.
     let Ok((list, _)) = send(client, Method::GET, &path, JSON, None).await else { return Ok(None) };
     let time = |event: &&Value| {
         let times = ["lastTimestamp", "eventTime", "firstTimestamp"].map(|field| event[field].as_str());

@@ -62,7 +62,7 @@ impl Own {
         Own(objects.iter().map(key).collect())
     }
 
-    /// Whether the files name an object of the cluster.
+    /// Returns true if the files name an object of the cluster.
     fn has(&self, kind: &str, namespace: Option<&str>, name: &str) -> bool {
         match namespace {
             Some(namespace) => self.0.contains(&(kind.to_owned(), namespace.to_owned(), name.to_owned())),
@@ -71,7 +71,7 @@ impl Own {
         }
     }
 
-    /// Whether cert-manager keeps a certificate that the files name in a Secret.
+    /// Returns true if cert-manager keeps a certificate that the files name in a Secret.
     fn keeps_certificate_in(&self, secret: &Value) -> bool {
         let certificate = meta::annotation(secret, CERTIFICATE);
         certificate.is_some_and(|name| self.has("Certificate", meta::namespace(secret), name))
@@ -132,7 +132,7 @@ pub(super) async fn remove(
             None => missing.push(shown(object)),
         }
     }
-    // Who waits for nothing does not wait for what is still going.
+    // A command that waits for nothing does not wait for what is still going.
     for (shown, path, uid) in gone.iter().filter(|_| !longest.is_zero()) {
         wait_gone(client, shown, path, uid, until).await?;
     }
@@ -169,7 +169,7 @@ async fn without_foreign(client: &Client, manifests: &Manifests, say: Say<'_>) -
     Ok(kept)
 }
 
-/// Whether opdev has written fields of an object.
+/// Returns true if opdev has written fields of an object.
 fn is_of_opdev(live: &Value) -> bool {
     let managers = live.pointer("/metadata/managedFields").and_then(Value::as_array);
     managers.into_iter().flatten().any(|entry| entry["manager"] == OWN_MANAGER)
@@ -371,7 +371,7 @@ async fn listed(client: &Client) -> Result<(Vec<ApiResource>, Vec<String>)> {
     Ok((found, silent))
 }
 
-/// Whether the API server has answered, and not with objects.
+/// Returns true if the API server has answered, and not with objects.
 fn is_refusal(error: &anyhow::Error) -> bool {
     matches!(ApiError::of(error), Some(ApiError::Refused { .. }))
 }

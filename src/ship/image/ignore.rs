@@ -55,7 +55,7 @@ impl IgnoreFile {
         Ok(IgnoreFile { rules })
     }
 
-    /// Whether a path is left out.
+    /// Returns true if a path is left out.
     pub fn ignores(&self, path: &str) -> bool {
         let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
         let names: Vec<&str> = folders.chain([path]).collect();

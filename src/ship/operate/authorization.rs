@@ -1,4 +1,5 @@
-//! Who may read the metrics: the API server is asked whom the token belongs to (TokenReview) and whether that user may get
+//! Access to the metrics: the API server is asked whom the token belongs to (TokenReview) and whether that
+//! user may get `/metrics` (SubjectAccessReview), as controller-runtime does. Answers are kept for a moment.
 //! `/metrics` (SubjectAccessReview), as controller-runtime does. Answers are kept for a moment.
 
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};

@@ -29,7 +29,7 @@ impl Default for Timing {
 pub(super) struct Seen {
     /// All that candidates write into it: it changes with each renewal, and not with labels or annotations.
     pub(super) record: String,
-    /// Who holds it; empty where it was released.
+    /// The holder; empty where it was released.
     pub(super) holder: String,
     /// For how long its holder wants to be left alone; zero where it does not say.
     pub(super) duration: Duration,
@@ -125,8 +125,8 @@ impl Elector {
 
     /// A write succeeded that was begun then: the others count from a later moment, whenever the answer came.
     pub(super) fn wrote(&mut self, begun: Duration, now: Duration) {
-        // Who has lost does not come back: its work has stopped. And a write that has been overtaken by another look was
-        // decided by what is not true any more.
+        // A candidate that has lost does not come back: its work has stopped. And a write that another look
+        // has overtaken was decided by facts that are no longer true.
         if !self.has_lost(now) && self.looked <= begun {
             self.renewed = Some(begun);
         }
@@ -137,12 +137,12 @@ impl Elector {
         self.renewed.filter(|_| !self.ousted).map(|renewed| renewed + self.timing.renew)
     }
 
-    /// Whether it leads.
+    /// Returns true if it leads.
     pub(super) fn leads(&self, now: Duration) -> bool {
         self.until().is_some_and(|until| now < until)
     }
 
-    /// Whether it has led and does not any more.
+    /// Returns true if it has led and does not any more.
     pub(super) fn has_lost(&self, now: Duration) -> bool {
         self.renewed.is_some() && !self.leads(now)
     }

@@ -45,9 +45,9 @@ pub struct OperateInput {
     pub trust: Trust,
     /// What the project wants of that, all of it granted.
     pub granted: Vec<Permission>,
-    /// Which cluster; never the embedded control plane.
+    /// The cluster; never the embedded control plane.
     pub cluster: Choice,
-    /// Whether this is a pod: who deployed it means it to write.
+    /// True if this is a pod: who deployed it means it to write.
     pub in_pod: bool,
     /// How the operator runs; namespaces and read-only are filled in here.
     pub operator: Settings,

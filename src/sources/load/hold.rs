@@ -105,7 +105,7 @@ impl HeldCharts {
         Some(trial.before)
     }
 
-    /// Whether a chart of a kind waits.
+    /// Returns true if a chart of a kind waits.
     pub(super) fn waits(&self, gvk: &Gvk) -> bool {
         self.waiting.get(&key(gvk)).is_some_and(|waiting| waiting.newest.is_some())
     }

@@ -17,7 +17,8 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Whether it is tried before it serves, also where saved charts are not held: what users write as programs is.
+    /// Returns true if it is tried before it serves, also where saved charts are not held: what users write
+    /// as programs is.
     pub fn is_program(&self) -> bool {
         match (self.watch.chart(), self.before.chart()) {
             (Some(new), Some(old)) => !same_script(new, old),
@@ -165,7 +166,7 @@ impl Loader {
     }
 }
 
-/// Whether two charts that feed a kind render the same.
+/// Returns true if two charts that feed a kind render the same.
 fn is_same(new: &ChartReconciler, old: &ChartReconciler) -> bool {
     let chart = match (&new.chart, &old.chart) {
         (Some(new), Some(old)) => Arc::ptr_eq(new, old),

@@ -130,7 +130,7 @@ pub fn of_metadata(object: &Value) -> Health {
     going(object, Health::new(Level::Plain, word))
 }
 
-/// Whether the controller has not yet looked at the newest spec.
+/// Returns true if the controller has not yet looked at the newest spec.
 fn unseen(object: &Value) -> bool {
     object.pointer("/status/observedGeneration").and_then(Value::as_i64).unwrap_or(0)
         < meta::generation(object)
@@ -267,7 +267,7 @@ fn managed_keys(object: &Value) -> Option<usize> {
     (!managers.is_empty()).then_some(keys.len())
 }
 
-/// Whether a Secret is Helm's record of a release.
+/// Returns true if a Secret is Helm's record of a release.
 fn is_release(object: &Value) -> bool {
     meta::label(object, "owner") == Some("helm")
         && meta::name(object).is_some_and(|name| name.starts_with("sh.helm.release.v1."))

@@ -75,7 +75,7 @@ fn failure(reconcile: &Reconcile) -> String {
     words::one_line(&chain)
 }
 
-/// Whether a reconcile failed of a refusal that is told.
+/// Returns true if a reconcile failed of a refusal that is told.
 fn shares(line: &str, why: &str) -> bool {
     let message = line.split_once(": ").map_or(line, |(_, message)| message);
     message.len() > 20 && why.contains(message)

@@ -62,7 +62,7 @@ struct Partial {
     metadata: RowMetadata,
 }
 
-/// Who manages which field is most of it, and is passed over.
+/// Metadata of a row without `managedFields`, which is most of it.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct RowMetadata {
@@ -76,7 +76,7 @@ struct RowMetadata {
 }
 
 impl Answer {
-    /// Whether it is a plain list.
+    /// Returns true if it is a plain list.
     pub(super) fn is_plain(&self) -> bool {
         self.items.is_some()
     }

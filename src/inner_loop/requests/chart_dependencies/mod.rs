@@ -13,12 +13,13 @@ use opdev_project::files::watched_charts;
 use opdev_pull::Plan;
 use std::path::Path;
 
-/// Whether a chart of `watches.yaml` lacks a dependency.
+/// Returns true if a chart of `watches.yaml` lacks a dependency.
 pub fn are_missing(project: &Project) -> bool {
     watched_charts(project).iter().any(|path| lacks(&project.root.join(path)))
 }
 
-/// Whether a chart lists dependencies that it does not have. What cannot be read is told where charts are loaded.
+/// Returns true if a chart lists dependencies that it does not have. What cannot be read is told where charts
+/// are loaded.
 pub(crate) fn lacks(folder: &Path) -> bool {
     let Ok(files) = chart::read_dir(folder) else { return false };
     Chart::load(&files).is_ok_and(|chart| !dependencies::missing(&chart).is_empty())

@@ -33,7 +33,7 @@ pub(crate) struct Draft {
     pub(crate) file: Option<DraftFile>,
     /// The text as it was last handed to the editor, without the comments on top.
     pub(crate) handed: String,
-    /// Whether errors stood on top of it.
+    /// True if errors stood on top of it.
     pub(crate) refused: bool,
     pub(crate) round: u32,
     /// What is written once the user says so.

@@ -35,8 +35,8 @@ pub(crate) fn skeleton(gvk: &Gvk, namespace: Option<&str>, root: &Value, definit
     sketch.out
 }
 
-/// The same for a kind whose spec is open and that a chart feeds: the chart's values as comments, as the Operator SDK
-/// writes them into its samples.
+/// The text for a kind whose spec is open and that a chart feeds: the chart's values as comments, as the
+/// Operator SDK writes them into its samples.
 pub(crate) fn with_values(skeleton: &str, chart: &str, values: &str) -> String {
     let open = skeleton.strip_suffix("spec: {}\n");
     let Some(above) = open.map(|above| above.strip_suffix("# object\n").unwrap_or(above)) else {

@@ -19,8 +19,8 @@ impl Requests {
         Ok(resource_of(&self.client, gvk).await?)
     }
 
-    /// The same for a kind of the project, whose CRD may have been applied a moment ago: at start, and after a
-    /// cluster was unlocked. Which kinds those are is known with the first sources.
+    /// Finds a kind of the project whose CRD may have been applied a moment ago: at start, and after a
+    /// cluster was unlocked. The first sources say which kinds those are.
     pub(crate) async fn resource_soon(&self, gvk: &Gvk) -> Result<(ApiResource, bool)> {
         let own = || {
             let sources = self.sources.borrow();

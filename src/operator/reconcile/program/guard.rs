@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 /// After so many reconciles in a row that wrote and were only asked for by own writes, enough is known.
 const STREAK: u32 = 8;
-/// The same for reconciles that only create: a chain of children, each made once the one before is there, comes to an end.
+/// A longer limit for reconciles that only create: a chain of children, each made once the one before is
+/// there, comes to an end.
 const CHAIN: u32 = 200;
 /// How often a program may come back to an earlier answer, in how much time.
 const RETURNS: usize = 8;
@@ -22,9 +23,9 @@ const KEPT: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fingerprint {
     pub(super) hash: u64,
-    /// Whether it writes anything.
+    /// True if it writes anything.
     pub(super) writes: bool,
-    /// Whether all that it writes is new.
+    /// True if all that it writes is new.
     pub(super) creates: bool,
     /// What is wanted, by the name that people read.
     pub(super) wanted: Vec<(String, Value)>,

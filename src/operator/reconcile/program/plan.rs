@@ -25,7 +25,7 @@ const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 pub(super) struct Write {
     pub(super) wanted: Wanted,
     pub(super) live: Option<Arc<Value>>,
-    /// Of what is wanted, to know it again.
+    /// The hash of the wanted objects, to know them again.
     pub(super) hash: u64,
 }
 
@@ -262,7 +262,7 @@ impl ScriptReconcile {
     }
 }
 
-/// Whether every wanted field is there. Owners of others are theirs.
+/// Returns true if every wanted field is there. Owners of others are theirs.
 pub(super) fn is_as_wanted(live: &Value, wanted: &Value) -> bool {
     let owners = |object: &Value| object.pointer("/metadata/ownerReferences").cloned().unwrap_or(json!([]));
     let there = owners(live);
@@ -277,7 +277,7 @@ pub(super) fn is_as_wanted(live: &Value, wanted: &Value) -> bool {
     covers(live, &plain)
 }
 
-/// Whether our manager still owns a field that is not wanted any more.
+/// Returns true if our manager still owns a field that is not wanted any more.
 pub(super) fn has_leftover(live: &Value, wanted: &Value, manager: &str) -> bool {
     let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array);
     let ours = |entry: &&Value| {

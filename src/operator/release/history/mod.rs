@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 pub struct History {
     name: String,
     records: Records,
-    /// Whether the custom resource owns its records.
+    /// True if the custom resource owns its records.
     owned: bool,
     entries: Vec<Entry>,
     /// Records whose Secrets are not all there: whoever stored them was ended in between, before anything was installed.
@@ -414,12 +414,12 @@ impl Entry {
 }
 
 impl Stored {
-    /// Whether it was made of these values.
+    /// Returns true if it was made of these values.
     pub(crate) fn has_values(&self, values: &Value) -> bool {
         same(&self.release.config, values)
     }
 
-    /// Whether its notes and hooks are those of a rendering.
+    /// Returns true if its notes and hooks are those of a rendering.
     pub(crate) fn has_notes_and_hooks(&self, rendered: &Rendered) -> bool {
         let hooks = &self.release.hooks;
         self.release.info.notes == rendered.notes

@@ -68,7 +68,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Whether there is anything to write.
+    /// Returns true if there is anything to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.write.is_empty() && self.remove.is_empty()
     }

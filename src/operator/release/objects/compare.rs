@@ -9,7 +9,8 @@ use opdev_object::diff::{Change, diff};
 use opdev_object::path::{Path, Segment};
 use serde_json::{Map, Value};
 
-/// Whether every field of `wanted` has its value in `live`. Lists must have the same items in the same order.
+/// Returns true if every field of `wanted` has its value in `live`. Lists must have the same items in the
+/// same order.
 pub fn covers(live: &Value, wanted: &Value) -> bool {
     match (live, wanted) {
         (_, Value::Null) => live.is_null(),
@@ -48,7 +49,7 @@ pub fn normalize(object: &mut Value) {
     text_to_data(object);
 }
 
-/// Whether `normalize` would leave an object as it is.
+/// Returns true if `normalize` would leave an object as it is.
 pub(crate) fn is_normal(object: &Value) -> bool {
     fn has_null(value: &Value) -> bool {
         match value {

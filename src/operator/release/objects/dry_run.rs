@@ -15,7 +15,7 @@ use opdev_event::{Action, ObjectChange, mask};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::Value;
 
-/// Who says what a write would do.
+/// The side that says what a write would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// The API server, in dry runs.
@@ -166,7 +166,8 @@ async fn replaced(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, Api
 /// How the API server begins where an applied object does not fit its kind.
 const UNFIT: [&str; 2] = ["failed to convert new object", "failed to create typed patch object"];
 
-/// Whether a refusal says that an applied object does not fit its kind, in the words of server-side apply alone.
+/// Returns true if a refusal says that an applied object does not fit its kind, in the words of server-side
+/// apply alone.
 pub(crate) fn is_untyped(message: &str) -> bool {
     UNFIT.iter().any(|begin| message.starts_with(begin))
 }
@@ -175,8 +176,8 @@ pub(crate) fn is_untyped(message: &str) -> bool {
 fn judge(error: &ApiError) -> Answer {
     let text = error.to_string();
     match error {
-        // Who may not write may not try to write either; the operator may have other rights. Where opdev is
-        // read-only, the dry run of a replacement is not sent.
+        // A user who may not write may not try to write either; the operator may have other rights. Where
+        // opdev is read-only, the dry run of a replacement is not sent.
         ApiError::Refused { code: 403, message, .. }
             if message.contains("is forbidden: User ") || message == REFUSAL =>
         {

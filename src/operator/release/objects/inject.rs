@@ -81,7 +81,7 @@ pub fn put_owner_note(object: &mut Value, owner: &Owner, label: &str) {
     put(object, "labels", label, &owner.uid);
 }
 
-/// Whether an object stays when its release goes.
+/// Returns true if an object stays when its release goes.
 pub fn is_kept(object: &Value) -> bool {
     meta::annotation(object, RESOURCE_POLICY).is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
 }

@@ -82,8 +82,8 @@ pub(crate) fn lines(chart: &Chart, old: &str, new: &str) -> Vec<Line> {
     found
 }
 
-/// Of what templates read of `.Release`, what may have made two manifests differ: each key once, of the templates whose
-/// documents differ; of all where none of those reads any.
+/// The keys of `.Release` that may have made two manifests differ, each once: those that templates with
+/// different documents have read, or all that were read if none of these templates reads any.
 pub(crate) fn blamed(reads: &[ReleaseRead], old: &str, new: &str) -> Vec<ReleaseRead> {
     if reads.is_empty() || old == new {
         return Vec::new();

@@ -53,7 +53,7 @@ pub(crate) struct Rendered {
     pub(crate) notes: String,
     /// The chart as the record keeps it.
     pub(crate) chart: Chart,
-    /// Whether a template called `lookup`.
+    /// True if a template called `lookup`.
     pub(crate) looked_up: bool,
     /// Whether a template asked for the time, for randomness or for the cluster.
     pub(crate) impure: bool,

@@ -323,7 +323,7 @@ pub fn note_cached(verb: &str, path: &str, target: &str) {
     note_cached_in(&recorder, verb, path, target);
 }
 
-/// The same for a thread that has the recorder at hand.
+/// Records a read that a cache has answered, for a thread that has the recorder at hand.
 fn note_cached_in(recorder: &Recorder, verb: &str, path: &str, target: &str) {
     recorder.note(Call {
         verb: verb.to_owned(),

@@ -77,7 +77,7 @@ impl ChartScript {
         }))
     }
 
-    /// Whether it exports a function.
+    /// Returns true if it exports a function.
     pub fn has(&self, function: ChartFunction) -> bool {
         self.program.facts().chart.contains(&function)
     }

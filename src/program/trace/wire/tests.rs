@@ -134,7 +134,7 @@ fn a_pause_another_object_and_the_same_write_again_begin_another_reconcile() {
     };
     write(51_000, "a");
     write(51_010, "b");
-    // The same again at once, and after a while.
+    // One write is made again, at once and after a while.
     write(51_020, "a");
     write(52_000, "a");
     let reconciles = world.reconciles();

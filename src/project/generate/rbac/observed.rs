@@ -38,11 +38,11 @@ pub struct Rights {
 /// A resource with verbs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Which resource.
+    /// The resource.
     pub resource: Resource,
-    /// Which verbs, in the order of roles.
+    /// The verbs, in the order of roles.
     pub verbs: Vec<String>,
-    /// Which controllers used them; nobody where nobody did.
+    /// The controllers that used them; nobody where nobody did.
     pub controllers: Vec<String>,
 }
 

@@ -149,7 +149,8 @@ impl World {
         }
     }
 
-    /// Whether a candidate has no way to know that there is a leader, for the Lease was deleted before it saw it.
+    /// Returns true if a candidate has no way to know that there is a leader, for the Lease was deleted
+    /// before it saw it.
     fn is_unaware(&self, who: usize, now: u64) -> bool {
         self.all[who].elector.last.is_none() && self.deleted.is_some_and(|at| now < at + UNAWARE)
     }
