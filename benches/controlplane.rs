@@ -183,7 +183,7 @@ fn create(n: usize) -> Request<Vec<u8>> {
     send("POST", MAPS, "application/json", &config_map(&format!("object-{n}")))
 }
 
-/// Whether this part is to be timed.
+/// Returns true if this part is to be timed.
 fn wanted(part: &str) -> bool {
     let parts = std::env::var("OPDEV_BENCH_PARTS").unwrap_or_default();
     parts.is_empty() || parts.split(',').any(|named| part.contains(named))

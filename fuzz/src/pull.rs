@@ -62,7 +62,7 @@ impl World {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let answers = for_thread.lock().unwrap_or_else(PoisonError::into_inner);
-                // Who has hung up has read what it wanted.
+                // A client that has hung up has read what it wanted.
                 let _ = answer(stream, &answers, &at);
             }
         });

@@ -71,7 +71,7 @@ async fn logged(opdev: &Opdev, mark: usize, text: &str) -> String {
         .await
 }
 
-/// Whether a process still runs; one that only waits to be collected does not.
+/// Returns true if a process still runs; one that only waits to be collected does not.
 fn lives(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => !stat.rsplit(") ").next().unwrap().starts_with('Z'),

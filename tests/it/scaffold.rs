@@ -430,7 +430,7 @@ fn what_is_there_is_never_lost() {
     let folder = scratch();
     make(folder.path(), PROJECTS[1].1);
     let before = tree(folder.path());
-    // The same API again.
+    // This API exists by now.
     let again = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Site"];
     assert!(refused(folder.path(), &again).contains("the API resource already exists"));
     // A second project in the folder.

@@ -29,7 +29,7 @@ use tokio::net::UnixStream;
 /// As long as a slow machine may take for anything.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Whether Go is there; its absence is a failure where everything has to run.
+/// Returns true if Go is there; its absence is a failure where everything has to run.
 pub(crate) fn go_is_there() -> bool {
     let there = Command::new("go").arg("version").output().is_ok_and(|out| out.status.success());
     assert!(there || std::env::var("CI").as_deref() != Ok("true"), "CI has to have Go");

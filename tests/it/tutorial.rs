@@ -129,7 +129,7 @@ fn finding(pass: &Reconcile, kind: FindingKind) -> Option<String> {
     Some(findings.iter().find(|finding| finding.kind == kind)?.message.clone())
 }
 
-/// Whether a change of the PodSet's `spec.replicas` is a cause.
+/// Returns true if a change of the PodSet's `spec.replicas` is a cause.
 fn is_scaled(pass: &Reconcile, to: u32) -> bool {
     pass.causes.iter().any(|cause| match &cause.kind {
         CauseKind::Watch { object, fields, relation: Relation::Primary, .. } => {

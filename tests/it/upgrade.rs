@@ -161,7 +161,8 @@ fn incidents_of_charts_are_named_with_object_and_field() {
 #[test]
 fn an_upgrade_of_charts_that_hurts_nobody_is_quiet() {
     let project = charts();
-    // The same wishes, done well: labels of the object, a version of the chart, another Service beside the old one.
+    // These wishes can be met well: labels of the object, a version of the chart, another Service beside the
+    // old one.
     project.edit(
         "helm-charts/selector/templates/all.yaml",
         "metadata:\n  name",

@@ -81,7 +81,7 @@ async fn namespaces_hold_pods_to_a_standard() {
         )
     );
     made(&plane, PODS, pod("fine", json!({}))).await;
-    // Who makes pods is warned; what it makes is refused.
+    // The client that makes a workload is warned; pods that the workload makes are refused.
     let template =
         json!({"metadata": {"labels": {"app": "d"}}, "spec": pod("", json!({"hostPID": true}))["spec"]});
     let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},

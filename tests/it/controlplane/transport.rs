@@ -1,4 +1,4 @@
-//! The same plane over a socket: TLS, who is who, stopping.
+//! The embedded control plane over a socket: TLS, who is who, stopping.
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};

@@ -179,8 +179,8 @@ async fn nothing_is_written_and_no_reconcile_runs_without_a_change() {
         reconcile.calls.iter().filter(|call| !matches!(call.verb.as_str(), "get" | "list")).collect();
     assert!(writes.is_empty(), "{writes:?}");
     assert!(reconcile.objects.is_empty() && reconcile.status.is_empty(), "{reconcile:?}");
-    // The same object applied again changes nothing, so nothing runs for it: of all that comes from the object
-    // itself, only the change of `spec.replicas` leads to a reconcile.
+    // An object that is applied again unchanged leads to no reconcile: only the change of `spec.replicas` is
+    // a cause that comes from the object itself.
     let mark = world.opdev.mark();
     world.apply("samples/podset.yaml").await;
     world.patch(PODSET, NAME, &json!({"spec": {"replicas": 2}})).await;

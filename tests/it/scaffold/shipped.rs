@@ -213,7 +213,7 @@ fn the_targets_of_the_makefile_run() {
             assert!(output.status.success(), "{name}: make {words:?}: {said}");
             said
         };
-        // Of a project of types the role belongs to this target.
+        // A project of types makes its role with this target.
         target(&["manifests"]);
         let before = super::tree(folder.path());
         let help = target(&["help"]);
