@@ -1,6 +1,7 @@
-//! The attributes of a stored object that can be read without parsing it: identity, labels, owners, and the few fields by
-//! which controllers and selectors find objects of its kind. Like `GetAttrs` of the real server, with the owners added.
-//! Which fields those are, the `Strategy` of the kind says. Never reads the store.
+//! The attributes of a stored object that can be read without parsing it: identity, labels, owners, and the
+//! few fields by which controllers and selectors find objects of its kind. Like `GetAttrs` of the real
+//! server, with the owners added. Which fields those are, the `Strategy` of the kind says. Never reads the
+//! store.
 
 use opdev_object::meta::{self, OwnerReference};
 use opdev_object::selector::LabelSelector;
@@ -47,7 +48,8 @@ pub enum ServiceField {
     Address,
     /// `nodePort` of each port and `spec.healthCheckNodePort`, each followed by a comma.
     NodePorts,
-    /// `spec.selector` as `label=value`, each followed by a comma; empty for a service of type `ExternalName`.
+    /// `spec.selector` as `label=value`, each followed by a comma; empty for a service of type
+    /// `ExternalName`.
     Selector,
 }
 
@@ -271,7 +273,8 @@ struct Partial<Metadata, Spec, Status> {
     status: Option<Status>,
 }
 
-/// Reads off the text of an object what the attributes of all objects are made of, and these parts of its spec and status.
+/// Reads off the text of an object what the attributes of all objects are made of, and these parts of its
+/// spec and status.
 pub(crate) fn partial<Spec, Status>(text: &[u8]) -> serde_json::Result<Value>
 where
     Spec: Serialize + DeserializeOwned,
@@ -375,7 +378,8 @@ impl<T: Eq + Hash + ?Sized> Pool<T> {
             return found.clone();
         }
         if known.len() >= *limit {
-            // What nobody else has goes. The next time is when there are twice as many: a constant share of the work.
+            // What nobody else has goes. The next time is when there are twice as many: a constant share of
+            // the work.
             known.retain(|found| Arc::strong_count(found) > 1);
             known.shrink_to_fit();
             *limit = (known.len() * 2).max(64);

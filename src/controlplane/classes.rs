@@ -17,8 +17,8 @@ pub(crate) fn is_default(class: &Value, annotations: &[&str]) -> bool {
     annotations.iter().any(|name| meta::annotation(class, name) == Some("true"))
 }
 
-/// The default one of some classes: the newest that has one of these annotations, and of several that were created in
-/// one second the first by name.
+/// The default one of some classes: the newest that has one of these annotations, and of several that were
+/// created in one second the first by name.
 pub(crate) fn default_class(mut classes: Vec<Arc<Value>>, annotations: &[&str]) -> Option<Arc<Value>> {
     classes.retain(|class| is_default(class, annotations));
     let text = |class: &Value, field: &str| class["metadata"][field].as_str().unwrap_or_default().to_owned();

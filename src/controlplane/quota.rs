@@ -1,6 +1,7 @@
-//! What objects use of the resources that quotas limit: which objects a quota looks at, and how much each takes. What is
-//! special about a kind is the `Evaluator` of its `Strategy`. Pure; `controllers::quota` writes what is used, `registry`
-//! refuses what would be too much. The rules are those of upstream's evaluators (`pkg/quota/v1`).
+//! What objects use of the resources that quotas limit: which objects a quota looks at, and how much each
+//! takes. What is special about a kind is the `Evaluator` of its `Strategy`. Pure; `controllers::quota`
+//! writes what is used, `registry` refuses what would be too much. The rules are those of upstream's
+//! evaluators (`pkg/quota/v1`).
 
 use crate::resource::quantity::{canonical, nano};
 use opdev_object::meta;
@@ -111,7 +112,8 @@ impl Consumer<'_> {
         plain.chain(selected).all(|scope| (self.evaluator.in_scope)(&scope, object))
     }
 
-    /// Why a quota refuses `object`, which would replace `current`; `total` is what is used without it, by name.
+    /// Why a quota refuses `object`, which would replace `current`; `total` is what is used without it, by
+    /// name.
     pub(crate) fn refusal(
         &self,
         quota: &Value,
@@ -195,8 +197,8 @@ pub(crate) fn printed(billionths: i128, like: &str) -> String {
     plain()
 }
 
-/// What is used of everything that a quota limits. `kinds` are those that have something to say; `list` gives the objects
-/// of a resource in the quota's namespace.
+/// What is used of everything that a quota limits. `kinds` are those that have something to say; `list` gives
+/// the objects of a resource in the quota's namespace.
 pub(crate) fn usage(
     quota: &Value,
     kinds: &(impl Iterator<Item = Consumer<'static>> + Clone),

@@ -1,5 +1,5 @@
-//! Schedules of cron jobs: five fields, a name such as `@daily`, or `@every 1h`. Says what is wrong with one and when it
-//! comes next, as robfig/cron does; nothing runs here.
+//! Schedules of cron jobs: five fields, a name such as `@daily`, or `@every 1h`. Says what is wrong with one
+//! and when it comes next, as robfig/cron does; nothing runs here.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -172,8 +172,8 @@ impl Schedule {
         Ok(Schedule { rule: Rule::Fields(fields), zone })
     }
 
-    /// The first time after another one, in the zone of the text, else in `zone`. `None` where there is none within five
-    /// years.
+    /// The first time after another one, in the zone of the text, else in `zone`. `None` where there is none
+    /// within five years.
     pub(crate) fn next(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let zone = self.zone.as_ref().unwrap_or(zone);
         match &self.rule {

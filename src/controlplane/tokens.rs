@@ -1,5 +1,5 @@
-//! Tokens of ServiceAccounts: JSON Web Tokens signed (ES256) with a key that is made at the plane's first start and
-//! kept by its store. Never opens a socket; who asks hands in what there is to see.
+//! Tokens of ServiceAccounts: JSON Web Tokens signed (ES256) with a key that is made at the plane's first
+//! start and kept by its store. Never opens a socket; who asks hands in what there is to see.
 
 use crate::contract::View;
 use crate::identity::{CREDENTIAL, User, service_account_name};

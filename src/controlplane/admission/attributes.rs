@@ -50,7 +50,8 @@ pub(crate) trait Cluster: View {
     fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>>;
     /// An object of one version at another.
     fn converted(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status>;
-    /// A changed object with defaults, without what its kind does not have; `strict` is whether that is refused.
+    /// A changed object with defaults, without what its kind does not have; `strict` is whether that is
+    /// refused.
     fn completed(&self, resource: &Resource, object: Value, strict: bool) -> Result<Value, Status>;
     /// The resource that serves a kind.
     fn of_kind(&self, kind: &Gvk) -> Option<Arc<Resource>>;

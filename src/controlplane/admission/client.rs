@@ -1,5 +1,5 @@
-//! The HTTP client for webhooks: one POST over HTTP/1.1 and TLS. Idle connections are kept for the next call. Errors have
-//! the texts of the real server. Never reads what it sends.
+//! The HTTP client for webhooks: one POST over HTTP/1.1 and TLS. Idle connections are kept for the next call.
+//! Errors have the texts of the real server. Never reads what it sends.
 
 use super::resolver::{CallFailure, Endpoint, Resolved};
 use super::tls::{self, TlsError};

@@ -1,5 +1,6 @@
-//! Admission webhooks and admission policies. This room selects those that match a write, calls them, and applies their
-//! answers. It never decides what an object means and never holds a lock of the store; `registry` decides when to call.
+//! Admission webhooks and admission policies. This room selects those that match a write, calls them, and
+//! applies their answers. It never decides what an object means and never holds a lock of the store;
+//! `registry` decides when to call.
 //!
 //! - `hook` and `matching`: the configured webhooks, and which requests they match.
 //! - `review`: the AdmissionReview that is sent, and the answer that comes back.
@@ -9,7 +10,8 @@
 //! - `policies`: admission policies, which are evaluated here and need no call.
 //! - `convert`: conversion webhooks of custom resources.
 //!
-//! A call blocks its thread until the webhook has answered. It is refused on a thread that may not block (`blocking`).
+//! A call blocks its thread until the webhook has answered. It is refused on a thread that may not block
+//! (`blocking`).
 
 mod attributes;
 mod client;

@@ -1,5 +1,5 @@
-//! Checks writes of roles and bindings for privilege escalation: nobody grants rights that he does not have. Errors have
-//! the texts of the real server.
+//! Checks writes of roles and bindings for privilege escalation: nobody grants rights that he does not have.
+//! Errors have the texts of the real server.
 
 use super::rules::{self, SingleRule};
 use super::{Attributes, Policy, decide, rules_for};

@@ -1,6 +1,6 @@
-//! The contract between the controllers and the runner: a controller reads a [`View`] and returns a [`Sync`], a list
-//! of writes. Never carries a write out and never names a single controller.
-//! Read `view` (what a controller sees) and `write` (what it asks for) first.
+//! The contract between the controllers and the runner: a controller reads a [`View`] and returns a [`Sync`],
+//! a list of writes. Never carries a write out and never names a single controller. Read `view` (what a
+//! controller sees) and `write` (what it asks for) first.
 
 #[cfg(test)]
 pub(crate) mod lists;

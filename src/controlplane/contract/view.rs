@@ -33,8 +33,8 @@ pub trait View {
     /// All objects of a resource, of one namespace or of all, sorted by namespace and name.
     fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>>;
 
-    /// Those objects of a resource of which what is known without reading them is wanted; the others are not read.
-    /// `among` says which are asked about; a view may ask about more.
+    /// Those objects of a resource of which what is known without reading them is wanted; the others are not
+    /// read. `among` says which are asked about; a view may ask about more.
     fn select(
         &self,
         resource: &str,
@@ -55,7 +55,8 @@ pub trait View {
         found.iter().map(|object| Key::of_object(resource, object)).collect()
     }
 
-    /// Looks at what is known of each object of a resource without reading it. `among` says which; a view may show more.
+    /// Looks at what is known of each object of a resource without reading it. `among` says which; a view may
+    /// show more.
     fn each(
         &self,
         resource: &str,
@@ -157,7 +158,8 @@ pub trait Readable: fmt::Debug + Send + Sync {
     fn tree(&self) -> Arc<Value>;
 }
 
-/// One state of an object in a change. It is read when a controller looks into it: most changes concern no controller.
+/// One state of an object in a change. It is read when a controller looks into it: most changes concern no
+/// controller.
 #[derive(Clone, Debug)]
 pub struct Observed {
     object: Arc<dyn Readable>,

@@ -1,5 +1,5 @@
-//! Jobs: pods until enough have succeeded or too many have failed, counted through a finalizer so that none is lost.
-//! Never restarts containers; the kubelet does.
+//! Jobs: pods until enough have succeeded or too many have failed, counted through a finalizer so that none
+//! is lost. Never restarts containers; the kubelet does.
 
 use super::conditions::{self, NewCondition};
 use super::fields::{

@@ -1,5 +1,5 @@
-//! The simulated kubelet: moves each pod on its node to the next stage, with statuses and Events as a real one.
-//! Never runs anything. What a pod's life is stands in `stage` and `src/controlplane/assets/stages`.
+//! The simulated kubelet: moves each pod on its node to the next stage, with statuses and Events as a real
+//! one. Never runs anything. What a pod's life is stands in `stage` and `src/controlplane/assets/stages`.
 
 use super::addresses::Addresses;
 use super::conditions::{self, NewCondition};
@@ -257,7 +257,8 @@ fn is_running(status: &Value) -> bool {
     status.pointer("/state/running").is_some()
 }
 
-/// The containers that run with another image than the pod names by now: of a pod's containers, only the image may change.
+/// The containers that run with another image than the pod names by now: of a pod's containers, only the
+/// image may change.
 fn changed_containers(pod: &Value) -> impl Iterator<Item = &Value> {
     let statuses = list(pod, "/status/containerStatuses");
     list(pod, "/spec/containers").iter().filter(|container| {
@@ -288,7 +289,8 @@ fn out_of_time() -> Value {
     })
 }
 
-/// What becomes of a pod whose containers have changed: those begin anew, whatever the pod's restart policy says.
+/// What becomes of a pod whose containers have changed: those begin anew, whatever the pod's restart policy
+/// says.
 fn restarted() -> Value {
     let says = |kind: &str| {
         json!({"type": kind, "status": "False", "reason": "ContainersNotReady",

@@ -1,5 +1,5 @@
-//! Claiming: which objects a controller manages, adopting orphans that match and releasing those that no longer do.
-//! Never creates or deletes.
+//! Claiming: which objects a controller manages, adopting orphans that match and releasing those that no
+//! longer do. Never creates or deletes.
 
 use super::fields::{controller_reference, deleting, name, uid};
 use super::selector::Selector;

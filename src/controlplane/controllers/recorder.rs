@@ -1,5 +1,5 @@
-//! Turns notes into Kubernetes Events, counting equal ones instead of repeating them and combining similar ones, as
-//! client-go's correlator does. Never decides what is worth saying.
+//! Turns notes into Kubernetes Events, counting equal ones instead of repeating them and combining similar
+//! ones, as client-go's correlator does. Never decides what is worth saying.
 
 use super::fields::{stamp, text};
 use crate::contract::{Note, View, Write};

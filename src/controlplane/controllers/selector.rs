@@ -1,5 +1,6 @@
-//! Selectors as controllers meet them: of workloads, as the plain map of a Service, as terms of node affinity.
-//! Never parses the text form of requests; `opdev_object::selector` does that and the matching of labels.
+//! Selectors as controllers meet them: of workloads, as the plain map of a Service, as terms of node
+//! affinity. Never parses the text form of requests; `opdev_object::selector` does that and the matching of
+//! labels.
 
 use super::fields::{list, map, text};
 use crate::attributes::{Attributes, Lookup};

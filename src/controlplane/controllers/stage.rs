@@ -1,5 +1,6 @@
 //! A pod's life as data: when a stage applies, after which delay, and what it makes of the pod.
-//! The shape of KWOK's Stage with `next.status` in place of a text template. Never applies anything; `kubelet` does.
+//! The shape of KWOK's Stage with `next.status` in place of a text template. Never applies anything;
+//! `kubelet` does.
 
 use super::fields::{self, count, list, map, text};
 use super::selector::Selector;
@@ -245,7 +246,8 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A path into an object, in the part of jq that stages need: `.a.b`, `["key"]`, `[]`, `| select(.a == "b") |`.
+/// A path into an object, in the part of jq that stages need: `.a.b`, `["key"]`, `[]`, `| select(.a == "b")
+/// |`.
 #[derive(Clone, Debug, PartialEq)]
 struct Query(Vec<Step>);
 

@@ -164,7 +164,8 @@ impl StatefulSetSync<'_> {
         status
     }
 
-    /// Makes what is missing, removes what is too much, replaces what is old; one pod at a time unless Parallel.
+    /// Makes what is missing, removes what is too much, replaces what is old; one pod at a time unless
+    /// Parallel.
     fn step(&mut self) {
         if self.fill() && self.shrink() && text(self.set, "/spec/updateStrategy/type") != "OnDelete" {
             self.update();
@@ -290,8 +291,8 @@ impl StatefulSetSync<'_> {
     fn template_for(&self, ordinal: i64) -> (String, Value) {
         let start = count(self.set, "/spec/ordinals/start");
         let strategy = self.set.pointer("/spec/updateStrategy").unwrap_or(&Value::Null);
-        // How many pods are at the old revision says nothing where there is a partition, not even one of zero: a pod
-        // that was deleted to be updated would come back as it was.
+        // How many pods are at the old revision says nothing where there is a partition, not even one of
+        // zero: a pod that was deleted to be updated would come back as it was.
         let keeps = match strategy["rollingUpdate"].is_object() {
             true => ordinal < start + count(strategy, "/rollingUpdate/partition"),
             false => {

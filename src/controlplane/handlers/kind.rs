@@ -1,5 +1,6 @@
-//! Whether a body is of the path's kind and version, in the words of the real server: of a create or an update, of
-//! what a patch made, of an applied configuration. Never looks further than `apiVersion` and `kind`.
+//! Whether a body is of the path's kind and version, in the words of the real server: of a create or an
+//! update, of what a patch made, of an applied configuration. Never looks further than `apiVersion` and
+//! `kind`.
 
 use crate::error::{Cause, Status};
 use crate::protobuf;

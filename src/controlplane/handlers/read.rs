@@ -196,8 +196,8 @@ fn later(key: &Key, after: &str, with_namespace: bool) -> bool {
     (namespace, &*key.name) > after.split_once('/').filter(|_| with_namespace).unwrap_or(("", after))
 }
 
-/// The objects to choose from, at the revision the request wants: as few of the newest as can be found without looking at
-/// each.
+/// The objects to choose from, at the revision the request wants: as few of the newest as can be found
+/// without looking at each.
 fn state(
     shape: &Shape,
     namespace: Option<&str>,

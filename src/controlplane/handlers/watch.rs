@@ -1,5 +1,5 @@
-//! Watches: the state at the start where it is wanted, then every change that concerns the selection, bookmarks,
-//! an end after the timeout. One chunk per batch of changes, sent as soon as it is there.
+//! Watches: the state at the start where it is wanted, then every change that concerns the selection,
+//! bookmarks, an end after the timeout. One chunk per batch of changes, sent as soon as it is there.
 
 use super::path::Query;
 use super::read::{check_watch_options, revision, selected, too_old};

@@ -1,5 +1,6 @@
-//! Objects, lists, statuses and watch events as client-go's own types write them: fields in the order of their
-//! numbers, those that are no pointer always there. `special_encode` has the messages whose JSON is no plain object.
+//! Objects, lists, statuses and watch events as client-go's own types write them: fields in the order of
+//! their numbers, those that are no pointer always there. `special_encode` has the messages whose JSON is no
+//! plain object.
 
 use super::error::{Error, Fault};
 use super::messages::{self, Field, MAP, POINTER, REPEATED, definition};

@@ -29,7 +29,8 @@ pub(crate) enum Fault {
     TooDeep,
     /// There is no such wire type.
     IllegalWireType(u64),
-    /// A field has another wire type than its definition says: what was found, as text, and what was expected.
+    /// A field has another wire type than its definition says: what was found, as text, and what was
+    /// expected.
     WrongWireType(String, &'static str),
     /// A varint has more than 64 bits.
     Overflow,

@@ -1,5 +1,6 @@
-//! Which fields the messages have: two tables of facts, each decoded when it is first asked. One has what served kinds
-//! need; the other one, which hardly any process reads, all the rest of k8s.io/api. What is served, neither says.
+//! Which fields the messages have: two tables of facts, each decoded when it is first asked. One has what
+//! served kinds need; the other one, which hardly any process reads, all the rest of k8s.io/api. What is
+//! served, neither says.
 
 use super::error::{Error, Fault};
 use flate2::read::GzDecoder;

@@ -1,6 +1,7 @@
-//! `application/vnd.kubernetes.protobuf`: bodies are read into the JSON the same client would have sent, answers are
-//! written as the real server's types write them. Numbers, names and zero values follow a table of facts.
-//! `wire` reads bytes, `special` the messages whose JSON is no plain object; `encode` goes the other way.
+//! `application/vnd.kubernetes.protobuf`: bodies are read into the JSON the same client would have sent,
+//! answers are written as the real server's types write them. Numbers, names and zero values follow a table
+//! of facts. `wire` reads bytes, `special` the messages whose JSON is no plain object; `encode` goes the
+//! other way.
 
 pub(crate) mod encode;
 mod error;

@@ -66,7 +66,8 @@ fn invalid(service: &Value, causes: Vec<Cause>) -> Status {
     Status::invalid("", "Service", service["metadata"]["name"].as_str().unwrap_or_default(), causes)
 }
 
-/// Gives a service what it lacks; the error says what it asks for that it cannot have. `current` is what it was.
+/// Gives a service what it lacks; the error says what it asks for that it cannot have. `current` is what it
+/// was.
 fn service(service: &mut Value, current: Option<&Value>, mut taken: Allocated) -> Result<(), Status> {
     let kind = service["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
     let spec = &mut service["spec"];
@@ -153,7 +154,8 @@ fn new_ports(service: &mut Value, taken: &mut Allocated) -> Result<(), Status> {
     Ok(())
 }
 
-/// The node ports of a service that is changed: it keeps what it had, and whatever is new gets one of its own.
+/// The node ports of a service that is changed: it keeps what it had, and whatever is new gets one of its
+/// own.
 fn changed_ports(service: &mut Value, current: &Value, taken: &mut Allocated) -> Result<(), Status> {
     let gives = gives_ports(&service["spec"]);
     let own: Vec<i64> =
@@ -191,7 +193,8 @@ fn full() -> Status {
     Status::internal("failed to allocate a nodePort: range is full")
 }
 
-/// Gives a service its addresses and ports, beside those of all others. The caller holds the lock of allocations.
+/// Gives a service its addresses and ports, beside those of all others. The caller holds the lock of
+/// allocations.
 pub(super) fn from_registry(
     registry: &Registry,
     object: &mut Value,

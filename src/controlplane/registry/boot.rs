@@ -1,6 +1,6 @@
-//! The objects a cluster has before anybody asks: its namespaces, the `kubernetes` Service, how its parts are, the
-//! roles and bindings of a new cluster, enforced or not; and what is served because of what was stored before.
-//! What controllers make (service accounts, the root CA) is theirs.
+//! The objects a cluster has before anybody asks: its namespaces, the `kubernetes` Service, how its parts
+//! are, the roles and bindings of a new cluster, enforced or not; and what is served because of what was
+//! stored before. What controllers make (service accounts, the root CA) is theirs.
 
 use super::accept::accept;
 use super::context::Context;

@@ -1,5 +1,5 @@
-//! The context of one write: its user, field manager, dry run and field validation, and the warnings that it collects.
-//! Never holds objects.
+//! The context of one write: its user, field manager, dry run and field validation, and the warnings that it
+//! collects. Never holds objects.
 
 use crate::identity::User;
 use serde_json::{Map, Value};
@@ -33,7 +33,8 @@ pub struct Context {
     pub options: Map<String, Value>,
     /// Neither webhooks nor policies are called.
     pub skip_admission: bool,
-    /// The pod template of the object has `labels: {}`. That means no labels, but errors print it in another way.
+    /// The pod template of the object has `labels: {}`. That means no labels, but errors print it in another
+    /// way.
     pub emptied_labels: bool,
     /// A Job without labels takes all labels of its pod template.
     pub shares_labels: bool,

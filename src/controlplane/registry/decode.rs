@@ -1,6 +1,7 @@
-//! Reads an object as the built-in Go type would be read and written back: types checked, unknown fields dropped
-//! and named, nulls and empty collections gone, zero values of required fields filled in, quantities canonical.
-//! Custom resources go through their own schema; only their metadata comes here. Read `accept` next.
+//! Reads an object as the built-in Go type would be read and written back: types checked, unknown fields
+//! dropped and named, nulls and empty collections gone, zero values of required fields filled in, quantities
+//! canonical. Custom resources go through their own schema; only their metadata comes here. Read `accept`
+//! next.
 
 use super::decode_error::{DecodeError, GoField};
 use super::{convert, gotype, time};
@@ -43,8 +44,8 @@ struct Walk {
     mismatch: Option<DecodeError>,
 }
 
-/// Where the walk is: what the walk went through to get here, and the struct at hand. It becomes text only where
-/// something is reported about it.
+/// Where the walk is: what the walk went through to get here, and the struct at hand. It becomes text only
+/// where something is reported about it.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     outer: Option<&'a Place<'a>>,

@@ -1,5 +1,5 @@
-//! Deleting an object: preconditions, what happens to dependents, finalizers, grace; at once, or marked and left to
-//! whoever holds it.
+//! Deleting an object: preconditions, what happens to dependents, finalizers, grace; at once, or marked and
+//! left to whoever holds it.
 
 use super::context::Context;
 use super::options::{DeleteOptions, Deleted};

@@ -70,7 +70,8 @@ impl Registry {
         if decision.allowed { Ok(()) } else { Err(forbidden(user, wanted, &decision.reason)) }
     }
 
-    /// Refuses a role or a binding that would grant more than its writer holds. `current` is what it replaces.
+    /// Refuses a role or a binding that would grant more than its writer holds. `current` is what it
+    /// replaces.
     pub(super) fn check_escalation(
         &self,
         ctx: &Context,

@@ -1,4 +1,5 @@
-//! Times as built-in kinds hold them, read as Go's `time.Parse` reads them and with its texts where it cannot.
+//! Times as built-in kinds hold them, read as Go's `time.Parse` reads them and with its texts where it
+//! cannot.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Changing an object: optimistic locking, what stays as it was, validation, writes that change nothing, and the
-//! removal of an object whose last finalizer goes.
+//! Changing an object: optimistic locking, what stays as it was, validation, writes that change nothing, and
+//! the removal of an object whose last finalizer goes.
 
 use super::admit::AdmissionSubject;
 use super::context::Context;
@@ -144,7 +144,8 @@ impl Registry {
                 Ok(Some(stored))
             }
             Err(Refused::Missing) => Err(Status::not_found(&resource.group, &resource.plural, &key.name)),
-            // An update that named its resourceVersion finds out in the next attempt that it is no longer the one.
+            // An update that named its resourceVersion finds out in the next attempt that it is no longer the
+            // one.
             Err(Refused::Exists | Refused::Changed) if unconditional || !ctx.dry_run => Ok(None),
             Err(_) => Err(Status::modified(&resource.group, &resource.plural, &key.name)),
         }
@@ -203,8 +204,8 @@ impl Registry {
         Ok(causes)
     }
 
-    /// Removes an object that was only waiting for its finalizers. The answer is what the request made of it; watchers
-    /// see the object as it was.
+    /// Removes an object that was only waiting for its finalizers. The answer is what the request made of it;
+    /// watchers see the object as it was.
     fn finish(
         &self,
         ctx: &Context,

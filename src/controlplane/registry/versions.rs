@@ -1,5 +1,5 @@
-//! Custom resources at the versions of their definition: what was stored at one is read and written at another, by
-//! its name alone or by a webhook. Built-in kinds are the business of `convert`.
+//! Custom resources at the versions of their definition: what was stored at one is read and written at
+//! another, by its name alone or by a webhook. Built-in kinds are the business of `convert`.
 
 use super::{Registry, convert, definitions};
 use crate::admission::renamed;
@@ -49,7 +49,8 @@ impl Resource {
 }
 
 impl Registry {
-    /// Stored objects as the resource serves them. May wait for a webhook: then only on a thread that may block.
+    /// Stored objects as the resource serves them. May wait for a webhook: then only on a thread that may
+    /// block.
     ///
     /// # Errors
     /// What a conversion webhook could not do.
@@ -130,8 +131,8 @@ impl Registry {
         Ok(Value::clone(&convert::served(to, &kept)))
     }
 
-    /// Custom resources at another version of their definition, as the converter makes them: nothing is stored, nor held to a
-    /// schema. Waits for a webhook: only on a thread that may block.
+    /// Custom resources at another version of their definition, as the converter makes them: nothing is
+    /// stored, nor held to a schema. Waits for a webhook: only on a thread that may block.
     ///
     /// # Errors
     /// What the converter could not do, or that there is no such resource.
@@ -173,7 +174,8 @@ impl Registry {
     }
 }
 
-/// Holds a custom resource to a schema, as what clients send is: what the schema does not know goes, defaults come.
+/// Holds a custom resource to a schema, as what clients send is: what the schema does not know goes, defaults
+/// come.
 fn fit(object: &mut Value, schema: &SchemaRef) {
     schema::prune(object, schema);
     schema::default(object, schema);

@@ -148,8 +148,9 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with the metadata of an object that replaces `current`: first the causes that are reported before all
-/// others, then those that are reported between the others. `moved` is reported with each validation of the change.
+/// What is wrong with the metadata of an object that replaces `current`: first the causes that are reported
+/// before all others, then those that are reported between the others. `moved` is reported with each
+/// validation of the change.
 pub(crate) fn validate_update(
     resource: &Resource,
     object: &Value,

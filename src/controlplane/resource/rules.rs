@@ -56,7 +56,8 @@ impl ResourceRules {
     };
 }
 
-/// How often the real server validates the metadata of an update, and reports what is wrong each time. Measured on 1.36.
+/// How often the real server validates the metadata of an update, and reports what is wrong each time.
+/// Measured on 1.36.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MetadataChecks {
     /// Times that the change of the metadata is validated.

@@ -1,5 +1,5 @@
-//! Where a webhook listens, as configurations and definitions write it, and how the versions of a definition are
-//! converted. Plain data; `admission` calls them.
+//! Where a webhook listens, as configurations and definitions write it, and how the versions of a definition
+//! are converted. Plain data; `admission` calls them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,6 +1,6 @@
 //! The front door: every request, from a socket or from this process, comes through `Front::answer`.
-//! Puts on what holds for all of them (impersonation, authorization, size and time limits, audit id, a panic becomes a 500,
-//! streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
+//! Puts on what holds for all of them (impersonation, authorization, size and time limits, audit id, a panic
+//! becomes a 500, streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
 
 use super::metrics::{Answered, Metrics};
 use super::observer::Clients;
@@ -184,7 +184,8 @@ impl Front {
             return plain(request.headers(), &query, &health::version());
         }
         if self.stop.is_cancelled() {
-            // Clients in this process outlive the plane: they get an error instead of answers of a stopped plane.
+            // Clients in this process outlive the plane: they get an error instead of answers of a stopped
+            // plane.
             return status(&Status::new(503, "ServiceUnavailable", "the control plane has stopped"));
         }
         if Api::serves(&path) {

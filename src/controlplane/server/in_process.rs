@@ -1,5 +1,6 @@
 //! The API as a tower service in this process: no socket, no TLS, the same front door.
-//! This is what `kube::Client` is built on; the user is the one who made the service, not the one who makes the request.
+//! This is what `kube::Client` is built on; the user is the one who made the service, not the one who makes
+//! the request.
 
 use super::front::Front;
 use super::observed::{self, Disconnected};

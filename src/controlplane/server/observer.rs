@@ -25,8 +25,8 @@ pub trait Observer: Send + Sync + 'static {
         Treatment::default()
     }
 
-    /// Something has happened. The answer to a request is on its way only after this has returned, so whatever the
-    /// client does next comes later.
+    /// Something has happened. The answer to a request is on its way only after this has returned, so
+    /// whatever the client does next comes later.
     fn seen(&self, observation: Observation);
 
     /// When the answer to a request leaves, which the observer has just seen.

@@ -1,5 +1,5 @@
-//! Panics of the database that are expected: a damaged file can lead it astray at any place. Whoever reports panics asks here
-//! whether one is caught, and told in other words.
+//! Panics of the database that are expected: a damaged file can lead it astray at any place. Whoever reports
+//! panics asks here whether one is caught, and told in other words.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

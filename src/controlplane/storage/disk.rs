@@ -37,8 +37,8 @@ pub(super) struct Saved {
 
 /// A place that survives the process.
 pub(super) trait Disk: Send {
-    /// Writes all of a batch or nothing of it. Once this returns, it survives the loss of power. After a failure the
-    /// same batch may be handed over again.
+    /// Writes all of a batch or nothing of it. Once this returns, it survives the loss of power. After a
+    /// failure the same batch may be handed over again.
     fn commit(&mut self, batch: &Batch) -> Result<(), CommitError>;
 }
 

@@ -65,8 +65,8 @@ const FEWEST: usize = 64;
 #[derive(Debug)]
 pub(super) struct History {
     limit: usize,
-    /// Bytes of text of all objects in the log whose text was counted; whoever pushes a change does that later, for
-    /// it takes longer than all the rest.
+    /// Bytes of text of all objects in the log whose text was counted; whoever pushes a change does that
+    /// later, for it takes longer than all the rest.
     bytes: Arc<AtomicI64>,
     /// Changes at or before this revision are forgotten.
     floor: u64,

@@ -1,5 +1,5 @@
-//! Reads a store's file back: all of it where it is whole, and otherwise every record that verifies, wherever in the
-//! file it lies. Says what is lost. Never touches a file: it is given a database, and the bytes.
+//! Reads a store's file back: all of it where it is whole, and otherwise every record that verifies, wherever
+//! in the file it lies. Says what is lost. Never touches a file: it is given a database, and the bytes.
 
 use super::Key;
 use super::caught::caught;
@@ -229,9 +229,10 @@ impl<'a> Reading<'a> {
         Ok(Found { saved: Saved { revision, kept: self.kept }, totals, fresh, damage, back })
     }
 
-    /// Takes the newest record of each object that was not read yet. Pages that are free hold older records, and such of
-    /// objects that were deleted: where it is known how many objects there are, only so many come back as are missing
-    /// beside those whose key was read, those whose checksums add up to what the file says.
+    /// Takes the newest record of each object that was not read yet. Pages that are free hold older records,
+    /// and such of objects that were deleted: where it is known how many objects there are, only so many come
+    /// back as are missing beside those whose key was read, those whose checksums add up to what the file
+    /// says.
     fn look_in(&mut self, bytes: &[u8]) {
         // A record may have come back under its own key from another place of the tree.
         self.broken.retain(|key| !self.keys.contains(key));
@@ -255,7 +256,8 @@ impl<'a> Reading<'a> {
         }
         found.iter().chain(&others).for_each(|record| self.accept(record));
         let Some(totals) = self.totals else { return self.doubt(&found) };
-        // Where as many are there as the file says, a key that no object can have stood for one that came back.
+        // Where as many are there as the file says, a key that no object can have stood for one that came
+        // back.
         if self.keys.len() as u64 >= totals.count {
             self.broken.retain(|key| record::is_key(key));
         }
@@ -607,8 +609,8 @@ mod tests {
         }
     }
 
-    /// How many entries a page has is in its third byte: with another number, its entries are read at wrong places, and
-    /// what is read there can ask for more memory than there is.
+    /// How many entries a page has is in its third byte: with another number, its entries are read at wrong
+    /// places, and what is read there can ask for more memory than there is.
     #[test]
     fn a_page_that_claims_another_number_of_entries_costs_no_more_than_one_object() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! One version of one object: its compact JSON text, packed while nobody asks for it, and what is known of it without
-//! reading it. The tree of its fields is made when a rule asks for it, and let go when other objects are asked for; its
-//! `managedFields` are compact (`opdev_object::apply::compact`).
-//! Never knows what an object means. Read `trees` next.
+//! One version of one object: its compact JSON text, packed while nobody asks for it, and what is known of it
+//! without reading it. The tree of its fields is made when a rule asks for it, and let go when other objects
+//! are asked for; its `managedFields` are compact (`opdev_object::apply::compact`). Never knows what an
+//! object means. Read `trees` next.
 
 use super::trees::Trees;
 use crate::attributes::{Attributes, Indexing};
@@ -317,7 +317,8 @@ fn stamped(object: &mut Value, revision: u64) {
     }
 }
 
-/// An object as JSON text as clients know it, with kind and version in front as the real server's own types have them.
+/// An object as JSON text as clients know it, with kind and version in front as the real server's own types
+/// have them.
 pub(crate) fn text(object: &Value) -> Bytes {
     const FRONT: [&str; 2] = ["kind", "apiVersion"];
     let Some(map) = object.as_object() else { return object.to_string().into() };

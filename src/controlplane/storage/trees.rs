@@ -1,7 +1,7 @@
-//! How long the trees of stored objects are kept: those that were written or asked for last, up to so many bytes of
-//! text, and none of a version that was replaced. The text of an object whose tree is gone stays whole a while longer,
-//! then it is packed. One for each table, on one list of all tables.
-//! Never keeps an object for long that nobody else has.
+//! How long the trees of stored objects are kept: those that were written or asked for last, up to so many
+//! bytes of text, and none of a version that was replaced. The text of an object whose tree is gone stays
+//! whole a while longer, then it is packed. One for each table, on one list of all tables. Never keeps an
+//! object for long that nobody else has.
 
 use super::{Key, Stored};
 use crate::attributes::{Attributes, Indexing, Shared};
@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Bytes of text of the objects whose trees are kept, unless told otherwise. A tree takes about five times its text.
+/// Bytes of text of the objects whose trees are kept, unless told otherwise. A tree takes about five times
+/// its text.
 const KEPT: usize = 6 * 1024 * 1024;
 /// Bytes of the texts that stay whole without a tree.
 const WHOLE: usize = 3 * 1024 * 1024;
@@ -84,8 +85,8 @@ impl Trees {
         self.dictionaries.pack(text)
     }
 
-    /// Keeps the tree of an object, unless it is a record, and lets go of that of the version before, if there is one, and of
-    /// the oldest that nobody asked for since.
+    /// Keeps the tree of an object, unless it is a record, and lets go of that of the version before, if
+    /// there is one, and of the oldest that nobody asked for since.
     pub(super) fn keep(&self, object: Arc<Stored>, before: Option<&Arc<Stored>>) {
         let size = object.size();
         let record = self.indexing.is_record.then(|| object.clone());
@@ -104,7 +105,8 @@ impl Trees {
             }
             (kept.without_tree(self.all.limit.load(Ordering::Relaxed)), kept.take_unpacked())
         };
-        // It was read a moment ago, and memory that is freed now is used again before it leaves the processor's cache.
+        // It was read a moment ago, and memory that is freed now is used again before it leaves the
+        // processor's cache.
         before.iter().for_each(|(before, _)| before.forget_tree());
         record.iter().for_each(|record| record.forget_tree());
         resting.iter().for_each(|object| object.forget_tree());

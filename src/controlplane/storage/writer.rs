@@ -1,7 +1,7 @@
-//! Writes behind the store's back: a thread that takes everything that has come since it last looked and commits it
-//! at once (group commit), so that the cost of a disk's flush is shared by whoever waits for it. What nobody waits for, as
-//! most writes of controllers, is gathered for a moment.
-//! What is acknowledged waits in `settled`; the order of batches is the order of revisions.
+//! Writes behind the store's back: a thread that takes everything that has come since it last looked and
+//! commits it at once (group commit), so that the cost of a disk's flush is shared by whoever waits for it.
+//! What nobody waits for, as most writes of controllers, is gathered for a moment. What is acknowledged waits
+//! in `settled`; the order of batches is the order of revisions.
 
 use super::disk::{Batch, Disk};
 use super::history::Readers;
@@ -89,8 +89,8 @@ impl Writer {
         }
     }
 
-    /// An object as of a revision; the caller holds the store's lock, which makes the order that of revisions.
-    /// The table's readers are woken once it is on the disk.
+    /// An object as of a revision; the caller holds the store's lock, which makes the order that of
+    /// revisions. The table's readers are woken once it is on the disk.
     pub(super) fn object(
         &self,
         table: (&Arc<str>, impl FnOnce() -> Readers),

@@ -1,5 +1,6 @@
 //! Deployments: rollouts over ReplicaSets, revisions, and the conditions that `kubectl rollout status` reads.
-//! Never touches pods. Read `sets` (what a rollout moves), then `rolling` (how), then `progress` (what it says).
+//! Never touches pods. Read `sets` (what a rollout moves), then `rolling` (how), then `progress` (what it
+//! says).
 
 mod progress;
 mod rolling;

@@ -1,5 +1,5 @@
-//! The ReplicaSets of a Deployment during one pass: which is new, how each is going to be scaled and annotated.
-//! Never decides how far to scale; `rolling` does.
+//! The ReplicaSets of a Deployment during one pass: which is new, how each is going to be scaled and
+//! annotated. Never decides how far to scale; `rolling` does.
 
 use super::REVISION;
 use crate::contract::{NoteKind, View, Write};
@@ -212,8 +212,8 @@ impl Sets {
         Some(set.revision().to_string())
     }
 
-    /// Adds a new set for the template as it is now, with no replicas yet. Gives its revision and the collision
-    /// count where that had to move.
+    /// Adds a new set for the template as it is now, with no replicas yet. Gives its revision and the
+    /// collision count where that had to move.
     pub(super) fn create_new(&mut self, view: &dyn View, deployment: &Value) -> (String, Option<i64>) {
         let template = deployment.pointer("/spec/template").cloned().unwrap_or_else(|| json!({}));
         let before = int(deployment, "/status/collisionCount");

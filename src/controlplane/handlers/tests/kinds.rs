@@ -1,5 +1,5 @@
-//! An object of every kind that can be kept: sent as a message it becomes what it becomes as JSON, and it is read alike
-//! in all three encodings.
+//! An object of every kind that can be kept: sent as a message it becomes what it becomes as JSON, and it is
+//! read alike in all three encodings.
 
 use super::*;
 use crate::protobuf;
@@ -132,7 +132,8 @@ async fn whole_numbers_have_no_fraction() {
 
 /// What a real server answers otherwise, by the beginnings of paths: what it does beside keeping the object.
 const OTHERWISE: [(&str, &str); 13] = [
-    // Admission and controllers: taints, the token of the ServiceAccount, a finalizer, who asks with which credential.
+    // Admission and controllers: taints, the token of the ServiceAccount, a finalizer, who asks with which
+    // credential.
     ("Node", ".spec.taints"),
     ("Pod", ".spec.volumes"),
     ("Pod", ".spec.containers[0].volumeMounts"),
@@ -171,8 +172,8 @@ fn differences(ours: &Value, real: &Value, path: &str, out: &mut Vec<String>) {
     }
 }
 
-/// What a kube-apiserver 1.36.0 answers to the creation of each (as a dry run by the manager `tester`), without uids,
-/// versions and times.
+/// What a kube-apiserver 1.36.0 answers to the creation of each (as a dry run by the manager `tester`),
+/// without uids, versions and times.
 #[tokio::test]
 async fn every_kind_that_is_kept_is_created_as_by_a_real_server() {
     let (mut wrong, mut met) = (Vec::new(), BTreeSet::new());

@@ -67,8 +67,8 @@ pub(super) fn of_scale(object: &Value, path: &Path<'_>) -> Vec<Value> {
     owners.map(scaled).collect()
 }
 
-/// The entries of the object once its Scale was written by an update or a patch: whoever changes the number owns it
-/// alone, and nobody owns none. Where nobody owned it, nobody will.
+/// The entries of the object once its Scale was written by an update or a patch: whoever changes the number
+/// owns it alone, and nobody owns none. Where nobody owned it, nobody will.
 pub(super) fn of_written(
     object: &Value,
     (before, after): (i64, i64),
@@ -100,8 +100,8 @@ pub(super) fn of_object(object: &Value, scale: &Value, path: &Path<'_>, api_vers
         }
         kept.push(entry);
     }
-    // They come first, for they have no time: of two entries that end as the same manager's, the next write keeps the
-    // second.
+    // They come first, for they have no time: of two entries that end as the same manager's, the next write
+    // keeps the second.
     let fresh = scaled
         .into_iter()
         .filter(|entry| {
@@ -148,7 +148,8 @@ mod tests {
         let both = of_object(&parent, &object(&scale), &path, "apps/v1");
         assert_eq!(both, [seven.clone(), entry("six", "Apply", None, &all)]);
 
-        // Whoever changes the number with an update is another one than whoever has the rest, even by the same name.
+        // Whoever changes the number with an update is another one than whoever has the rest, even by the
+        // same name.
         let own = object(&[entry("six", "Update", None, &all)]);
         let rest = entry("six", "Update", None, &json!({"f:spec": {"f:paused": {}}}));
         let same = of_written(&own, (2, 2), "eight", &path, "apps/v1");

@@ -1,5 +1,5 @@
-//! The checks that many kinds share: ranges, enumerations, ports, percentages, labels, selectors. Each takes the
-//! field's path and adds what is wrong.
+//! The checks that many kinds share: ranges, enumerations, ports, percentages, labels, selectors. Each takes
+//! the field's path and adds what is wrong.
 
 use super::names;
 use crate::error::Cause;
