@@ -214,8 +214,8 @@ fn schemas(spec: &Value) -> Vec<(String, &Value)> {
     schemas
 }
 
-/// Rules whose estimated cost a server does not accept. It looks at those of a version again only where its schema is
-/// another than in `current`; at all of them together always.
+/// Rules whose estimated cost a server does not accept. It looks at those of a version again only where its
+/// schema is another than in `current`; at all of them together always.
 pub fn expensive(crd: &Value, current: Option<&Value>) -> Vec<RuleFault> {
     let known = |version: &Value| {
         let old = current.map_or(&[][..], |current| items(&current["spec"]["versions"]));

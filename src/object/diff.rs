@@ -18,15 +18,16 @@ pub struct Change {
     pub new: Option<Value>,
 }
 
-/// All differences from `old` to `new`, in path order. Whole subtrees that were added or removed are one change.
+/// All differences from `old` to `new`, in path order. Whole subtrees that were added or removed are one
+/// change.
 pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     walk(&Path::root(), old, new, &mut changes);
     changes
 }
 
-/// Lists whose items are the same and stand in another order, each as one change with both lists whole. `diff` tells items
-/// apart by their keys, and says nothing of these.
+/// Lists whose items are the same and stand in another order, each as one change with both lists whole.
+/// `diff` tells items apart by their keys, and says nothing of these.
 pub fn reorderings(old: &Value, new: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     seek_order(&Path::root(), old, new, &mut changes);

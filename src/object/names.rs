@@ -1,5 +1,5 @@
-//! Rules for names and labels, with the texts of apimachinery. Each function returns what is wrong. Also which names of
-//! files are those of editors: locks, backups, what is half saved.
+//! Rules for names and labels, with the texts of apimachinery. Each function returns what is wrong. Also
+//! which names of files are those of editors: locks, backups, what is half saved.
 
 fn regex_error(rule: &str, regex: &str, examples: &[&str]) -> String {
     let shown: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();

@@ -10,8 +10,8 @@ pub fn distance(a: &str, b: &str) -> usize {
     strsim::osa_distance(&start(a), &start(b))
 }
 
-/// The known word that is nearest to a mistyped one, where it is near: one change for every three characters, or the same
-/// beginning. A word of one or two characters has none but in another case: any other is as near.
+/// The known word that is nearest to a mistyped one, where it is near: one change for every three characters,
+/// or the same beginning. A word of one or two characters has none but in another case: any other is as near.
 ///
 /// ```
 /// use opdev_object::spelling::nearest;

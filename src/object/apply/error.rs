@@ -47,7 +47,8 @@ pub enum RequestError {
     },
 }
 
-/// Why objects cannot be merged by their schema. An `object` is what the server calls it: namespace, name, kind.
+/// Why objects cannot be merged by their schema. An `object` is what the server calls it: namespace, name,
+/// kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TypedError {

@@ -67,8 +67,8 @@ impl Owned {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Managers(pub(super) Entries);
 
-/// What each of a few managers owns, in their order. A tree of them would have nodes of 2 KiB, of which each write would
-/// make two to throw them away.
+/// What each of a few managers owns, in their order. A tree of them would have nodes of 2 KiB, of which each
+/// write would make two to throw them away.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Entries(Vec<(ManagerId, Owned)>);
 

@@ -1,5 +1,6 @@
-//! Expressions of admission: of webhooks' conditions and of policies. What they can name, what they may come to, and
-//! their evaluation within the budgets of a real server. The texts of what is wrong with them are a server's.
+//! Expressions of admission: of webhooks' conditions and of policies. What they can name, what they may come
+//! to, and their evaluation within the budgets of a real server. The texts of what is wrong with them are a
+//! server's.
 
 use super::ast::Expr;
 use super::authorizer::{AUTHORIZER, Asked, Authorizer, Check};

@@ -1,5 +1,5 @@
-//! Why a text is no expression, why an expression comes to nothing, and why what it builds is no object. `Display` is
-//! what a server answers.
+//! Why a text is no expression, why an expression comes to nothing, and why what it builds is no object.
+//! `Display` is what a server answers.
 
 use std::error::Error;
 use std::fmt;

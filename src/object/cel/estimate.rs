@@ -1,8 +1,8 @@
-//! What an expression may cost at worst, estimated as a real server does when it is asked to accept a rule: by the
-//! largest sizes that the schema allows, step by step, saturating. It never evaluates anything.
+//! What an expression may cost at worst, estimated as a real server does when it is asked to accept a rule:
+//! by the largest sizes that the schema allows, step by step, saturating. It never evaluates anything.
 //!
-//! Sizes are found by the way through the schema. Where a way does not begin at a variable, a server begins at the top:
-//! so do we, since what it refuses hangs on it.
+//! Sizes are found by the way through the schema. Where a way does not begin at a variable, a server begins
+//! at the top: so do we, since what it refuses hangs on it.
 
 use super::ast::{Expr, Macro, MacroKind, Node};
 use super::check::{Checker, type_named};

@@ -59,8 +59,8 @@ pub(super) fn sorted(list: Size, keys: &Kind) -> (u64, Size) {
     (compared.at(factor).saturating_add(1 + LIST), compared)
 }
 
-/// The cost of a call beside its arguments, and the size of its result where that follows from them. The target of a
-/// method is the first argument.
+/// The cost of a call beside its arguments, and the size of its result where that follows from them. The
+/// target of a method is the first argument.
 pub(super) fn call(name: &str, method: bool, args: &[Argument<'_>]) -> (u64, Option<Size>) {
     let size = |index: usize| args.get(index).map_or(Size::UNKNOWN, |arg| arg.size);
     let first = args.first();

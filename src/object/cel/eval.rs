@@ -1,5 +1,5 @@
-//! Evaluates an expression against values, and counts what that costs as a server does. Errors have a real server's
-//! words. Never panics, and never takes long: every step and every byte that is made is charged for.
+//! Evaluates an expression against values, and counts what that costs as a server does. Errors have a real
+//! server's words. Never panics, and never takes long: every step and every byte that is made is charged for.
 
 use super::ast::{Expr, Macro, MacroKind, MessageField, Node};
 use super::authorizer_calls;

@@ -1,5 +1,5 @@
-//! What evaluations cost. One count is a server's, to the point: it decides what is refused, in its words. The other is
-//! our own, for steps that a server does not count: it keeps any evaluation short.
+//! What evaluations cost. One count is a server's, to the point: it decides what is refused, in its words.
+//! The other is our own, for steps that a server does not count: it keeps any evaluation short.
 
 use super::ast::{Expr, Node};
 use super::value::{Stop, Val};
@@ -18,7 +18,8 @@ const PATTERN: f64 = 0.25;
 pub(super) const LIST: u64 = 10;
 pub(super) const MAP: u64 = 30;
 pub(super) const MESSAGE: u64 = 40;
-/// The functions that turn a value into one of another type, which are called once where the value is written out.
+/// The functions that turn a value into one of another type, which are called once where the value is written
+/// out.
 const CONVERSIONS: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
@@ -91,7 +92,8 @@ pub(super) fn is_constant(expr: &Expr) -> bool {
     }
 }
 
-/// Whether `in` looks into a list that is written out, which costs nothing; `Some(true)` where the list is empty.
+/// Whether `in` looks into a list that is written out, which costs nothing; `Some(true)` where the list is
+/// empty.
 pub(super) fn looked_up(function: &str, args: &[Expr]) -> Option<bool> {
     let ("@in", [_, Expr { node: Node::List(items), .. }]) = (function, args) else { return None };
     let plain = |item: &Expr| {

@@ -1,4 +1,5 @@
-//! What functions need of an evaluation: the meter that they charge, the library, and who answers `authorizer`.
+//! What functions need of an evaluation: the meter that they charge, the library, and who answers
+//! `authorizer`.
 
 use super::authorizer::Authorizer;
 use super::library::Library;

@@ -82,7 +82,8 @@ impl FieldSet {
         }
     }
 
-    /// Adds what was found at a place: itself, and what lies below it. Without anything below, it is a field itself.
+    /// Adds what was found at a place: itself, and what lies below it. Without anything below, it is a field
+    /// itself.
     fn put(&mut self, element: Element, own: bool, below: Option<FieldSet>) {
         match below {
             None => self.members.insert(element, ()),

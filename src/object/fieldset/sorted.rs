@@ -1,5 +1,5 @@
-//! Few elements in order, each with something. A tree of them would have nodes for eleven; most places of an object have one
-//! or two, and each write makes sets of them to throw them away.
+//! Few elements in order, each with something. A tree of them would have nodes for eleven; most places of an
+//! object have one or two, and each write makes sets of them to throw them away.
 
 use super::Element;
 

@@ -1,5 +1,5 @@
-//! Go's regular expressions for the `regex` crate: the pattern is walked and written anew, so that classes are ASCII,
-//! `\Q…\E` works, and what Go refuses is refused in Go's words.
+//! Go's regular expressions for the `regex` crate: the pattern is walked and written anew, so that classes
+//! are ASCII, `\Q…\E` works, and what Go refuses is refused in Go's words.
 
 use regex::bytes::{Regex, RegexBuilder};
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Go's quoted strings: `%q` on the way out, string literals on the way in. Works on bytes: what is not UTF-8 becomes `\x..`.
+//! Go's quoted strings: `%q` on the way out, string literals on the way in. Works on bytes: what is not UTF-8
+//! becomes `\x..`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

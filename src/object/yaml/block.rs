@@ -1,7 +1,7 @@
-//! A quick reader of everyday YAML: block maps and lists, plain, quoted and literal scalars, lists and maps in brackets.
-//! What it is not sure about it leaves alone (`None`), and `compose` decides; so it never reports an error and never
-//! reads a text in another way than `compose` does. A test compares both. Scalars are in `block_scalar`, brackets in
-//! `block_flow`.
+//! A quick reader of everyday YAML: block maps and lists, plain, quoted and literal scalars, lists and maps
+//! in brackets. What it is not sure about it leaves alone (`None`), and `compose` decides; so it never
+//! reports an error and never reads a text in another way than `compose` does. A test compares both. Scalars
+//! are in `block_scalar`, brackets in `block_flow`.
 
 use super::compose::resolved;
 use super::reader::first_special;
@@ -20,8 +20,8 @@ pub(super) fn parse(text: &str) -> Option<Node> {
     reader.next.is_none().then_some(node)
 }
 
-/// Reads a map that every conversion to JSON takes, and keeps only what stands under these keys; the values of the
-/// others are null.
+/// Reads a map that every conversion to JSON takes, and keeps only what stands under these keys; the values
+/// of the others are null.
 pub(super) fn skim(text: &str, wanted: &[&str]) -> Option<Node> {
     let mut reader = Reader::new(text)?;
     let length = reader.start()??;

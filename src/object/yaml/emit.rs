@@ -1,5 +1,5 @@
-//! Writes a stream of values as go-yaml v2 does (libyaml's emitter: indent 2, width 80, lists not indented in maps).
-//! Knows nothing of where values come from: JSON here, the template engine's own values elsewhere.
+//! Writes a stream of values as go-yaml v2 does (libyaml's emitter: indent 2, width 80, lists not indented in
+//! maps). Knows nothing of where values come from: JSON here, the template engine's own values elsewhere.
 //! Keys must come in `sort_keys` order; see `scalar` for styles.
 
 use super::number;

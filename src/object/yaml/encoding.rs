@@ -1,4 +1,5 @@
-//! Bytes as text, the way Go's YAML reads them: UTF-16 has a mark at its begin, and what is not UTF-8 is refused.
+//! Bytes as text, the way Go's YAML reads them: UTF-16 has a mark at its begin, and what is not UTF-8 is
+//! refused.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -104,7 +104,8 @@ impl<'t> Reader<'t> {
         self.skip();
     }
 
-    /// Takes ASCII characters of a kind, as many as there are; none where a control character has to be noticed.
+    /// Takes ASCII characters of a kind, as many as there are; none where a control character has to be
+    /// noticed.
     pub(super) fn run(&mut self, of: impl Fn(u8) -> bool) -> &'t [u8] {
         if self.limit.is_some() {
             return &[];
@@ -205,8 +206,8 @@ fn first_control(text: &str) -> Option<usize> {
     }
 }
 
-/// Where the first byte stands that is no everyday ASCII: no tab, line feed, or printable character. Most texts have
-/// none, so they are looked through in pieces that the machine compares at once.
+/// Where the first byte stands that is no everyday ASCII: no tab, line feed, or printable character. Most
+/// texts have none, so they are looked through in pieces that the machine compares at once.
 pub(super) fn first_special(bytes: &[u8]) -> Option<usize> {
     const PIECE: usize = 64;
     let special = |byte: u8| !matches!(byte, b'\t' | b'\n' | b' '..=b'~');

@@ -1,5 +1,5 @@
-//! What a plain scalar means by go-yaml v2: YAML 1.1 words, octals, underscores, timestamps, base-60 look-alikes.
-//! Never looks at quotes or tags; `compose` does.
+//! What a plain scalar means by go-yaml v2: YAML 1.1 words, octals, underscores, timestamps, base-60
+//! look-alikes. Never looks at quotes or tags; `compose` does.
 
 use super::number;
 

@@ -81,7 +81,8 @@ fn analyze(text: &str, tabs_in_blocks: bool) -> Analysis {
     }
 }
 
-/// The style go-yaml writes a string in; `key` where it stands as a simple key. Version 3 lets tabs stand in blocks.
+/// The style go-yaml writes a string in; `key` where it stands as a simple key. Version 3 lets tabs stand in
+/// blocks.
 pub(super) fn string_style(text: &str, key: bool, version_3: bool) -> Style {
     if is_everyday(text.as_bytes()) {
         let string = resolve(text) == Scalar::String && !is_base60(text);
