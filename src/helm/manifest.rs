@@ -240,8 +240,8 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
 }
 
-/// The documents of a text as a Helm splits it, each with the line (from 0) it starts on. Since 4.2 the end of a document stays
-/// as it is, blank lines too.
+/// The documents of a text as a Helm splits it, each with the line (from 0) it starts on. Since 4.2 the end
+/// of a document stays as it is, blank lines too.
 pub fn split_for(text: &str, compat: Compat) -> Vec<(u32, &str)> {
     if compat == Compat::V4 { with_ends(text) } else { split(text) }
 }

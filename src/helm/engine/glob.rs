@@ -1,4 +1,5 @@
-//! Patterns of `.Files.Glob`: `*` and `?` stop at `/`, `**` does not, `{a,b}`, `[a-z]`, `[!x]`, `\` takes the next one.
+//! Patterns of `.Files.Glob`: `*` and `?` stop at `/`, `**` does not, `{a,b}`, `[a-z]`, `[!x]`, `\` takes the
+//! next one.
 
 /// A compiled pattern.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
-//! What one render may take: statements and calls, keys and passwords, and the bytes of what its functions make, which
-//! are charged before they are made. The limits are ten times what the charts of the largest projects need.
+//! What one render may take: statements and calls, keys and passwords, and the bytes of what its functions
+//! make, which are charged before they are made. The limits are ten times what the charts of the largest
+//! projects need.
 
 use super::value::{Elem, Value};
 
@@ -122,7 +123,8 @@ impl Budget {
         if self.spent.made > MAX_MADE { Err(MUCH) } else { Ok(()) }
     }
 
-    /// Charges what a function has made as far as it was not charged before, and gives back what was charged too much.
+    /// Charges what a function has made as far as it was not charged before, and gives back what was charged
+    /// too much.
     pub(super) fn ends(&mut self, outer: Outer, value: &Value) -> Result<(), &'static str> {
         let own = own_size(value);
         let ended = self.makes(own);

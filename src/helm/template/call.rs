@@ -1,5 +1,5 @@
-//! Calls of functions and methods: arguments evaluated, counted and checked against parameter types, as Go does
-//! before a call. What the functions do is in `funcs`.
+//! Calls of functions and methods: arguments evaluated, counted and checked against parameter types, as Go
+//! does before a call. What the functions do is in `funcs`.
 
 use super::budget::{DEEP, weigh};
 use super::error::FuncError;

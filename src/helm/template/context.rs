@@ -49,7 +49,8 @@ pub trait Environment {
         Err(FuncError::new(format!("no function {name}")))
     }
 
-    /// Why a render is to break off, asked every few milliseconds: its time is up, or nobody waits for it any more.
+    /// Why a render is to break off, asked every few milliseconds: its time is up, or nobody waits for it any
+    /// more.
     fn give_up(&self) -> Option<&'static str> {
         None
     }

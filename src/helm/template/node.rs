@@ -1,5 +1,6 @@
-//! The parsed form of a template: names resolved to functions and variable slots, text as spans of the source.
-//! Nodes print as Go prints them, because error texts quote them. Immutable and shared between renders.
+//! The parsed form of a template: names resolved to functions and variable slots, text as spans of the
+//! source. Nodes print as Go prints them, because error texts quote them. Immutable and shared between
+//! renders.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! What templates read of a render's input, so that an output can be kept while all of that stays the same.
-//! Maps of the input note it themselves (`Watch`); what is made on the way is not watched. Compared in `engine`.
+//! Maps of the input note it themselves (`Watch`); what is made on the way is not watched. Compared in
+//! `engine`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -34,7 +35,8 @@ pub enum Read {
     All(NodeId),
 }
 
-/// A quick hash for keys that nobody can choose against us at a cost: a render is bounded by its own templates.
+/// A quick hash for keys that nobody can choose against us at a cost: a render is bounded by its own
+/// templates.
 #[derive(Default)]
 pub struct Quick(u64);
 
@@ -86,8 +88,8 @@ pub struct ReadPlace {
 pub struct Seen {
     /// Reads of the input.
     pub reads: ReadSet,
-    /// The keys of `.Release` among them that are not the same for every revision, each with the first place that
-    /// names it, where one does.
+    /// The keys of `.Release` among them that are not the same for every revision, each with the first place
+    /// that names it, where one does.
     pub release: BTreeMap<&'static str, Option<ReadPlace>>,
     /// The templates it executed, itself first among them, as they were.
     pub(super) trees: HashMap<Str, Arc<Tree>, Quickly>,
@@ -116,8 +118,8 @@ impl Seen {
 #[derive(Default)]
 pub struct Compared(HashMap<(usize, usize), bool>);
 
-/// Notes what differs between the pairs of a map and those it had. `alike` says of two values of a key that they are the
-/// same to who reads the map, and may note what differs further down.
+/// Notes what differs between the pairs of a map and those it had. `alike` says of two values of a key that
+/// they are the same to who reads the map, and may note what differs further down.
 pub fn differences<'m, V>(
     node: NodeId,
     old: impl Iterator<Item = (&'m [u8], V)>,
@@ -280,7 +282,8 @@ impl Paths {
     }
 }
 
-/// Makes the values of a render's input; where somebody wants to know, every map notes what is read of it and written.
+/// Makes the values of a render's input; where somebody wants to know, every map notes what is read of it and
+/// written.
 pub struct Inputs<'a> {
     /// Where the notes go, and the numbers of maps; without numbers only writes are noted.
     pub watch: Option<(Rc<Reads>, Option<&'a mut Paths>)>,

@@ -1,6 +1,6 @@
-//! Schemas made of everyday keywords only, and values that surely fit them. What it is not sure about it leaves alone,
-//! and the library in `schema` decides and finds the words; compiling a schema there takes longer than the whole
-//! render of a small chart. A test compares both.
+//! Schemas made of everyday keywords only, and values that surely fit them. What it is not sure about it
+//! leaves alone, and the library in `schema` decides and finds the words; compiling a schema there takes
+//! longer than the whole render of a small chart. A test compares both.
 
 use serde_json::{Map, Value};
 

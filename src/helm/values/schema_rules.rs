@@ -1,6 +1,6 @@
-//! What the library that checks schemas would read in another way than Helm's: patterns are in Go's syntax, and a multiple
-//! of a fraction is reckoned exactly. A schema is rewritten before it is compiled, and what it then says is told in the
-//! author's words.
+//! What the library that checks schemas would read in another way than Helm's: patterns are in Go's syntax,
+//! and a multiple of a fraction is reckoned exactly. A schema is rewritten before it is compiled, and what it
+//! then says is told in the author's words.
 
 use boon::{Compiler, Format};
 use opdev_object::go::pattern::{self, PatternError};
@@ -36,7 +36,8 @@ pub(super) struct Written {
 }
 
 thread_local! {
-    /// The divisors of the schema that is checked at the moment: the library's formats carry nothing with them.
+    /// The divisors of the schema that is checked at the moment: the library's formats carry nothing with
+    /// them.
     static DIVISORS_IN_USE: RefCell<Vec<Number>> = const { RefCell::new(Vec::new()) };
 }
 

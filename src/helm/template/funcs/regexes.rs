@@ -91,9 +91,10 @@ fn find(regex: &Rc<Regex>, args: &[Value]) -> Value {
 /// Where a match begins and ends.
 type Match = (usize, usize);
 
-/// The matches Go counts, one after the other: an empty one right after another match does not count, and after an empty
-/// match the search goes on behind the next character, not the next byte. Where each match is short and is known only at
-/// the end of the text, they take a time that grows with the square of its length, so that `call` is asked before each.
+/// The matches Go counts, one after the other: an empty one right after another match does not count, and
+/// after an empty match the search goes on behind the next character, not the next byte. Where each match is
+/// short and is known only at the end of the text, they take a time that grows with the square of its length,
+/// so that `call` is asked before each.
 fn each_match(
     call: &mut Call<'_, '_>,
     text: &[u8],
