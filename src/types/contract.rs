@@ -1,8 +1,8 @@
-//! The one contract of all type reconcilers: what is observed goes in, what is desired comes out, one parent at a
-//! time. Its shape is that of Metacontroller's sync hook (parent, children, related, finalizing → status, children,
-//! resyncAfterSeconds, finalized), with patches, conditions, events, releases and waits beside it, so that the same
-//! logic can run there. Engines (`script`, `templates`) implement `Program`; the operator implements `Host`, makes
-//! all writes, and decides nothing that is said here.
+//! The one contract of all type reconcilers: what is observed goes in, what is desired comes out, one parent
+//! at a time. Its shape is that of Metacontroller's sync hook (parent, children, related, finalizing →
+//! status, children, resyncAfterSeconds, finalized), with patches, conditions, events, releases and waits
+//! beside it, so that the same logic can run there. Engines (`script`, `templates`) implement `Program`; the
+//! operator implements `Host`, makes all writes, and decides nothing that is said here.
 
 use crate::diagnostic::Diagnostic;
 use opdev_object::meta::Gvk;
@@ -18,7 +18,8 @@ use std::time::Duration;
 pub struct Observed {
     /// The custom resource.
     pub parent: Arc<Value>,
-    /// Objects of the kinds in [`Facts::owns`] that the parent controls, in the order of kind, namespace, name.
+    /// Objects of the kinds in [`Facts::owns`] that the parent controls, in the order of kind, namespace,
+    /// name.
     pub children: Vec<Arc<Value>>,
     /// The releases that this reconciler asked for before and that are still installed, by name.
     pub releases: Vec<ReleaseState>,
@@ -105,7 +106,8 @@ pub struct ReleaseState {
     pub chart: String,
     /// The values that it was installed with, over the chart's own.
     pub values: Value,
-    /// Helm's word for the newest revision: `deployed`, `failed`, `pending-install`, `uninstalling` and so on.
+    /// Helm's word for the newest revision: `deployed`, `failed`, `pending-install`, `uninstalling` and so
+    /// on.
     pub status: String,
     /// The newest revision, counted from 1.
     pub revision: i64,
@@ -156,8 +158,8 @@ pub struct Facts {
     pub owns: Vec<Gvk>,
     /// True if there is a finalize function, so that the parent needs a finalizer.
     pub finalizes: bool,
-    /// Hosts that `fetch` may reach and programs that `exec` may run, as the file asks for them; what is allowed is
-    /// in `opdev.yaml`.
+    /// Hosts that `fetch` may reach and programs that `exec` may run, as the file asks for them; what is
+    /// allowed is in `opdev.yaml`.
     pub asks: Vec<String>,
     /// What a script beside a chart answers; empty for what reconciles a kind by itself.
     pub chart: Vec<ChartFunction>,
@@ -242,7 +244,8 @@ pub struct ChartQuestion {
 /// What a script beside a chart says.
 #[derive(Clone, Debug, Default)]
 pub struct ChartAnswer {
-    /// The value that the function gave; null for nothing. Of `before` and `after` null: theirs is in `desired`.
+    /// The value that the function gave; null for nothing. Of `before` and `after` null: theirs is in
+    /// `desired`.
     pub value: Value,
     /// Patches, events, conditions, waits and reads.
     pub desired: Desired,
@@ -273,7 +276,8 @@ pub trait Program: Send + Sync + fmt::Debug {
     /// One call. Blocks its thread for at most `limits.time`.
     ///
     /// # Errors
-    /// What the script threw, a limit it ran into, or an answer that makes no sense; with the user's line and column.
+    /// What the script threw, a limit it ran into, or an answer that makes no sense; with the user's line and
+    /// column.
     fn reconcile(
         &self,
         observed: &Observed,

@@ -1,4 +1,5 @@
-//! What is wrong with a type file or a reconciler, and where. Plain data; `sources` turns it into the screen's words.
+//! What is wrong with a type file or a reconciler, and where. Plain data; `sources` turns it into the
+//! screen's words.
 
 /// How bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +32,8 @@ pub struct Diagnostic {
     pub place: Option<Place>,
     /// What to do.
     pub hint: Option<String>,
-    /// For a script that threw: its frames in the user's files, innermost first, as `function (file:line:column)`.
+    /// For a script that threw: its frames in the user's files, innermost first, as `function
+    /// (file:line:column)`.
     pub stack: Vec<String>,
 }
 

@@ -1,5 +1,6 @@
-//! Kinds as authors write them: `v1/Pod`, `apps/v1/Deployment`, Metacontroller's `Deployment.apps/v1`, and for built-in
-//! kinds also `Pod` or `apps/Deployment`. Never asks a server; what is not known here is the host's to resolve.
+//! Kinds as authors write them: `v1/Pod`, `apps/v1/Deployment`, Metacontroller's `Deployment.apps/v1`, and
+//! for built-in kinds also `Pod` or `apps/Deployment`. Never asks a server; what is not known here is the
+//! host's to resolve.
 
 use opdev_object::facts::{ResourceFact, facts};
 use opdev_object::meta::Gvk;

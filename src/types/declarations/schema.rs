@@ -1,5 +1,5 @@
-//! One OpenAPI schema as a TypeScript type: enums as unions, maps as index signatures, int-or-string as both, unknown
-//! fields as `unknown`, with what the schema says of a field as its comment.
+//! One OpenAPI schema as a TypeScript type: enums as unions, maps as index signatures, int-or-string as both,
+//! unknown fields as `unknown`, with what the schema says of a field as its comment.
 
 use serde_json::Value;
 use std::fmt::Write;

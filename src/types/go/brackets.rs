@@ -1,6 +1,7 @@
-//! The declarations of a Go file by its brackets alone, for files that the grammar cannot read as a whole: function bodies
-//! and initialisers are blanked out, for no type depends on them, and a bracket that is never closed is found. A line
-//! that begins with a keyword of a declaration begins one, as gofmt writes it. Never decides what a declaration means.
+//! The declarations of a Go file by its brackets alone, for files that the grammar cannot read as a whole:
+//! function bodies and initialisers are blanked out, for no type depends on them, and a bracket that is never
+//! closed is found. A line that begins with a keyword of a declaration begins one, as gofmt writes it. Never
+//! decides what a declaration means.
 
 use super::package::counts_as_name;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Comment groups as Go's parser forms them, and which of them are a node's documentation, its markers, or the
-//! package's. Knows nothing of what a marker means.
+//! Comment groups as Go's parser forms them, and which of them are a node's documentation, its markers, or
+//! the package's. Knows nothing of what a marker means.
 
 use std::sync::Arc;
 use tree_sitter::Node;

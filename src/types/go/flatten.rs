@@ -19,8 +19,8 @@ pub(crate) trait Types {
     fn too_large(&mut self);
 }
 
-/// Types with their references resolved, and schemas with their `allOf` merged by the schema they were made of;
-/// kept for reuse.
+/// Types with their references resolved, and schemas with their `allOf` merged by the schema they were made
+/// of; kept for reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Resolved {
     types: HashMap<TypeId, Arc<Schema>>,

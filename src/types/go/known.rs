@@ -1,5 +1,5 @@
-//! Types whose Go source says nothing of their JSON: the ones controller-gen has fixed schemas for, and those of the
-//! standard library, whose source is not at hand. Facts only.
+//! Types whose Go source says nothing of their JSON: the ones controller-gen has fixed schemas for, and those
+//! of the standard library, whose source is not at hand. Facts only.
 
 use super::schema::{Additional, Schema};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! One Go package: the files that count, its types by name, its marshalling methods, and what its markers say of the
-//! package as a whole. Knows nothing of schemas.
+//! One Go package: the files that count, its types by name, its marshalling methods, and what its markers say
+//! of the package as a whole. Knows nothing of schemas.
 
 use super::markers::{Marker, Reading, Target, read};
 use super::profile::Profile;

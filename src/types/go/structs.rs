@@ -1,5 +1,5 @@
-//! Structs: which fields count, what they are called, which are required, what is inlined, and the rules that belong
-//! to several fields at once.
+//! Structs: which fields count, what they are called, which are required, what is inlined, and the rules that
+//! belong to several fields at once.
 
 use super::build::{At, Builder};
 use super::marker_error::MarkerError;

@@ -1,5 +1,5 @@
-//! One Go source file as a table: imports, types with fields, tags, comments and markers, marshalling methods and
-//! string constants. Reads a syntax tree that tolerates errors; never resolves a name.
+//! One Go source file as a table: imports, types with fields, tags, comments and markers, marshalling methods
+//! and string constants. Reads a syntax tree that tolerates errors; never resolves a name.
 
 use super::brackets::{Unbalanced, unbalanced};
 use super::comments::{Above, Cursor, Group, Groups, RawMarker, markers};
@@ -488,8 +488,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What is not Go, but for the bodies of functions and the values of variables: there the grammar is behind the
-    /// language at times, and no type depends on them.
+    /// What is not Go, but for the bodies of functions and the values of variables: there the grammar is
+    /// behind the language at times, and no type depends on them.
     fn errors(&self, root: Node<'_>, out: &mut Vec<SyntaxError>) {
         let unbalanced = unbalanced(self.text);
         let mut open = vec![root];

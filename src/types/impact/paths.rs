@@ -1,4 +1,5 @@
-//! Paths of schemas, in which `[*]` stands for any item and `.*` for any key, and how paths of objects fit them.
+//! Paths of schemas, in which `[*]` stands for any item and `.*` for any key, and how paths of objects fit
+//! them.
 
 /// The path of a property.
 pub(super) fn child(path: &str, name: &str) -> String {

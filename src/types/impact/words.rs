@@ -1,4 +1,5 @@
-//! How definitions, values and schemas are called in a sentence. Never shows more of a value than a schema says.
+//! How definitions, values and schemas are called in a sentence. Never shows more of a value than a schema
+//! says.
 
 use serde_json::Value;
 

@@ -1,5 +1,6 @@
-//! The flags of controller-gen: `crd:maxDescLen=0`, `rbac:roleName=manager-role`, `paths=./...`, `output:crd:dir=config`.
-//! Flags of other generators are passed over; what is not known, or has no effect here, is said.
+//! The flags of controller-gen: `crd:maxDescLen=0`, `rbac:roleName=manager-role`, `paths=./...`,
+//! `output:crd:dir=config`. Flags of other generators are passed over; what is not known, or has no effect
+//! here, is said.
 
 use super::Invocation;
 use super::makefile::Command;
@@ -162,8 +163,8 @@ pub(super) fn invocation(
     })
 }
 
-/// Where an output rule sends code: `Some(None)` is beside the packages it is made of; `None` where the rule says nothing
-/// of it.
+/// Where an output rule sends code: `Some(None)` is beside the packages it is made of; `None` where the rule
+/// says nothing of it.
 fn code_output(text: &str) -> Option<Option<Output>> {
     let text = text.strip_prefix("object:").unwrap_or(text);
     if let Some(folders) = text.strip_prefix("artifacts:") {

@@ -1,6 +1,7 @@
-//! Reconcilers in TypeScript and JavaScript, on QuickJS. A file is stripped of its types once (`strip`), then each call
-//! runs in a fresh engine on a thread of its own (`run`), so that nothing survives from call to call and a script that
-//! hangs takes nothing with it. Scripts reach the outside only through the contract's `Host` (`bridge`).
+//! Reconcilers in TypeScript and JavaScript, on QuickJS. A file is stripped of its types once (`strip`), then
+//! each call runs in a fresh engine on a thread of its own (`run`), so that nothing survives from call to
+//! call and a script that hangs takes nothing with it. Scripts reach the outside only through the contract's
+//! `Host` (`bridge`).
 
 mod answer;
 mod bridge;

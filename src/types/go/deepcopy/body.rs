@@ -1,5 +1,5 @@
-//! The copy methods of one type, line by line as controller-gen writes them. Knows which statement copies which type;
-//! what a type is, `model` knows.
+//! The copy methods of one type, line by line as controller-gen writes them. Knows which statement copies
+//! which type; what a type is, `model` knows.
 
 use super::aliases::Aliases;
 use super::model::{DEPTH, Member, Model, Type};
@@ -97,7 +97,8 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
         Type::Named(TypeId { package: self.package.path.clone(), name: decl.name.clone() })
     }
 
-    /// The methods of a type that were not written by hand, each ending with a line break, an empty line between.
+    /// The methods of a type that were not written by hand, each ending with a line break, an empty line
+    /// between.
     pub(super) fn methods(mut self, decl: &TypeDecl, object: bool) -> String {
         self.at = decl.at;
         self.own_fields = matches!(decl.ty.kind, TypeKind::Struct(_));

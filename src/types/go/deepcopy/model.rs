@@ -1,5 +1,6 @@
-//! Go types as its type checker sees them, as far as copying needs it: names with what lies under them, aliases apart
-//! from named types, copy methods that were written by hand. Resolved on demand; never writes code.
+//! Go types as its type checker sees them, as far as copying needs it: names with what lies under them,
+//! aliases apart from named types, copy methods that were written by hand. Resolved on demand; never writes
+//! code.
 
 use crate::go::imports::Missing;
 use crate::go::names::{self, BASIC};

@@ -1,5 +1,5 @@
-//! Markers: comments such as `+kubebuilder:validation:Minimum=0`. Reads one, says what it is and what its arguments
-//! are, and what is odd about those that nobody knows. Applies none of them.
+//! Markers: comments such as `+kubebuilder:validation:Minimum=0`. Reads one, says what it is and what its
+//! arguments are, and what is odd about those that nobody knows. Applies none of them.
 
 mod argument;
 mod inventory;
@@ -102,7 +102,8 @@ pub(crate) fn read(text: &str, at: usize, target: Target, profile: &Profile) -> 
     }
 }
 
-/// Limits whose argument is the whole rest of the line since v0.23, so that declarative validation may share it.
+/// Limits whose argument is the whole rest of the line since v0.23, so that declarative validation may share
+/// it.
 const LIMITS: [(&str, argument::Kind); 3] = [
     ("maximum", argument::Kind::Number),
     ("minimum", argument::Kind::Number),
