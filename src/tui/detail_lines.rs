@@ -1,4 +1,5 @@
-//! Brings the lines of the detail pane up to a state. They are made anew only when what they are made of has changed.
+//! Brings the lines of the detail pane up to a state. They are made anew only when what they are made of has
+//! changed.
 
 use super::view::ViewState;
 use opdev_panes::detail::made_of::MadeOf;

@@ -1,5 +1,6 @@
-//! The table of one kind, which takes the place of the lists while it is open: which rows it shows, in which order, which
-//! one is selected. Rows and columns are the API server's; `:pods`, or any other kind, opens it, `esc` leaves it.
+//! The table of one kind, which takes the place of the lists while it is open: which rows it shows, in which
+//! order, which one is selected. Rows and columns are the API server's; `:pods`, or any other kind, opens it,
+//! `esc` leaves it.
 
 use super::layer::Need;
 use super::view::ViewState;
@@ -66,7 +67,8 @@ fn order(a: &TableRow, b: &TableRow, column: Option<usize>, name: &str) -> Order
     }
 }
 
-/// What to ask for so that the table, its selected object, the kinds of the palette and the files of the jump are there, where that has changed.
+/// What to ask for so that the table, its selected object, the kinds of the palette and the files of the jump
+/// are there, where that has changed.
 pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<ViewRequest> {
     if state.started.is_none() || view.leaving {
         return Vec::new();

@@ -1,5 +1,6 @@
 //! The terminal: draws snapshots of the state, turns keys into requests. Never touches a cluster or a file.
-//! Read `action` for what can be done, `update` for what keys do, `draw` for what is seen, `run` for the loop.
+//! Read `action` for what can be done, `update` for what keys do, `draw` for what is seen, `run` for the
+//! loop.
 
 mod act;
 mod asked;

@@ -1,6 +1,7 @@
-//! Places in files as links of the terminal (OSC 8). A frame is drawn as ever; then the cells of each place on it are written
-//! once more as a link. So the cells hold no control characters, and their width is what it was. Off where it is not known
-//! that the terminal understands links, unless the user's settings turn them on.
+//! Places in files as links of the terminal (OSC 8). A frame is drawn as ever; then the cells of each place
+//! on it are written once more as a link. So the cells hold no control characters, and their width is what it
+//! was. Off where it is not known that the terminal understands links, unless the user's settings turn them
+//! on.
 
 use super::act::open_file;
 use super::view::ViewState;

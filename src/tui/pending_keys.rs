@@ -1,4 +1,5 @@
-//! Keys: which does what, which start commands of the user's own, and which were typed that begin something longer.
+//! Keys: which does what, which start commands of the user's own, and which were typed that begin something
+//! longer.
 
 use jiff::Timestamp;
 use opdev_panes::keys::chord::Key;

@@ -117,7 +117,8 @@ enum Own {
     Prefix,
 }
 
-/// The command of the user that these keys start. They come first: a key of one's own is taken from the action that has it.
+/// The command of the user that these keys start. They come first: a key of one's own is taken from the
+/// action that has it.
 fn own_command(view: &ViewState, typed: &[Key]) -> Option<Own> {
     let keys = || view.keys.own.iter().map(|own| own.key.as_ref().map_or(&[][..], |key| &key.0));
     let longer = |key: &[Key]| key.len() > typed.len() && key.starts_with(typed);

@@ -1,5 +1,6 @@
-//! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
-//! View changes only; nothing here asks for anything. `update` hands the keys of these actions to `perform`.
+//! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which
+//! version. View changes only; nothing here asks for anything. `update` hands the keys of these actions to
+//! `perform`.
 
 use crate::asked::ValuesOf;
 use crate::layer::Need;
@@ -108,8 +109,8 @@ pub(crate) fn follow(view: &mut ViewState, state: &State) -> Option<ViewRequest>
     Some(ViewRequest::PodLogs { sources: wanted })
 }
 
-/// What to ask for so that the selected object is read whole while more than its metadata is in sight, where that has
-/// changed. Where all objects come whole there is nothing to ask for.
+/// What to ask for so that the selected object is read whole while more than its metadata is in sight, where
+/// that has changed. Where all objects come whole there is nothing to ask for.
 pub(crate) fn look(view: &mut ViewState, state: &State) -> Option<ViewRequest> {
     let shown = view.detail.tab.part().shows_whole_object() && view.sees_detail();
     let copied = view.needs(Need::WholeObject);

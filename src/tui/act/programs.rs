@@ -1,5 +1,6 @@
-//! Programs that keys start: commands of the user's own settings, a shell in a pod, a forwarded port. What is selected is
-//! put into their words here; `run` gives the terminal to those that want it, the inner loop runs the others.
+//! Programs that keys start: commands of the user's own settings, a shell in a pod, a forwarded port. What is
+//! selected is put into their words here; `run` gives the terminal to those that want it, the inner loop runs
+//! the others.
 
 use super::writable::{connected, writes};
 use crate::dialog::Confirm;
@@ -131,8 +132,8 @@ fn known(word: &str, object: Option<&ObjectRef>, state: &State) -> Result<String
     value(word, object, state).ok_or_else(|| "nothing is selected".into())
 }
 
-/// A line for `sh`, and the variables it needs. What is selected is never a part of the line: names of objects may hold what
-/// a shell would run, and the user's own quotes around a word would undo any of ours.
+/// A line for `sh`, and the variables it needs. What is selected is never a part of the line: names of
+/// objects may hold what a shell would run, and the user's own quotes around a word would undo any of ours.
 #[allow(clippy::type_complexity)]
 fn script(
     text: &str,
@@ -233,7 +234,8 @@ pub(crate) fn ports(seen: &Seen) -> Vec<String> {
     ports.map(pair).collect()
 }
 
-/// Forwards a port, such as `8080:80` or `80`, from loopback to the selected object, until it is cancelled or opdev ends.
+/// Forwards a port, such as `8080:80` or `80`, from loopback to the selected object, until it is cancelled or
+/// opdev ends.
 ///
 /// # Errors
 /// Where the text is no port, or nothing can be forwarded to.

@@ -1,5 +1,6 @@
-//! The delete dialog: what goes along, who has to let go first, how long containers get. `y` deletes; enter alone does not.
-//! For an object that is to go already and does not, it offers to remove what it waits for, with the same care.
+//! The delete dialog: what goes along, who has to let go first, how long containers get. `y` deletes; enter
+//! alone does not. For an object that is to go already and does not, it offers to remove what it waits for,
+//! with the same care.
 
 use super::answer::Answer;
 use crate::draw::boxes::{Choice, boxed, choices, named};

@@ -1,5 +1,6 @@
-//! The question about a change that waits for an answer: letters answer it, esc is later, enter alone does nothing. One
-//! that came up by itself takes no answer until it is asked for: its keys were meant for something else.
+//! The question about a change that waits for an answer: letters answer it, esc is later, enter alone does
+//! nothing. One that came up by itself takes no answer until it is asked for: its keys were meant for
+//! something else.
 
 use super::answer::Answer;
 use crate::draw::boxes::{Choice, boxed, choices, scrolled};

@@ -127,7 +127,8 @@ impl Layer for Scale {
     }
 }
 
-/// The custom resource that a child belongs to, where its reconciler is at work: it puts back what others change.
+/// The custom resource that a child belongs to, where its reconciler is at work: it puts back what others
+/// change.
 fn reconciled_by(state: &State, seen: &Seen) -> Option<String> {
     if state.is_custom(&seen.key.group, &seen.key.kind) {
         return None;

@@ -1,6 +1,6 @@
-//! The question what a project may do beyond rendering and applying: letters answer it, esc is later, enter alone answers
-//! nothing. A dialog that came up by itself takes no answer until it is asked for: its keys were meant for something
-//! else.
+//! The question what a project may do beyond rendering and applying: letters answer it, esc is later, enter
+//! alone answers nothing. A dialog that came up by itself takes no answer until it is asked for: its keys
+//! were meant for something else.
 
 use super::answer::Answer;
 use crate::draw::boxes::{Choice, boxed, choices, scrolled};

@@ -51,7 +51,8 @@ pub(super) fn draw(view: &mut ViewState, state: &State, buffer: &mut Buffer, bod
     }
 }
 
-/// What may follow: the keys, what they do, and whether that is possible now. The user's own commands come last.
+/// What may follow: the keys, what they do, and whether that is possible now. The user's own commands come
+/// last.
 fn follow_ups(view: &ViewState, state: &State) -> Vec<(String, String, bool)> {
     let actions = view
         .keys

@@ -1,4 +1,5 @@
-//! What can be chosen from a list, and which of it matches what is typed. Knows no view; `picker` gathers and opens.
+//! What can be chosen from a list, and which of it matches what is typed. Knows no view; `picker` gathers and
+//! opens.
 
 use opdev_event::{Destination, FaultRule, PodFailure};
 use opdev_object::meta::ObjectKey;

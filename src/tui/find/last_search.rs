@@ -1,4 +1,5 @@
-//! What is remembered for the next search: what was typed into the lists to choose from, and what they were gathered from.
+//! What is remembered for the next search: what was typed into the lists to choose from, and what they were
+//! gathered from.
 
 use super::candidates::Remembered;
 

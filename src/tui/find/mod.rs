@@ -1,5 +1,5 @@
-//! Finding things: the palette, jumps, what the lists show and in which order, searching in the detail pane, how much
-//! of the log is shown. View changes only; `update` hands the keys of these actions to `perform`.
+//! Finding things: the palette, jumps, what the lists show and in which order, searching in the detail pane,
+//! how much of the log is shown. View changes only; `update` hands the keys of these actions to `perform`.
 
 pub(crate) mod candidates;
 pub(crate) mod gather;

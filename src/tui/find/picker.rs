@@ -1,5 +1,6 @@
-//! Lists to choose from by typing a few letters: the palette of all actions, the jump to anything, namespaces,
-//! contexts, themes. What can be chosen is gathered when the list opens (`gather`); `find` does what was chosen.
+//! Lists to choose from by typing a few letters: the palette of all actions, the jump to anything,
+//! namespaces, contexts, themes. What can be chosen is gathered when the list opens (`gather`); `find` does
+//! what was chosen.
 
 use super::candidates::{Item, Picker, Remembered, What};
 use super::gather::gather;
@@ -152,7 +153,8 @@ impl Picker {
         is_number && matches!(self.of.item(*at), Item::Port(pair) if !means(pair))
     }
 
-    /// Up brings back what was typed before, down what was typed after that; false where the key is for the list.
+    /// Up brings back what was typed before, down what was typed after that; false where the key is for the
+    /// list.
     fn recall(&mut self, key: Key, view: &ViewState) -> bool {
         let older = match key.code {
             KeyCode::Up if self.index == 0 && (self.typed.is_empty() || self.recalled.is_some()) => {
@@ -196,7 +198,8 @@ impl Picker {
         (word.to_owned(), rest.trim().to_owned())
     }
 
-    /// Whether what was typed is a kind with a filter, or nothing that the palette knows: then the API server may know it.
+    /// Whether what was typed is a kind with a filter, or nothing that the palette knows: then the API server
+    /// may know it.
     fn means_table(&self, state: &State) -> bool {
         let (word, filter) = self.table_words();
         let is_kind = || state.served.iter().flat_map(|kinds| kinds.iter()).any(|kind| kind.is_called(&word));
@@ -288,7 +291,8 @@ impl Layer for Picker {
         }
     }
 
-    /// The kinds of the API server may come while the palette is open, the files of the project while the jump is.
+    /// The kinds of the API server may come while the palette is open, the files of the project while the
+    /// jump is.
     fn catch_up(&mut self, view: &mut ViewState, state: &State) {
         if self.what == What::Jump && self.files != state.files {
             self.fill(Picker::open(What::Jump, view, state));

@@ -1,5 +1,5 @@
-//! The detail pane: the open tab, its lines and how far they are scrolled, and how they are looked at. What the lines
-//! say is in `detail`, a file for each tab.
+//! The detail pane: the open tab, its lines and how far they are scrolled, and how they are looked at. What
+//! the lines say is in `detail`, a file for each tab.
 
 use super::detail::made_of::MadeOf;
 use super::detail::search::Search;

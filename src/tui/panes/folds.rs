@@ -1,4 +1,5 @@
-//! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
+//! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which
+//! version.
 
 use super::waterfall::{self, Line};
 use opdev_event::{Cause, CauseKind, Outcome, Reconcile};
@@ -64,7 +65,8 @@ pub struct ReconcileRow {
     pub line: Option<Line>,
     /// Counts the lines below the reconcile; the reconcile itself is 0.
     pub(crate) number: usize,
-    /// How many reconciles it stands for: retries of one failure are one row, and so are resyncs that did nothing.
+    /// How many reconciles it stands for: retries of one failure are one row, and so are resyncs that did
+    /// nothing.
     pub times: usize,
     /// The oldest of them: what a selection holds on to while newer retries come.
     pub oldest: u64,
@@ -95,9 +97,9 @@ pub fn reconcile_rows(
     rows
 }
 
-/// For each reconcile, newest first: how many reconciles its row stands for, and the oldest of them. 0 where it stands behind
-/// a newer one that only retried it and failed alike, that ran by the clock again and had nothing to do either, or that is
-/// a part of one storm with it.
+/// For each reconcile, newest first: how many reconciles its row stands for, and the oldest of them. 0 where
+/// it stands behind a newer one that only retried it and failed alike, that ran by the clock again and had
+/// nothing to do either, or that is a part of one storm with it.
 fn fold(reconciles: &[Arc<Reconcile>], open: &BTreeSet<u64>, findings: &Findings) -> Vec<(usize, u64)> {
     let storm = |reconcile: &Reconcile| findings.storm_of(reconcile).map(|finding| finding.id);
     let mut rows: Vec<(usize, u64)> = reconciles.iter().map(|reconcile| (1, reconcile.id)).collect();

@@ -1,5 +1,6 @@
-//! The pane of the operator log: what the operator prints, as it comes, without opdev's own lines. New lines are added
-//! to the ones already made. The log by reconcile, with levels and opdev's lines, is a tab of the detail pane.
+//! The pane of the operator log: what the operator prints, as it comes, without opdev's own lines. New lines
+//! are added to the ones already made. The log by reconcile, with levels and opdev's lines, is a tab of the
+//! detail pane.
 
 use super::lists::filter::Filter;
 use super::lists::pane_rows::PanePart;

@@ -1,5 +1,5 @@
-//! The screen as it was last drawn: where what stands, what can be clicked, when it changes by itself; and where the user
-//! has put the borders.
+//! The screen as it was last drawn: where what stands, what can be clicked, when it changes by itself; and
+//! where the user has put the borders.
 
 use super::click_targets::Spots;
 use super::layout::{Edge, Shape};

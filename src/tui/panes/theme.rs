@@ -1,6 +1,6 @@
-//! How each role looks: eight colours, read from the files in `themes`, which are built in, or from one of the
-//! user's own, and a weight that belongs to the role. Colour is never the only sign: every role that matters has a symbol
-//! or a word, too.
+//! How each role looks: eight colours, read from the files in `themes`, which are built in, or from one of
+//! the user's own, and a weight that belongs to the role. Colour is never the only sign: every role that
+//! matters has a symbol or a word, too.
 
 use opdev_event::{Diagnostic, Place, Severity, ThemeChoice, words};
 use opdev_object::spelling::nearest;
@@ -166,8 +166,8 @@ impl Theme {
         }
     }
 
-    /// The theme that the settings name: the user's own file of that name, else a built-in one; `auto` leaves it to
-    /// the terminal.
+    /// The theme that the settings name: the user's own file of that name, else a built-in one; `auto` leaves
+    /// it to the terminal.
     ///
     /// # Errors
     /// Where there is none of that name, or its file has a mistake in it.
@@ -215,7 +215,8 @@ impl Terminal {
         let full = |name: &str| var(name).filter(|text| !text.is_empty());
         let term = full("TERM").unwrap_or_default();
         let vt = ["vt1", "vt2", "vt3", "vt5"].iter().any(|begin| term.starts_with(begin));
-        // GNU screen understands no 24-bit colours, but whoever starts it in a modern terminal hands the variable on.
+        // GNU screen understands no 24-bit colours, but whoever starts it in a modern terminal hands the
+        // variable on.
         let screen = full("STY").is_some() && term.starts_with("screen");
         let truecolor = matches!(full("COLORTERM").as_deref(), Some("truecolor" | "24bit"));
         let colours = match () {

@@ -331,7 +331,8 @@ fn what_is_deleted_cannot_be_acted_on() {
     }
 }
 
-/// More than a screen can use is not looked for; that it is cut is said where the objects stand, and where they would go.
+/// More than a screen can use is not looked for; that it is cut is said where the objects stand, and where
+/// they would go.
 #[test]
 fn a_tree_without_end_says_where_it_stops() {
     let mut state = of(events());

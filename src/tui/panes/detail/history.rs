@@ -1,5 +1,5 @@
-//! The versions of the selected object, one at a time: when it was seen, who wrote it, which of our reconciles that was,
-//! what differs from the version before, and the object as it was then.
+//! The versions of the selected object, one at a time: when it was seen, who wrote it, which of our
+//! reconciles that was, what differs from the version before, and the object as it was then.
 
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;

@@ -1,4 +1,5 @@
-//! The log tab: newest lines at the bottom, missing ones counted. New lines are added to the ones already made.
+//! The log tab: newest lines at the bottom, missing ones counted. New lines are added to the ones already
+//! made.
 
 use super::super::detail_pane::Lines;
 use super::super::text::Row;

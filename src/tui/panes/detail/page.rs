@@ -1,5 +1,5 @@
-//! What a tab of the detail pane sees, and what every tab has: a name, the action that shows it, what it is about, its
-//! lines.
+//! What a tab of the detail pane sees, and what every tab has: a name, the action that shows it, what it is
+//! about, its lines.
 
 use super::super::detail_pane::Lines;
 use super::super::pane::Tab;
@@ -30,8 +30,8 @@ pub struct Page<'a> {
     pub how: &'a How,
     /// The container whose log is shown alone.
     pub container: Option<&'a (String, String)>,
-    /// The chattiest level of the log that is shown, how many lines there were when it was last followed, and whether it
-    /// is followed.
+    /// The chattiest level of the log that is shown, how many lines there were when it was last followed, and
+    /// whether it is followed.
     pub log_level: Level,
     pub log_followed: u64,
     pub stick: bool,
@@ -98,7 +98,8 @@ pub trait DetailTab: Sync {
         page.subject_name()
     }
 
-    /// What its lines are made of: the selected object and all that is known, unless the tab says something else.
+    /// What its lines are made of: the selected object and all that is known, unless the tab says something
+    /// else.
     fn stamp(&self, page: &Page<'_>) -> Stamp {
         Stamp::of_subject(page, page.state.version)
     }

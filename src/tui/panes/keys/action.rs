@@ -1,5 +1,5 @@
-//! What an action is. All of them are in `registry`; what is possible right now is in `enabled`, what an action does in
-//! `update`.
+//! What an action is. All of them are in `registry`; what is possible right now is in `enabled`, what an
+//! action does in `update`.
 
 use crate::layout::Side;
 use crate::pane::{Pane, Tab};

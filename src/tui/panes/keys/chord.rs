@@ -1,4 +1,5 @@
-//! Keys by name (`ctrl-c`, `shift-tab`, `D`), alone or one after the other (`g g`). What they do is in `keymap`.
+//! Keys by name (`ctrl-c`, `shift-tab`, `D`), alone or one after the other (`g g`). What they do is in
+//! `keymap`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Which key does what. The defaults come from `registry`; what the settings bind anew replaces them, all or nothing:
-//! a map with a mistake in it never takes the place of one without.
+//! Which key does what. The defaults come from `registry`; what the settings bind anew replaces them, all or
+//! nothing: a map with a mistake in it never takes the place of one without.
 
 use super::action::{Action, Do, KeyNames};
 use super::chord::{Chord, Key};
@@ -39,12 +39,12 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// The defaults with some actions bound anew. Of two bindings of one action the later one counts. A key that is
-    /// bound anew is taken from the action that has it by default.
+    /// The defaults with some actions bound anew. Of two bindings of one action the later one counts. A key
+    /// that is bound anew is taken from the action that has it by default.
     ///
     /// # Errors
-    /// Everything that is wrong, with its place: unknown actions, names that are no keys, keys bound twice, a moving
-    /// key bound to something that destroys.
+    /// Everything that is wrong, with its place: unknown actions, names that are no keys, keys bound twice, a
+    /// moving key bound to something that destroys.
     pub fn with(bindings: &[Binding]) -> Result<Self, Vec<Diagnostic>> {
         let mut map = Keymap::default();
         let mut wrong = Vec::new();

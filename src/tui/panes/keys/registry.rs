@@ -1,5 +1,5 @@
-//! The one registry of actions: keys, footer, help and palette all come from here. Those that show a tab of the detail
-//! pane stand in the file of the tab.
+//! The one registry of actions: keys, footer, help and palette all come from here. Those that show a tab of
+//! the detail pane stand in the file of the tab.
 
 use super::action::{Action, Do, Section, See, Seek, SortKey, action};
 use crate::detail::TABS;

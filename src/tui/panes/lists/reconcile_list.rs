@@ -1,4 +1,5 @@
-//! The list of the reconciles: those of the selected object or of all, which of them are open, and which row is selected.
+//! The list of the reconciles: those of the selected object or of all, which of them are open, and which row
+//! is selected.
 
 use super::filter::{Filter, Subject};
 use super::pane_rows::PanePart;

@@ -1,5 +1,5 @@
-//! The list of the custom resources: its rows, which of them are shown in which order, and which one is selected. How
-//! rows follow the state is in `table`.
+//! The list of the custom resources: its rows, which of them are shown in which order, and which one is
+//! selected. How rows follow the state is in `table`.
 
 use super::pane_rows::PanePart;
 use super::selection::Selection;
@@ -27,7 +27,8 @@ pub struct ResourceList {
     pub longest: Longest,
 }
 
-/// What the longest kind, namespace and name of the custom resources need; a sample of rows is enough to tell.
+/// What the longest kind, namespace and name of the custom resources need; a sample of rows is enough to
+/// tell.
 #[derive(Clone, Copy, Default)]
 pub struct Longest {
     pub kind: usize,

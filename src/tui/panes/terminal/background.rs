@@ -1,5 +1,5 @@
-//! The terminal's background, asked for with OSC 11. The answer comes in among the keys, at once, late or never: it is
-//! taken out of them, so that no part of it does what a key does.
+//! The terminal's background, asked for with OSC 11. The answer comes in among the keys, at once, late or
+//! never: it is taken out of them, so that no part of it does what a key does.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::{Duration, Instant};
