@@ -1,7 +1,7 @@
-//! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per object.
-//! It carries sets of causes, not just keys: what asks for a reconcile while another one waits or runs is kept for it.
-//! Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds back what is paused, or waits for
-//! a decision; `timers` says when an object is ready again by itself.
+//! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per
+//! object. It carries sets of causes, not just keys: what asks for a reconcile while another one waits or
+//! runs is kept for it. Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds
+//! back what is paused, or waits for a decision; `timers` says when an object is ready again by itself.
 
 mod gate;
 mod timers;
@@ -50,7 +50,8 @@ pub(crate) struct Trace {
     pub(crate) mark: Mark,
     /// As an echo it asks for nothing.
     pub(crate) quiet: bool,
-    /// It comes from the first list of a kind: nothing has happened if the reconcile has read the object, too.
+    /// It comes from the first list of a kind: nothing has happened if the reconcile has read the object,
+    /// too.
     pub(crate) listed: bool,
 }
 

@@ -1,4 +1,5 @@
-//! What happened to one object of a stream, with its state before as a packed text that is read when it is asked for. Pure.
+//! What happened to one object of a stream, with its state before as a packed text that is read when it is
+//! asked for. Pure.
 
 use super::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use super::watched_object::WatchedObject;
@@ -40,7 +41,8 @@ impl Happened {
     }
 }
 
-/// The state of an object before a change. It is read when it is asked for: nearly all changes concern nobody.
+/// The state of an object before a change. It is read when it is asked for: nearly all changes concern
+/// nobody.
 #[derive(Clone, Debug)]
 pub struct Before {
     state: Arc<State>,
@@ -54,8 +56,8 @@ impl Before {
         Before { state: Arc::new(state), tree: OnceLock::new(), leads_elsewhere }
     }
 
-    /// Whether the change may have moved the object from one owner to another, or from one label to another. Told without
-    /// reading the state.
+    /// Whether the change may have moved the object from one owner to another, or from one label to another.
+    /// Told without reading the state.
     pub(crate) fn leads_elsewhere(&self) -> bool {
         self.leads_elsewhere
     }
@@ -69,7 +71,8 @@ impl Deref for Before {
     }
 }
 
-/// A number for all by which an object leads to others: its owners, its labels, its annotations for dependents.
+/// A number for all by which an object leads to others: its owners, its labels, its annotations for
+/// dependents.
 fn leads(object: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     for field in ["ownerReferences", "labels"] {
@@ -119,8 +122,8 @@ impl State {
         self.uid.as_deref() == meta::uid(object)
     }
 
-    /// How old this state is beside another one. Resource versions are numbers that grow; where they are none, a different one is
-    /// taken as newer.
+    /// How old this state is beside another one. Resource versions are numbers that grow; where they are
+    /// none, a different one is taken as newer.
     pub(super) fn order(&self, new: &Value) -> Ordering {
         let (old, new) = (self.version.as_deref(), meta::resource_version(new));
         let number = |version: Option<&str>| version?.parse::<u64>().ok();

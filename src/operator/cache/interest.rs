@@ -1,4 +1,5 @@
-//! Which objects of a stream somebody is interested in: these are kept whole, of the others the metadata. Pure.
+//! Which objects of a stream somebody is interested in: these are kept whole, of the others the metadata.
+//! Pure.
 
 use super::mapping::{OWNER_LABEL, Primary, primaries_of};
 use opdev_object::meta;

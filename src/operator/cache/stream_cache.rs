@@ -1,6 +1,6 @@
-//! The last known state of the objects of one stream, as texts: few of many objects are asked for at any moment. Of objects
-//! that nobody is interested in, only the metadata is kept. Turns raw watch events, lists after a break included, into what
-//! happened: added, modified with both states, deleted. Pure.
+//! The last known state of the objects of one stream, as texts: few of many objects are asked for at any
+//! moment. Of objects that nobody is interested in, only the metadata is kept. Turns raw watch events, lists
+//! after a break included, into what happened: added, modified with both states, deleted. Pure.
 
 use super::change::{Before, Happened, State};
 use super::interest::Interest;
@@ -45,8 +45,8 @@ pub struct Cache {
     doubtful: Vec<Arc<Value>>,
     /// Uids of objects that we deleted, until the stream has shown that they are gone.
     dead: HashSet<String>,
-    /// The newest resource version that the stream has shown; what is older and not known here is gone. Where each namespace has
-    /// a watch of its own, that of each of them.
+    /// The newest resource version that the stream has shown; what is older and not known here is gone. Where
+    /// each namespace has a watch of its own, that of each of them.
     positions: HashMap<Option<Box<str>>, u64>,
     /// Whether each namespace has a watch of its own, which may be behind those of others.
     by_namespace: bool,
@@ -126,8 +126,8 @@ impl Cache {
         }
     }
 
-    /// Tells the state that a reconcile has read or written, so that a list or event that comes later is compared with
-    /// it. What was written, or changed since the stream showed it, shows once more.
+    /// Tells the state that a reconcile has read or written, so that a list or event that comes later is
+    /// compared with it. What was written, or changed since the stream showed it, shows once more.
     pub fn know(&mut self, object: &Value, wrote: bool) {
         let Some(key) = key(object) else { return };
         let before = self.objects.remove(&key);
@@ -139,12 +139,13 @@ impl Cache {
                 false => Known { state: self.whole(object), told: before.told },
             },
             Some(before) => {
-                // What a reconcile has only read shows once more, too: it may have decided before it read, and others
-                // that follow the object have not heard of it.
+                // What a reconcile has only read shows once more, too: it may have decided before it read,
+                // and others that follow the object have not heard of it.
                 let told = before.told.unwrap_or(Some(before.state));
                 Known { told: Some(told), state: self.whole(object) }
             }
-            // Made and gone again before its reconcile had ended: the stream is ahead of what the reconcile tells.
+            // Made and gone again before its reconcile had ended: the stream is ahead of what the reconcile
+            // tells.
             None if self.is_past(object) => return,
             None => Known { state: self.whole(object), told: wrote.then_some(None) },
         };
@@ -184,7 +185,8 @@ impl Cache {
         number(object).is_none_or(|version| version <= self.position_of(object))
     }
 
-    /// Tells that a reconcile has deleted an object, so that it is not seen any more; its end still shows as an event.
+    /// Tells that a reconcile has deleted an object, so that it is not seen any more; its end still shows as
+    /// an event.
     pub fn bury(&mut self, object: &Value) {
         let Some(key) = key(object) else { return };
         let Some(uid) = meta::uid(object) else { return };
@@ -232,8 +234,8 @@ impl Cache {
         }
     }
 
-    /// Sets whose objects are kept whole from now on. True where all objects have to be listed again, for somebody is interested
-    /// in those of which only the metadata was kept; until then the cache is not read.
+    /// Sets whose objects are kept whole from now on. True where all objects have to be listed again, for
+    /// somebody is interested in those of which only the metadata was kept; until then the cache is not read.
     pub fn set_interest(&mut self, interest: &Interest) -> bool {
         let more = self.interest.widen(interest);
         // A list that is under way has kept less than is wanted now.

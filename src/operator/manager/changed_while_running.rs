@@ -1,5 +1,6 @@
-//! Changes that were seen while reconciles ran. A reconcile says at its end what it has read; what changed between such a read and
-//! the end has woken nobody, for nobody was known to read it. Here it is kept until then. Pure.
+//! Changes that were seen while reconciles ran. A reconcile says at its end what it has read; what changed
+//! between such a read and the end has woken nobody, for nobody was known to read it. Here it is kept until
+//! then. Pure.
 
 use opdev_cache::change::Happened;
 use opdev_object::meta::Gvk;

@@ -1,5 +1,5 @@
-//! What the manager does about loops: tells them and pauses their object; and the proof that a reconcile has nothing left
-//! to do, by running it again.
+//! What the manager does about loops: tells them and pauses their object; and the proof that a reconcile has
+//! nothing left to do, by running it again.
 
 use super::Manager;
 use super::refusal::{Answer, Refusal};

@@ -1,5 +1,5 @@
-//! Objects that the script beside a chart maps to custom resources: each change of one asks the script, one after the
-//! other, beside the manager, which then wakes what the script named.
+//! Objects that the script beside a chart maps to custom resources: each change of one asks the script, one
+//! after the other, beside the manager, which then wakes what the script named.
 
 use super::Manager;
 use super::kinds::ToMap;

@@ -1,6 +1,7 @@
-//! Runs the reconcilers: follows the sources, starts and stops kinds, hands objects to workers, reports reconciles.
-//! Never reconciles itself and never stops because a reconcile failed or panicked. `kinds` holds what is watched,
-//! `reload` knows when a saved file has reached the cluster, `worker_end` turns the end of a worker into an event.
+//! Runs the reconcilers: follows the sources, starts and stops kinds, hands objects to workers, reports
+//! reconciles. Never reconciles itself and never stops because a reconcile failed or panicked. `kinds` holds
+//! what is watched, `reload` knows when a saved file has reached the cluster, `worker_end` turns the end of a
+//! worker into an event.
 
 mod caught_up;
 mod changed_while_running;
@@ -103,7 +104,8 @@ pub enum ManagerRequest {
         /// Where the answer goes: that the second reconcile wrote nothing, or what it wrote.
         reply: oneshot::Sender<Answer>,
     },
-    /// Tell once the streams have shown these objects as they are here, or newer, and all that reconciles have written.
+    /// Tell once the streams have shown these objects as they are here, or newer, and all that reconciles
+    /// have written.
     CatchUp {
         /// Each with its metadata.
         objects: Vec<Arc<Value>>,
@@ -120,8 +122,8 @@ pub enum ManagerRequest {
         /// True if it is lost.
         lost: bool,
     },
-    /// What was reported by an [`UnfitWrite`] goes on serving its kind: nothing came before it, or something newer is on its
-    /// way.
+    /// What was reported by an [`UnfitWrite`] goes on serving its kind: nothing came before it, or something
+    /// newer is on its way.
     Stays {
         /// The kind.
         gvk: Gvk,
@@ -133,7 +135,8 @@ pub enum ManagerRequest {
         /// Where the answer goes.
         reply: oneshot::Sender<Vec<KindState>>,
     },
-    /// Try a chart or a program that does not serve yet on every known object of its kind. Nothing is written.
+    /// Try a chart or a program that does not serve yet on every known object of its kind. Nothing is
+    /// written.
     Shadow {
         /// The kind with its new chart or program.
         watch: Arc<Watch>,
@@ -373,7 +376,8 @@ impl Manager {
                 | CauseKind::Reload { .. } => Urgency::Now,
                 _ => Urgency::Wait,
             };
-            // While a reconcile runs, the answer to its write may still be on its way: the mark is judged at its end.
+            // While a reconcile runs, the answer to its write may still be on its way: the mark is judged at
+            // its end.
             let mark = mark.filter(|_| !own && self.queue.is_running(&key));
             let trace = mark.map(|mark| Trace { mark, quiet, listed });
             self.queue.add(&key, Cause { at: Timestamp::now(), kind }, urgency, trace, Instant::now());
@@ -387,7 +391,8 @@ impl Manager {
         let paused = || self.memories.get(key).is_some_and(opdev_release::memory::Memory::is_paused);
         match kind {
             CauseKind::Watch { relation: Relation::Primary, .. } => echo,
-            // What a program, or the script beside a chart, has read may be what another reconcile has written.
+            // What a program, or the script beside a chart, has read may be what another reconcile has
+            // written.
             CauseKind::Watch { relation: Relation::Related, .. } => paused(),
             CauseKind::Watch { .. } => !self.kinds.is_typed(key) || paused(),
             CauseKind::Start

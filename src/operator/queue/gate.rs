@@ -1,5 +1,6 @@
-//! The gate between queue and reconcilers: what is paused stays queued, its causes keep collecting, until it is
-//! resumed or let through once; and so does a kind of which it is not decided whether its newest version goes on serving. Pure: nothing waits here, the queue only passes over what the gate holds.
+//! The gate between queue and reconcilers: what is paused stays queued, its causes keep collecting, until it
+//! is resumed or let through once; and so does a kind of which it is not decided whether its newest version
+//! goes on serving. Pure: nothing waits here, the queue only passes over what the gate holds.
 
 use super::{Kind, Queue, State, kind_of};
 use jiff::Timestamp;
@@ -22,8 +23,8 @@ pub(crate) struct Gate {
     kinds: BTreeMap<Kind, Hold>,
     /// Objects that may pass once although they are held.
     steps: BTreeSet<ObjectKey>,
-    /// Kinds whose reconciler or chart may have to give way to the one before it, each with the set of sources that it
-    /// came with. None of their objects passes until that is decided.
+    /// Kinds whose reconciler or chart may have to give way to the one before it, each with the set of
+    /// sources that it came with. None of their objects passes until that is decided.
     undecided: BTreeMap<Kind, u64>,
 }
 

@@ -1,4 +1,5 @@
-//! When objects are reconciled again by themselves: after a period, after a wait, after a failure. Pure: the time is handed in.
+//! When objects are reconciled again by themselves: after a period, after a wait, after a failure. Pure: the
+//! time is handed in.
 
 use opdev_event::CauseKind;
 use opdev_object::meta::ObjectKey;

@@ -1,4 +1,5 @@
-//! The custom resource of a reconcile as last read or written, and its finalizers. Never decides which it needs.
+//! The custom resource of a reconcile as last read or written, and its finalizers. Never decides which it
+//! needs.
 
 use anyhow::{Context, anyhow};
 use opdev_client::{Api, ApiError, At, Resource};

@@ -1,6 +1,6 @@
-//! A trial run: what the reconciler of a kind would do to every known object of it. Nothing is written and nothing
-//! outside is changed; the API refuses writes and lets only dry runs through. `plan` tries a chart, `program/dry_run` a
-//! program.
+//! A trial run: what the reconciler of a kind would do to every known object of it. Nothing is written and
+//! nothing outside is changed; the API refuses writes and lets only dry runs through. `plan` tries a chart,
+//! `program/dry_run` a program.
 
 use super::program::dry_run;
 use crate::dry_run_report::Shadowed;

@@ -1,4 +1,5 @@
-//! The reconcile of a custom resource that is being deleted: its release is uninstalled, then the finalizer is taken off.
+//! The reconcile of a custom resource that is being deleted: its release is uninstalled, then the finalizer
+//! is taken off.
 
 use super::chart::{ChartReconcile, FINALIZER, LEGACY_FINALIZER};
 use opdev_event::{Outcome, Requeue};

@@ -1,6 +1,6 @@
-//! Whether a rendering that is not what is deployed becomes a new revision or takes the place of the deployed one, and
-//! why. Production knows only the new revision; a saved file may take the place of one, so that an afternoon of edits
-//! does not bury the history. Pure; read `upgrade` for what then happens.
+//! Whether a rendering that is not what is deployed becomes a new revision or takes the place of the deployed
+//! one, and why. Production knows only the new revision; a saved file may take the place of one, so that an
+//! afternoon of edits does not bury the history. Pure; read `upgrade` for what then happens.
 
 use super::history::Stored;
 use super::render::Rendered;
@@ -43,7 +43,8 @@ pub(crate) struct Case<'a> {
 pub(crate) struct Decision {
     pub(crate) step: ReleaseStep,
     pub(crate) why: String,
-    /// Where nobody asked for it, for the same chart and values give something else: what reads which revision it is.
+    /// Where nobody asked for it, for the same chart and values give something else: what reads which
+    /// revision it is.
     pub(crate) surplus: Option<Vec<ReleaseRead>>,
 }
 
@@ -69,7 +70,8 @@ impl Case<'_> {
         }
     }
 
-    /// What reads something of `.Release` that is not the same in the next revision, of the templates whose output is not.
+    /// What reads something of `.Release` that is not the same in the next revision, of the templates whose
+    /// output is not.
     fn blamed(&self) -> Vec<ReleaseRead> {
         explain::blamed(&self.next.release_reads, &self.in_place.manifest, &self.next.manifest)
     }

@@ -30,7 +30,8 @@ pub struct Memory {
     pub program: Option<Box<dyn ProgramMemory>>,
 }
 
-/// What the reconciler of a script keeps of an object. The release engine carries it and does not look into it.
+/// What the reconciler of a script keeps of an object. The release engine carries it and does not look into
+/// it.
 pub trait ProgramMemory: std::fmt::Debug + Send + Sync {
     /// Returns true if own writes lead to no reconcile for now.
     fn is_paused(&self) -> bool;

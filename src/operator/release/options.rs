@@ -1,4 +1,5 @@
-//! How one release is made: what the project's options and the annotations of its custom resource choose. Pure.
+//! How one release is made: what the project's options and the annotations of its custom resource choose.
+//! Pure.
 
 use super::annotations;
 use crate::settings::Settings;

@@ -1,5 +1,5 @@
-//! What bringing a release to its chart and values would do, found without writing: the same render, decision and plan.
-//! Read `upgrade` for what then happens.
+//! What bringing a release to its chart and values would do, found without writing: the same render, decision
+//! and plan. Read `upgrade` for what then happens.
 
 use super::crds::enabled;
 use super::decide::Decision;
@@ -221,7 +221,8 @@ impl Engine {
         Ok((created, coming))
     }
 
-    /// The objects of a manifest, and references to those whose kinds will be served once the chart's CRDs are there.
+    /// The objects of a manifest, and references to those whose kinds will be served once the chart's CRDs
+    /// are there.
     async fn wanted_with(
         &self,
         manifest: &str,

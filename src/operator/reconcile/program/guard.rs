@@ -1,5 +1,6 @@
-//! Stops reconciles that feed themselves: own writes that lead to own writes without an end, from the same input.
-//! What others do, a saved file and the user's key start anew. Pure but for the clock that bounds a window.
+//! Stops reconciles that feed themselves: own writes that lead to own writes without an end, from the same
+//! input. What others do, a saved file and the user's key start anew. Pure but for the clock that bounds a
+//! window.
 
 use opdev_object::diff::diff;
 use opdev_object::meta;

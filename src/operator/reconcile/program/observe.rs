@@ -1,5 +1,5 @@
-//! What a program is shown of its children: from the caches of the streams where they know, else from the API server.
-//! Writes nothing.
+//! What a program is shown of its children: from the caches of the streams where they know, else from the API
+//! server. Writes nothing.
 
 use super::state::{FINALIZER, ScriptReconcile};
 use anyhow::Context;

@@ -1,5 +1,5 @@
-//! The revisions of a release in their Secrets: read, written and kept short the way Helm does, so that the real
-//! `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
+//! The revisions of a release in their Secrets: read, written and kept short the way Helm does, so that the
+//! real `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
 
 pub mod desired_release;
 pub mod records;
@@ -25,7 +25,8 @@ pub struct History {
     /// True if the custom resource owns its records.
     owned: bool,
     entries: Vec<Entry>,
-    /// Records whose Secrets are not all there: whoever stored them was ended in between, before anything was installed.
+    /// Records whose Secrets are not all there: whoever stored them was ended in between, before anything was
+    /// installed.
     torn: Vec<Value>,
 }
 
@@ -170,8 +171,8 @@ impl History {
         newest.map(Entry::read).transpose().context("failed to get deployed release")
     }
 
-    /// An operation that was broken off leaves a pending revision, which is marked as failed. The Operator SDK's
-    /// operator deletes it, whoever began it. Gives a notice where that was somebody else.
+    /// An operation that was broken off leaves a pending revision, which is marked as failed. The Operator
+    /// SDK's operator deletes it, whoever began it. Gives a notice where that was somebody else.
     pub async fn heal(&mut self, api: &Api, owner: &Owner) -> anyhow::Result<Option<String>> {
         if let Some(torn) = self.torn.first() {
             let why = release::from_secret(torn).err().map(|error| error.to_string()).unwrap_or_default();
@@ -272,8 +273,8 @@ impl History {
         release
     }
 
-    /// After another attempt that failed and was rolled back: deletes what the attempts before it left, which says
-    /// nothing new: older failed revisions, and the rollback to which this one went back.
+    /// After another attempt that failed and was rolled back: deletes what the attempts before it left, which
+    /// says nothing new: older failed revisions, and the rollback to which this one went back.
     pub(crate) async fn forget_attempts(
         &mut self,
         api: &Api,
@@ -343,7 +344,8 @@ impl History {
         Ok(())
     }
 
-    /// Makes room for one more revision, as Helm does before it stores one: the oldest go, never the deployed one.
+    /// Makes room for one more revision, as Helm does before it stores one: the oldest go, never the deployed
+    /// one.
     pub(crate) async fn make_room(&mut self, api: &Api, keep: usize) -> anyhow::Result<()> {
         let deployed = self.entries.iter().rposition(|entry| entry.status == Status::Deployed.word());
         let deployed = deployed.map(|at| self.entries[at].revision);

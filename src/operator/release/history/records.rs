@@ -1,5 +1,5 @@
-//! What holds the records of a release: Secrets as Helm writes them, ConfigMaps, several Secrets for each, or this process.
-//! Decides nothing about revisions; read `history/mod.rs`.
+//! What holds the records of a release: Secrets as Helm writes them, ConfigMaps, several Secrets for each, or
+//! this process. Decides nothing about revisions; read `history/mod.rs`.
 
 use anyhow::{Context, anyhow};
 use opdev_client::{Api, At, Resource};
@@ -157,8 +157,8 @@ impl Records {
     }
 }
 
-/// Records of several Secrets each, in one namespace. The index is written first and goes first, for it owns the others; when a
-/// record is written anew, its new parts are there before the index names them.
+/// Records of several Secrets each, in one namespace. The index is written first and goes first, for it owns
+/// the others; when a record is written anew, its new parts are there before the index names them.
 #[derive(Clone)]
 struct Chunks {
     resource: Arc<Resource>,

@@ -1,5 +1,5 @@
-//! What writes would make of objects: asked of the API server as dry runs, and computed where it may not be asked.
-//! Writes nothing.
+//! What writes would make of objects: asked of the API server as dry runs, and computed where it may not be
+//! asked. Writes nothing.
 
 use super::apply::{Force, Mode};
 use super::compare::changes_to;
@@ -106,7 +106,8 @@ async fn try_out(api: &Api, intent: &Intent<'_>, ask: Ask) -> Option<Answer> {
     Some(answer(applied))
 }
 
-/// What an apply would make of the object, with what reconciles to Helm's manager before, or the plain write in its place.
+/// What an apply would make of the object, with what reconciles to Helm's manager before, or the plain write
+/// in its place.
 async fn applied(api: &Api, intent: &Intent<'_>) -> Result<Value, ApiError> {
     let Intent { wanted, old, live, manager, mode } = intent;
     let after = match api.try_apply(&wanted.at(), "", wanted.sent(), manager).await {
@@ -144,7 +145,8 @@ pub async fn foretell_status(
     }
 }
 
-/// Whether the API server refused what was to be written because it does not fit its kind: the same text is refused again.
+/// Whether the API server refused what was to be written because it does not fit its kind: the same text is
+/// refused again.
 pub(crate) fn is_unfit(error: &ApiError) -> bool {
     match error {
         ApiError::Refused { code: 400 | 422, .. } => matches!(judge(error), Answer::Refused(_)),

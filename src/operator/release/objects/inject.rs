@@ -1,5 +1,5 @@
-//! What the operator adds to an object of a chart: the namespace, the way back to its custom resource, the chart's
-//! label and Helm's ownership. The stored manifest stays as rendered. Pure.
+//! What the operator adds to an object of a chart: the namespace, the way back to its custom resource, the
+//! chart's label and Helm's ownership. The stored manifest stays as rendered. Pure.
 
 use opdev_cache::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use opdev_object::meta::{self, Gvk};
@@ -73,7 +73,8 @@ pub(crate) fn lead_back(object: &mut Value, owner: &Owner, release: ReleaseNames
     }
 }
 
-/// Leads an object to its owner by annotations, and by a label that holds the owner's uid, where no owner reference can.
+/// Leads an object to its owner by annotations, and by a label that holds the owner's uid, where no owner
+/// reference can.
 pub fn put_owner_note(object: &mut Value, owner: &Owner, label: &str) {
     let primary = format!("{}/{}", owner.namespace.as_deref().unwrap_or_default(), owner.name);
     put(object, "annotations", PRIMARY_RESOURCE, &primary);

@@ -1,5 +1,6 @@
-//! Renders a chart on the blocking pool, with the cluster behind `lookup` and `.Capabilities`. Random functions
-//! start from the same seed for the same custom resource, so that the same input renders the same text.
+//! Renders a chart on the blocking pool, with the cluster behind `lookup` and `.Capabilities`. Random
+//! functions start from the same seed for the same custom resource, so that the same input renders the same
+//! text.
 
 pub mod cache;
 pub(crate) mod explain;
