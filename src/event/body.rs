@@ -1,5 +1,6 @@
-//! An object as text that becomes a value when somebody looks. Values in memory take ten times the room of their text,
-//! and of ten thousand objects few are looked at. The texts are packed: objects of a kind say much the same.
+//! An object as text that becomes a value when somebody looks. Values in memory take ten times the room of
+//! their text, and of ten thousand objects few are looked at. The texts are packed: objects of a kind say
+//! much the same.
 
 use opdev_object::pack::{ByKind, Kept};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

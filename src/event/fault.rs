@@ -1,5 +1,6 @@
-//! Faults on request in the calls of the operator's own program: which calls, and what happens to them. A rule is one line
-//! of words, such as `conflict update podsets/status times=1`, on the command line and in the palette.
+//! Faults on request in the calls of the operator's own program: which calls, and what happens to them. A
+//! rule is one line of words, such as `conflict update podsets/status times=1`, on the command line and in
+//! the palette.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,8 @@ pub enum Fault {
     ResetBefore,
     /// The connection ends after it is done: the answer is lost.
     ResetAfter,
-    /// Watches get no events for so long, or until the rule is taken away; then all of them. The program's cache is stale.
+    /// Watches get no events for so long, or until the rule is taken away; then all of them. The program's
+    /// cache is stale.
     Hold(Option<Duration>),
     /// Watches end at once, again and again for so long.
     Cut(Duration),

@@ -1,5 +1,5 @@
-//! What a saved type file or reconciler does to what is in the cluster: facts before and after, and the ones that
-//! wait for the user's word. Plain data; `inner_loop` decides, the screen shows.
+//! What a saved type file or reconciler does to what is in the cluster: facts before and after, and the ones
+//! that wait for the user's word. Plain data; `inner_loop` decides, the screen shows.
 
 use super::{Place, ShadowObject, millis};
 use jiff::Timestamp;
@@ -132,7 +132,8 @@ pub struct Released {
     pub verdict: Verdict,
 }
 
-/// A saved reconciler, or a saved chart that is held, ran on every known object without side effects, before it took over.
+/// A saved reconciler, or a saved chart that is held, ran on every known object without side effects, before
+/// it took over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowRun {

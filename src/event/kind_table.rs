@@ -25,7 +25,8 @@ pub struct ServedKind {
 }
 
 impl ServedKind {
-    /// The plural name with the group, as it stands in the name of a CRD: `deployments.apps`. Without a group it is the plural.
+    /// The plural name with the group, as it stands in the name of a CRD: `deployments.apps`. Without a group
+    /// it is the plural.
     pub fn full_name(&self) -> String {
         match self.gvk.group.as_str() {
             "" => self.plural.clone(),

@@ -1,6 +1,7 @@
 //! Everything that can happen (`Event`, facts in the past tense) and everything one can ask for (`Request`).
-//! Plain data: no IO, no async, no behaviour beyond names. Secrets are masked before they get in here (`mask`).
-//! Read `state/reduce.rs` for who consumes the events, `inner_loop` for who carries the requests out.
+//! Plain data: no IO, no async, no behaviour beyond names. Secrets are masked before they get in here
+//! (`mask`). Read `state/reduce.rs` for who consumes the events, `inner_loop` for who carries the requests
+//! out.
 
 mod body;
 mod connection;
@@ -71,8 +72,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event {
-    /// opdev is connected and about to serve its first sources. Another one says that it works on another cluster from
-    /// now on, and that all told before was about the one it left.
+    /// opdev is connected and about to serve its first sources. Another one says that it works on another
+    /// cluster from now on, and that all told before was about the one it left.
     Started(Arc<Started>),
     /// A new numbered set of sources serves from now on.
     SourcesChanged(Arc<SourcesChanged>),
@@ -98,14 +99,15 @@ pub enum Event {
         /// Those that still can hit something.
         rules: Vec<FaultRule>,
     },
-    /// The project wants something that the user has to allow; nothing of its files is used before the answer.
+    /// The project wants something that the user has to allow; nothing of its files is used before the
+    /// answer.
     TrustAsked(Arc<TrustAsked>),
     /// The user has answered what the project wants, or its files do not want it any more.
     TrustAnswered(Arc<TrustAnswered>),
     /// An object as it is now.
     ObjectSeen(ObjectSeen),
-    /// Objects that belong to no custom resource of the project; of these nothing is known but their keys. One that was
-    /// seen before, as `ObjectSeen`, belongs to none any more.
+    /// Objects that belong to no custom resource of the project; of these nothing is known but their keys.
+    /// One that was seen before, as `ObjectSeen`, belongs to none any more.
     UnrelatedSeen(UnrelatedSeen),
     /// An object is gone.
     ObjectGone(ObjectGone),
@@ -147,7 +149,8 @@ pub enum Event {
     Leaving(Leaving),
     /// The files and folders that a typed path may lead to.
     PathsListed(Paths),
-    /// The files of the project that an editor may open: charts, types, scripts, samples and whatever else there is.
+    /// The files of the project that an editor may open: charts, types, scripts, samples and whatever else
+    /// there is.
     FilesListed {
         /// Relative to the project's root, by name.
         files: Arc<[String]>,
@@ -221,7 +224,8 @@ pub struct Started {
     pub contexts: Vec<String>,
     /// A kubeconfig that reaches the same API server, for kubectl beside opdev.
     pub kubeconfig: Option<String>,
-    /// Variables for programs that the user starts from the screen: kubectl and the like use the cluster that opdev uses.
+    /// Variables for programs that the user starts from the screen: kubectl and the like use the cluster that
+    /// opdev uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<(String, String)>,
     /// The log file.
@@ -291,7 +295,8 @@ pub struct KindStatus {
     pub gvk: Gvk,
     /// Plural resource name; empty while the API server does not serve the kind.
     pub plural: String,
-    /// The chart or reconciler that feeds it, relative to the project's root; the file with its type where none does.
+    /// The chart or reconciler that feeds it, relative to the project's root; the file with its type where
+    /// none does.
     pub source: String,
     /// Where an object says how many replicas it wants, such as `.spec.size`; empty where nobody has said.
     #[serde(default, skip_serializing_if = "String::is_empty")]

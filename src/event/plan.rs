@@ -1,5 +1,5 @@
-//! What a reconcile would do to one object, told before it is done: by a plan, a shadow run, or a chart that is held.
-//! Plain data; the operator foresees it, `cli/print` and the screen show it.
+//! What a reconcile would do to one object, told before it is done: by a plan, a shadow run, or a chart that
+//! is held. Plain data; the operator foresees it, `cli/print` and the screen show it.
 
 use super::reconcile::changes;
 use super::{Diagnostic, Finding, Hurt, ObjectChange};

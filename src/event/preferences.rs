@@ -1,5 +1,5 @@
-//! What the settings say about the terminal: keys, colours, mouse. Words only, with their places; what they mean
-//! is known where keys and colours are.
+//! What the settings say about the terminal: keys, colours, mouse. Words only, with their places; what they
+//! mean is known where keys and colours are.
 
 use super::{Diagnostic, Place, UserCommand};
 use jiff::Timestamp;
@@ -22,8 +22,8 @@ pub struct Preferences {
     /// Whether the mouse selects and scrolls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mouse: Option<bool>,
-    /// Whether places in files are links of the terminal; where nobody says so, they are on terminals that are known to
-    /// understand links.
+    /// Whether places in files are links of the terminal; where nobody says so, they are on terminals that
+    /// are known to understand links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<bool>,
     /// Where the borders between the panes stood last, as far as the user has moved them.
@@ -36,8 +36,8 @@ pub struct Preferences {
     pub problems: Vec<Diagnostic>,
 }
 
-/// Where the user moved the borders between the panes: thousandths of the width, or of the height, of all panes.
-/// Nothing leaves a border where what it shows asks for it.
+/// Where the user moved the borders between the panes: thousandths of the width, or of the height, of all
+/// panes. Nothing leaves a border where what it shows asks for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Borders {

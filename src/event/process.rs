@@ -44,8 +44,8 @@ pub enum BuildState {
     },
 }
 
-/// A program of the operator's own as it is now. The newest event of each program counts; those before it say nothing any
-/// more.
+/// A program of the operator's own as it is now. The newest event of each program counts; those before it say
+/// nothing any more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessChanged {

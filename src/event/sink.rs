@@ -1,5 +1,6 @@
-//! The way of all events to the bus: state waits for room, log lines are dropped under load and counted. What tells of
-//! one cluster passes a gate, so that nothing of a cluster that was left comes through once another one is worked on.
+//! The way of all events to the bus: state waits for room, log lines are dropped under load and counted. What
+//! tells of one cluster passes a gate, so that nothing of a cluster that was left comes through once another
+//! one is worked on.
 
 use crate::{Event, LogLine};
 use std::collections::VecDeque;

@@ -1,4 +1,5 @@
-//! Programs that the user starts from the screen: commands of the user's own settings, and those that opdev brings.
+//! Programs that the user starts from the screen: commands of the user's own settings, and those that opdev
+//! brings.
 
 use super::Place;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,8 @@ pub struct UserCommand {
     /// The name of its key, such as `g e`; none means that the palette alone starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The program and its arguments; one text alone is a line for `sh`. `{name}`, `{ns}` and the like stand for what is selected.
+    /// The program and its arguments; one text alone is a line for `sh`. `{name}`, `{ns}` and the like stand
+    /// for what is selected.
     pub run: Vec<String>,
     /// Whether `run` is a line for `sh`, in which what is put in is quoted.
     pub shell: bool,
@@ -41,7 +43,8 @@ pub struct ProgramRun {
     pub env: Vec<(String, String)>,
     /// True if it gets the terminal until it ends.
     pub in_front: bool,
-    /// Whether opdev waits for a key at its end, so that what it printed can be read. After a failure it always does.
+    /// Whether opdev waits for a key at its end, so that what it printed can be read. After a failure it
+    /// always does.
     pub pause: bool,
     /// True if it may change something in the cluster.
     pub writes: bool,

@@ -186,8 +186,9 @@ pub fn is_echo(cause: &Cause) -> bool {
     matches!(cause.kind, CauseKind::Watch { own_write: true, .. })
 }
 
-/// Where a cause stands beside others: first what somebody did to the custom resource itself or to its sources, then
-/// what happened around it, last the echoes of own writes. So a short line still says what matters most.
+/// Where a cause stands beside others: first what somebody did to the custom resource itself or to its
+/// sources, then what happened around it, last the echoes of own writes. So a short line still says what
+/// matters most.
 fn rank(cause: &Cause) -> u8 {
     match &cause.kind {
         _ if is_echo(cause) => 2,
@@ -200,16 +201,16 @@ fn rank(cause: &Cause) -> u8 {
     }
 }
 
-/// The causes in the order of a person's questions: what was done to the object itself or to its sources, what
-/// happened around it, the echoes of own writes. Places in the list.
+/// The causes in the order of a person's questions: what was done to the object itself or to its sources,
+/// what happened around it, the echoes of own writes. Places in the list.
 pub fn in_order(of: &[Cause]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..of.len()).collect();
     order.sort_by_key(|at| rank(&of[*at]));
     order
 }
 
-/// All causes in one line: the object's own change and edits first, echoes last; equal ones, and the same change of
-/// several children, merged with a count.
+/// All causes in one line: the object's own change and edits first, echoes last; equal ones, and the same
+/// change of several children, merged with a count.
 pub fn causes(of: &[Cause]) -> String {
     causes_beside(of, "")
 }
@@ -268,7 +269,8 @@ pub fn outcome(of: Outcome) -> &'static str {
     }
 }
 
-/// What came of a reconcile, as one word; a revision that a saved file was written into is told from a new one.
+/// What came of a reconcile, as one word; a revision that a saved file was written into is told from a new
+/// one.
 pub fn result(of: &Reconcile) -> &'static str {
     let rewritten = |change: &ReleaseChange| change.step == ReleaseStep::Rewritten;
     match of.outcome {
@@ -425,8 +427,9 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// Text that a terminal prints as it is: control characters but line breaks, and characters that change the direction of
-/// the text or that are not seen, are escaped, as in `\u{202e}`. Names in a project's files are whatever somebody wrote.
+/// Text that a terminal prints as it is: control characters but line breaks, and characters that change the
+/// direction of the text or that are not seen, are escaped, as in `\u{202e}`. Names in a project's files are
+/// whatever somebody wrote.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

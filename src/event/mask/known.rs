@@ -1,5 +1,5 @@
-//! Known secrets: gathers the strings that are secret and replaces them in free text, such as errors and notes.
-//! Pure; where a secret is found by its place in an object, read the parent module.
+//! Known secrets: gathers the strings that are secret and replaces them in free text, such as errors and
+//! notes. Pure; where a secret is found by its place in an object, read the parent module.
 
 use super::{MASK, beneath, is_secret, is_secret_name};
 use base64::Engine as _;

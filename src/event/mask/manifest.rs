@@ -4,8 +4,9 @@
 use super::{MASK, REFERENCE, is_secret_name, json_text};
 use std::ops::Range;
 
-/// Masks the Secret documents of a manifest and the secret-named fields of the others; everything else, comments
-/// and blank lines included, stays as it is. Works on the text, so that a broken document is masked, too.
+/// Masks the Secret documents of a manifest and the secret-named fields of the others; everything else,
+/// comments and blank lines included, stays as it is. Works on the text, so that a broken document is masked,
+/// too.
 pub fn manifest(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut document: Vec<&str> = Vec::new();

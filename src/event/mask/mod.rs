@@ -1,6 +1,6 @@
-//! Masks secrets at the moment something becomes an event. Pure; never decides what is shown, only what is not.
-//! What counts: data of Secrets (also inside manifests and last-applied annotations) and scalar fields whose
-//! name says that they hold a secret. Diff the real values first, then mask the changes: `changes`.
+//! Masks secrets at the moment something becomes an event. Pure; never decides what is shown, only what is
+//! not. What counts: data of Secrets (also inside manifests and last-applied annotations) and scalar fields
+//! whose name says that they hold a secret. Diff the real values first, then mask the changes: `changes`.
 
 mod known;
 mod manifest;

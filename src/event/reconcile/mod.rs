@@ -112,7 +112,8 @@ impl Reconcile {
 pub enum TraceLevel {
     /// The process itself tells of its reconciles, their causes, reads and calls.
     Full,
-    /// Reconciles are guessed from its calls to the API server and from the lines of its log that name the object.
+    /// Reconciles are guessed from its calls to the API server and from the lines of its log that name the
+    /// object.
     Log,
     /// Reconciles are guessed from its calls to the API server.
     Wire,
@@ -135,10 +136,11 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Call {
-    /// Kubernetes verb: get, list, create, update, patch, delete, deletecollection, watch; of what a program reaches
-    /// beside the API server `fetch` or `exec`.
+    /// Kubernetes verb: get, list, create, update, patch, delete, deletecollection, watch; of what a program
+    /// reaches beside the API server `fetch` or `exec`.
     pub verb: String,
-    /// The path without host, for the curious; `cache:` before it where a watch answered and nothing was sent.
+    /// The path without host, for the curious; `cache:` before it where a watch answered and nothing was
+    /// sent.
     pub path: String,
     /// Kind or plural with the name, such as `deployments/web`, and the subresource.
     pub target: String,

@@ -29,7 +29,8 @@ pub struct ProgramTrace {
     /// Which of its calls were disturbed on purpose, by their place in `calls`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbed_calls: Vec<u32>,
-    /// How many of its last calls came after its end, from goroutines that went on. The reconcile is told again with each.
+    /// How many of its last calls came after its end, from goroutines that went on. The reconcile is told
+    /// again with each.
     #[serde(default, skip_serializing_if = "is_none")]
     pub late_calls: u32,
     /// What is wrong with it.

@@ -1,5 +1,6 @@
-//! What one can ask of the inner loop, split by who carries it out. `task` has what is announced and answered by
-//! `RequestStarted` and `RequestFinished`, `words` what a task is called and whether it writes to the cluster.
+//! What one can ask of the inner loop, split by who carries it out. `task` has what is announced and answered
+//! by `RequestStarted` and `RequestFinished`, `words` what a task is called and whether it writes to the
+//! cluster.
 
 mod task;
 mod words;
@@ -51,16 +52,17 @@ impl PodFailure {
 /// An imperative, from a key or from the command line. Each variant belongs to one part of the inner loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Work with a begin and an end: `RequestStarted` announces it, `RequestFinished` answers it. `inner_loop/requests` carries it
-    /// out, and `program/requests` what concerns the operator's own programs.
+    /// Work with a begin and an end: `RequestStarted` announces it, `RequestFinished` answers it.
+    /// `inner_loop/requests` carries it out, and `program/requests` what concerns the operator's own
+    /// programs.
     Task(Task),
-    /// Something to read for the screen, or to keep for it. It is not announced. Its answer is an event of its own. The
-    /// inner loop hands it to whoever reads.
+    /// Something to read for the screen, or to keep for it. It is not announced. Its answer is an event of
+    /// its own. The inner loop hands it to whoever reads.
     View(ViewRequest),
     /// Where opdev works, and when it stops. The inner loop does it.
     Session(SessionRequest),
-    /// One reconcile of an object by one controller of the operator's program, which shows whether it has missed a
-    /// change. Findings ask for it, on the embedded control plane only.
+    /// One reconcile of an object by one controller of the operator's program, which shows whether it has
+    /// missed a change. Findings ask for it, on the embedded control plane only.
     LookAgain {
         /// The controller's name.
         controller: String,
@@ -69,7 +71,8 @@ pub enum Request {
     },
 }
 
-/// The answer of a program whose reconciles cannot be ordered: one in another language, or built without a trace.
+/// The answer of a program whose reconciles cannot be ordered: one in another language, or built without a
+/// trace.
 pub const CANNOT_BE_ASKED: &str = "the program cannot be asked for one reconcile";
 
 /// What the screen reads. A level replaces the one before.
@@ -80,19 +83,20 @@ pub enum ViewRequest {
         /// Which; none leaves all.
         sources: Vec<LogSource>,
     },
-    /// Read this object whole, where only its metadata is watched, and keep it current, and no other one. A level, answered
-    /// by `ObjectSeen`.
+    /// Read this object whole, where only its metadata is watched, and keep it current, and no other one. A
+    /// level, answered by `ObjectSeen`.
     Look {
         /// Which; none lets go.
         object: Option<ObjectRef>,
     },
-    /// Read the objects of a kind as the API server's table of them, and keep it current, and no other table. A level,
-    /// answered by `TableChanged`.
+    /// Read the objects of a kind as the API server's table of them, and keep it current, and no other table.
+    /// A level, answered by `TableChanged`.
     ShowTable {
         /// Which; none lets go.
         table: Option<TableQuery>,
     },
-    /// Read the object of the table's selected row whole, and keep it current. A level, answered by `RowRead`.
+    /// Read the object of the table's selected row whole, and keep it current. A level, answered by
+    /// `RowRead`.
     ReadRow {
         /// Which; none lets go.
         object: Option<ObjectRef>,
@@ -121,8 +125,8 @@ pub enum ViewRequest {
 /// What concerns opdev itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionRequest {
-    /// Go on working on another cluster. Nothing changes here until that one answers; then something is done about the
-    /// custom resources, and everything begins anew there.
+    /// Go on working on another cluster. Nothing changes here until that one answers; then something is done
+    /// about the custom resources, and everything begins anew there.
     Switch {
         /// Where to.
         to: Destination,

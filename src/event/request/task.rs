@@ -1,5 +1,5 @@
-//! Tasks: requests with a begin and an end, which can be cancelled. One type for each part that carries tasks out.
-//! `inner_loop/requests` hands each type on to its part, and no part ever sees the tasks of another one.
+//! Tasks: requests with a begin and an end, which can be cancelled. One type for each part that carries tasks
+//! out. `inner_loop/requests` hands each type on to its part, and no part ever sees the tasks of another one.
 
 use super::{NewFrom, PodFailure, Propagation, RequestId};
 use crate::{DraftId, FaultRule, PauseScope, Permission, ProgramRun, TrustAnswer};
