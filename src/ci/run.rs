@@ -35,7 +35,8 @@ pub struct CiInput {
     pub project: Project,
     /// What the user allows the project.
     pub trust: Trust,
-    /// How the control planes are, of which each scenario has one of its own; or the cluster on which each has a namespace.
+    /// How the control planes are, of which each scenario has one of its own; or the cluster on which each
+    /// has a namespace.
     pub cluster: Choice,
     /// The namespaces that scenarios have on that cluster now.
     pub namespaces: Namespaces,
@@ -67,8 +68,8 @@ impl CiInput {
         Shared::open((&self.project, &self.trust), &self.cluster, &self.namespaces, &self.shutdown).await
     }
 
-    /// What a world is made from; `folder` is the one for its recording, below the one for all. What the project applies at
-    /// its own starts belongs to no scenario.
+    /// What a world is made from; `folder` is the one for its recording, below the one for all. What the
+    /// project applies at its own starts belongs to no scenario.
     pub(super) fn setup(&self, scenario: &str, folder: &Path, shared: Option<Arc<Shared>>) -> Setup {
         Setup {
             scenario: scenario.to_owned(),
@@ -207,8 +208,8 @@ pub fn scenarios(input: &CiInput) -> Result<(Vec<Scenario>, Vec<String>)> {
     Ok((picked, notes))
 }
 
-/// The files of samples with an object that the operator reconciles. Only those that `pick` takes are read; of the others
-/// only the path is known.
+/// The files of samples with an object that the operator reconciles. Only those that `pick` takes are read;
+/// of the others only the path is known.
 fn sample_files(
     root: &Path,
     sources: &Sources,
@@ -342,8 +343,8 @@ pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<(Report, Vec
                     Scenario::Folder(test) => kuttl::run(&setup, test, how).await,
                 }
             });
-            // A scenario that does not end in time once all is to end must not cost the report of the others. On a cluster it
-            // has a namespace to remove, and the user says how long that may take.
+            // A scenario that does not end in time once all is to end must not cost the report of the others.
+            // On a cluster it has a namespace to remove, and the user says how long that may take.
             let too_late = async {
                 shutdown.cancelled().await;
                 match on_cluster {

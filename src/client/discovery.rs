@@ -1,5 +1,5 @@
-//! What the API server serves: kinds, their plural names and scopes, and its version. Cached; a changed CRD or
-//! API service makes the cache stale, and a kind that is not in it is looked up once more.
+//! What the API server serves: kinds, their plural names and scopes, and its version. Cached; a changed CRD
+//! or API service makes the cache stale, and a kind that is not in it is looked up once more.
 
 use super::call::{ApiClient, collection_path};
 use super::error::ApiError;
@@ -97,8 +97,8 @@ impl Served {
         self.group_versions.iter().cloned().chain(kinds).collect()
     }
 
-    /// The kind that a text such as `Pod`, `v1/Pod`, `apps/Deployment` or `apps/v1/Deployment` names: where no version
-    /// is written, the preferred one.
+    /// The kind that a text such as `Pod`, `v1/Pod`, `apps/Deployment` or `apps/v1/Deployment` names: where
+    /// no version is written, the preferred one.
     pub fn kind(&self, text: &str) -> Result<Gvk, KindError> {
         let (before, kind) =
             text.rsplit_once('/').map_or((None, text), |(before, kind)| (Some(before), kind));

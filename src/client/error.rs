@@ -129,8 +129,8 @@ pub fn is_conflict(error: &anyhow::Error) -> bool {
     ApiError::of(error).is_some_and(ApiError::is_conflict)
 }
 
-/// A refusal repeats values of the object, in its message and in that of each cause. Those under secret names, and all of a
-/// Secret's, are masked.
+/// A refusal repeats values of the object, in its message and in that of each cause. Those under secret
+/// names, and all of a Secret's, are masked.
 pub fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::Error {
     let mut secrets = mask::secrets(object);
     if object["kind"] == "Secret" {

@@ -1,5 +1,6 @@
-//! The API server as the reconcilers use it: objects are JSON values, resources come from discovery, writes are
-//! remembered as our own. Never retries and never decides. Read `discovery` for where resources come from.
+//! The API server as the reconcilers use it: objects are JSON values, resources come from discovery, writes
+//! are remembered as our own. Never retries and never decides. Read `discovery` for where resources come
+//! from.
 
 use super::call::{APPLY, ApiClient, JSON, JSON_PATCH, MERGE, OWN_MANAGER, escape};
 use super::discovery::{Discovery, Resource};
@@ -107,8 +108,8 @@ impl Api {
         Ok(items.into_iter().map(|item| resource.complete(item)).collect())
     }
 
-    /// The objects that a label selector picks in these namespaces, each asked for by itself, so that no right to all of them is
-    /// needed; without any, and where the kind lives in none, all there are.
+    /// The objects that a label selector picks in these namespaces, each asked for by itself, so that no
+    /// right to all of them is needed; without any, and where the kind lives in none, all there are.
     pub async fn list_in(
         &self,
         resource: &Resource,
@@ -144,8 +145,8 @@ impl Api {
         Ok(self.wrote(at.resource, meta::resource_version(object), updated))
     }
 
-    /// Applies an object, or one of its subresources, server-side and forced. `live` is its state before, where that
-    /// is known.
+    /// Applies an object, or one of its subresources, server-side and forced. `live` is its state before,
+    /// where that is known.
     pub async fn apply(
         &self,
         at: &At<'_>,
@@ -191,7 +192,8 @@ impl Api {
         Ok(self.wrote(at.resource, None, patched))
     }
 
-    /// What applying would make of an object, or of one of its subresources, in a dry run: nothing is written.
+    /// What applying would make of an object, or of one of its subresources, in a dry run: nothing is
+    /// written.
     pub async fn try_apply(
         &self,
         at: &At<'_>,

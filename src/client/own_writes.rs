@@ -1,5 +1,5 @@
-//! Remembers what opdev wrote, so that the watch events of its own writes are told apart from those of others.
-//! Never decides what follows from that; `operator/queue` and `operator/watch` do.
+//! Remembers what opdev wrote, so that the watch events of its own writes are told apart from those of
+//! others. Never decides what follows from that; `operator/queue` and `operator/watch` do.
 
 use opdev_object::meta;
 use serde_json::Value;

@@ -157,8 +157,8 @@ impl Line {
     }
 }
 
-/// The newest line, renewed where it is stale or, with `refused`, where the API server did not take it. The old one
-/// goes on where a file cannot be read any more: it may have been removed on purpose.
+/// The newest line, renewed where it is stale or, with `refused`, where the API server did not take it. The
+/// old one goes on where a file cannot be read any more: it may have been removed on purpose.
 ///
 /// # Errors
 /// An explanation.

@@ -1,5 +1,5 @@
-//! Exec plugins of kubeconfigs (`client.authentication.k8s.io` v1 and v1beta1): runs one, reads what it prints, and
-//! says why it cannot. A plugin never gets the terminal: the screen has it.
+//! Exec plugins of kubeconfigs (`client.authentication.k8s.io` v1 and v1beta1): runs one, reads what it
+//! prints, and says why it cannot. A plugin never gets the terminal: the screen has it.
 
 use super::unreachable::{Names, Problem};
 use jiff::Timestamp;
@@ -170,7 +170,8 @@ struct Ended {
     said: String,
 }
 
-/// How long the pipes of a plugin that has ended may stay open: what it left behind may hold them as long as it lives.
+/// How long the pipes of a plugin that has ended may stay open: what it left behind may hold them as long as
+/// it lives.
 const CLOSING: Duration = Duration::from_millis(500);
 
 /// A pipe that a thread reads to its end.

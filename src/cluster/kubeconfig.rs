@@ -1,6 +1,6 @@
-//! Kubeconfig files as kubectl reads them: one that is named, those of `KUBECONFIG` merged, the credentials of the pod that
-//! this runs in, or `~/.kube/config`; then one context with its cluster and user, and where each of them is written.
-//! Connects to nothing.
+//! Kubeconfig files as kubectl reads them: one that is named, those of `KUBECONFIG` merged, the credentials
+//! of the pod that this runs in, or `~/.kube/config`; then one context with its cluster and user, and where
+//! each of them is written. Connects to nothing.
 
 use super::http_proxy;
 use super::in_cluster;
@@ -47,12 +47,13 @@ pub(super) struct Target {
     pub(super) insecure: bool,
 }
 
-/// How long a connection may be silent, but for those of `lasting`. Every watch of opdev itself says something more often.
+/// How long a connection may be silent, but for those of `lasting`. Every watch of opdev itself says
+/// something more often.
 const SILENCE: Duration = Duration::from_secs(310);
 
 impl Merged {
-    /// Reads the files; `None` where there are none and none was named. `var` reads the environment, `or` is what else there is
-    /// to do where something is wrong: `OR_EMBEDDED`, or nothing.
+    /// Reads the files; `None` where there are none and none was named. `var` reads the environment, `or` is
+    /// what else there is to do where something is wrong: `OR_EMBEDDED`, or nothing.
     ///
     /// # Errors
     /// Where a file that was named is missing, one cannot be read, or this is a pod without credentials.

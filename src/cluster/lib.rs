@@ -52,7 +52,8 @@ use std::time::Duration;
 use unreachable::OR_EMBEDDED;
 pub use webhook_certificates::Certificates;
 
-/// The kubeconfig files that a choice is looked up in; none where there are none, or this is a pod with credentials of its own.
+/// The kubeconfig files that a choice is looked up in; none where there are none, or this is a pod with
+/// credentials of its own.
 ///
 /// # Errors
 /// Where one that was named is missing, or one cannot be read.
@@ -81,12 +82,13 @@ pub struct Choice {
     pub namespace: Option<String>,
     /// Contexts that may be written to although they are not clearly local.
     pub allow_contexts: Vec<String>,
-    /// Whose name the operator's calls go out in: a ServiceAccount as `[NAMESPACE/]NAME`, or the project's own where
-    /// that is empty.
+    /// Whose name the operator's calls go out in: a ServiceAccount as `[NAMESPACE/]NAME`, or the project's
+    /// own where that is empty.
     pub service_account: Option<String>,
     /// How the embedded control plane reaches webhooks.
     pub webhooks: Webhooks,
-    /// Decides which other machines the embedded control plane may call as webhooks; without one it calls none.
+    /// Decides which other machines the embedded control plane may call as webhooks; without one it calls
+    /// none.
     pub reach: Option<Reach>,
     /// Whether simulated pods wait for what they name.
     pub strict_pods: bool,
@@ -230,7 +232,8 @@ impl Connection {
         let warning = plane.moved_aside().map(ToString::to_string);
         let renewed = data.as_ref().is_some_and(|data| data.renewed);
         let warning = warning.or_else(|| renewed.then(|| RENEWED.to_owned()));
-        // They stay when it ends: the authority is kept with the objects, and the next start writes them anew.
+        // They stay when it ends: the authority is kept with the objects, and the next start writes them
+        // anew.
         let folder = choice.webhook_certificates.as_deref();
         let certificates = folder.map(|folder| Certificates::write_named(&plane, folder)).transpose()?;
         let client = plane.client();
@@ -335,8 +338,8 @@ impl Connection {
         Some(Client::new(service, self.namespace.clone()))
     }
 
-    /// The client of the reconcilers. On the embedded control plane they do not wait for the disk: they end with it, and
-    /// what the disk has is always a state that they have seen.
+    /// The client of the reconcilers. On the embedded control plane they do not wait for the disk: they end
+    /// with it, and what the disk has is always a state that they have seen.
     fn reconcilers_client(&self) -> Client {
         match &self.plane {
             Some((plane, _)) => Client::new(plane.service().ahead_of_disk(), self.namespace.clone()),
@@ -349,8 +352,8 @@ impl Connection {
         identity.map_or_else(|| self.reconcilers_client(), |identity| identity.client.clone())
     }
 
-    /// Writes a certificate for the webhooks of a program on this machine; the answer is the authority, PEM. `None`
-    /// where this is not the embedded control plane.
+    /// Writes a certificate for the webhooks of a program on this machine; the answer is the authority, PEM.
+    /// `None` where this is not the embedded control plane.
     ///
     /// # Errors
     /// Where the files cannot be written.
@@ -365,8 +368,8 @@ impl Connection {
         self.plane.as_ref().map(|(plane, listening)| (plane, listening.as_ref()))
     }
 
-    /// The way of a program's calls to a cluster: with the credentials of the kubeconfig, which impersonate the ServiceAccount
-    /// that the program acts as.
+    /// The way of a program's calls to a cluster: with the credentials of the kubeconfig, which impersonate
+    /// the ServiceAccount that the program acts as.
     pub fn way_of(&self, acting: Option<&Identity>) -> Upstream {
         match (acting, &self.link) {
             (Some(identity), _) => program_proxy::upstream(identity.client.clone()),
@@ -375,7 +378,8 @@ impl Connection {
         }
     }
 
-    /// Custom resources at another version, as the converter of the embedded control plane makes them; an error in words.
+    /// Custom resources at another version, as the converter of the embedded control plane makes them; an
+    /// error in words.
     pub async fn convert(
         &self,
         resource: &str,
@@ -391,7 +395,8 @@ impl Connection {
     /// A client that asks `rules` before each write and tells them of each call.
     ///
     /// # Errors
-    /// On the embedded control plane, whose calls nobody supervises: a client without the rules would write all the same.
+    /// On the embedded control plane, whose calls nobody supervises: a client without the rules would write
+    /// all the same.
     pub fn supervised(&self, rules: Arc<dyn CallRules>) -> Result<Client> {
         let link = self.link.clone().context("calls of the embedded control plane are not supervised")?;
         Ok(Client::new(Supervised { link, rules }, self.namespace.clone()))

@@ -1,6 +1,6 @@
-//! The way to the API server of a context: every call passes here. Refuses writes while the cluster is read-only, asks
-//! with the newest credential, comes back when the server is busy, and notes when it does not answer.
-//! `monitor` tells the user and brings the connection back.
+//! The way to the API server of a context: every call passes here. Refuses writes while the cluster is
+//! read-only, asks with the newest credential, comes back when the server is busy, and notes when it does not
+//! answer. `monitor` tells the user and brings the connection back.
 
 use super::bounded::{Bounds, bounded};
 use super::call_rules::Guard;
@@ -41,7 +41,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// What the API server answers.
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
-/// Marks a call that is handed on for a program of its own: its answer is the program's, also where the server is busy.
+/// Marks a call that is handed on for a program of its own: its answer is the program's, also where the
+/// server is busy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Relayed;
 
@@ -64,7 +65,8 @@ fn is_watch<B>(request: &Request<B>) -> bool {
         || request.uri().path().split('/').any(|part| part == "watch")
 }
 
-/// One call that waits. Trouble that is nothing but waiting ends with the last of them, also where it is dropped.
+/// One call that waits. Trouble that is nothing but waiting ends with the last of them, also where it is
+/// dropped.
 struct Waits(Arc<Inner>);
 
 impl Drop for Waits {
@@ -124,8 +126,8 @@ impl Link {
     /// An explanation of why there is no answer.
     pub(super) async fn probe(&self) -> Result<(), Problem> {
         let mut asked = self.probe_once().await;
-        // A server refuses a client's certificate only after its own half of the handshake: now and then one sees
-        // just the closed connection, and asking again tells why.
+        // A server refuses a client's certificate only after its own half of the handshake: now and then one
+        // sees just the closed connection, and asking again tells why.
         for _ in 0..TELLING {
             match &asked {
                 Err((_, Cause::Untold)) => asked = self.probe_once().await,
@@ -332,8 +334,8 @@ enum Cause {
 }
 
 impl Cause {
-    /// What the system and TLS have to say comes as an error of input and output; where there is none of them, the
-    /// transport has only seen a connection that was not there any more.
+    /// What the system and TLS have to say comes as an error of input and output; where there is none of
+    /// them, the transport has only seen a connection that was not there any more.
     fn of(error: &(dyn std::error::Error + 'static)) -> Cause {
         let mut next = Some(error);
         while let Some(error) = next {

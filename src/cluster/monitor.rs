@@ -1,5 +1,5 @@
-//! Looks after the connection to a context: says what opdev waits for, reads the kubeconfig again, tries again, and
-//! says when all is well. Ends with opdev.
+//! Looks after the connection to a context: says what opdev waits for, reads the kubeconfig again, tries
+//! again, and says when all is well. Ends with opdev.
 
 use super::Choice;
 use super::kubeconfig::Target;

@@ -1,6 +1,7 @@
-//! Servers that show a certificate which the kubeconfig names as an authority: one that has signed itself, as `openssl req -x509`
-//! makes it. kubectl takes it. The library here refuses a certificate that may sign others as a server's, whoever names it. It
-//! counts where it is byte for byte one of the kubeconfig's, bears the name that was called, and is valid now.
+//! Servers that show a certificate which the kubeconfig names as an authority: one that has signed itself, as
+//! `openssl req -x509` makes it. kubectl takes it. The library here refuses a certificate that may sign
+//! others as a server's, whoever names it. It counts where it is byte for byte one of the kubeconfig's, bears
+//! the name that was called, and is valid now.
 
 use kube::client::ConfigExt as _;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -10,8 +11,8 @@ use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 
-/// How a server is reached that may show an authority of the kubeconfig; `None` where none of them bears its name, as
-/// authorities usually do not.
+/// How a server is reached that may show an authority of the kubeconfig; `None` where none of them bears its
+/// name, as authorities usually do not.
 ///
 /// # Errors
 /// Where the client's own certificate cannot be used.

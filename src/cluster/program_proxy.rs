@@ -1,6 +1,6 @@
-//! What the operator's own program asks of a cluster, on its way there: with the credentials of the kubeconfig, which the
-//! program never sees. Answers go through frame by frame, streams and upgrades as they are, and never compressed: a trace
-//! is made of what they say. Never disturbs a call.
+//! What the operator's own program asks of a cluster, on its way there: with the credentials of the
+//! kubeconfig, which the program never sees. Answers go through frame by frame, streams and upgrades as they
+//! are, and never compressed: a trace is made of what they say. Never disturbs a call.
 
 use super::link::{Answer, Link, Relayed};
 use super::unpacked::unpacked;
@@ -163,8 +163,8 @@ mod tests {
         assert!(headers.get(HOST).is_none() && headers.get(TE).is_none(), "{headers:?}");
     }
 
-    /// A Go client asks for gzip by itself. An API server of 1.37 compresses even streamed lists then, and something in
-    /// front of it may do so unasked.
+    /// A Go client asks for gzip by itself. An API server of 1.37 compresses even streamed lists then, and
+    /// something in front of it may do so unasked.
     #[tokio::test]
     async fn an_answer_is_plain_whatever_encoding_the_client_asks_for_and_the_server_chooses() {
         let list = r#"{"kind":"ConfigMapList","items":[]}"#;

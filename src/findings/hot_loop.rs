@@ -1,6 +1,6 @@
-//! Finds loops in what reconciles tell: fights with somebody else over a field, and reconciles that ask for themselves and
-//! write each time. Pure: it sees finished reconciles and decides nothing. What programs do to their own children is
-//! stopped earlier, by the guard of `reconcile/program`.
+//! Finds loops in what reconciles tell: fights with somebody else over a field, and reconciles that ask for
+//! themselves and write each time. Pure: it sees finished reconciles and decides nothing. What programs do to
+//! their own children is stopped earlier, by the guard of `reconcile/program`.
 
 use jiff::Timestamp;
 use opdev_event::{
@@ -20,7 +20,8 @@ const SLOW: (usize, Duration) = (6, Duration::from_secs(120));
 const WAIT: Duration = Duration::from_secs(10);
 /// So many writing reconciles in a row that only the reconciles before asked for, in this time.
 const HOT: (usize, Duration) = (20, Duration::from_secs(15));
-/// So many upgrades in a row that nobody asked for, or repairs of one field that nobody else was seen to write.
+/// So many upgrades in a row that nobody asked for, or repairs of one field that nobody else was seen to
+/// write.
 const REPEATED: u32 = 3;
 /// How many fields are named, and how many rounds remembered.
 const NAMED: usize = 5;

@@ -1,4 +1,5 @@
-//! What is told first when a cluster is worked on: warnings about settings, and how far the cluster is protected.
+//! What is told first when a cluster is worked on: warnings about settings, and how far the cluster is
+//! protected.
 
 use opdev_cluster::Connection;
 use opdev_event::sink::EventSink;

@@ -1,6 +1,6 @@
-//! The shadow run of a saved reconciler: the operator tries it on every known object, and what it would do decides
-//! whether it takes over, is refused, or waits for the user's word. Where saved charts are held, one that would change
-//! anything waits. Writes nothing.
+//! The shadow run of a saved reconciler: the operator tries it on every known object, and what it would do
+//! decides whether it takes over, is refused, or waits for the user's word. Where saved charts are held, one
+//! that would change anything waits. Writes nothing.
 
 use jiff::Timestamp;
 use opdev_event::{
@@ -122,7 +122,8 @@ pub(crate) async fn hold(
     Verdict { run, problem: Some(problem), held: Some(held) }
 }
 
-/// What the first reconciles of a program have shown, which its shadow run did not: the API server refuses its writes.
+/// What the first reconciles of a program have shown, which its shadow run did not: the API server refuses
+/// its writes.
 pub(crate) fn refused_live(object: &ObjectRef, problem: &Diagnostic, files: &[String]) -> ShadowRun {
     ShadowRun {
         at: Timestamp::now(),

@@ -1,6 +1,7 @@
 //! How everything is wired: files → sources → operator → API server, and the user's requests beside them.
-//! Knows every room below it and no terminal. Read this file first, then `reload`, then `operator/manager.rs`.
-//! `opening` is the way to a cluster, `switch` from one to another, `leaving` the way out.
+//! Knows every room below it and no terminal. Read this file first, then `reload`, then
+//! `operator/manager.rs`. `opening` is the way to a cluster, `switch` from one to another, `leaving` the way
+//! out.
 
 mod announce;
 pub mod bus;

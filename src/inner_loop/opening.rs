@@ -1,5 +1,6 @@
-//! The way to a cluster: it is opened first, and nobody is told of it before it is worked on. While opdev runs, another
-//! one is opened beside the one that is worked on, which is left only once the other one answers.
+//! The way to a cluster: it is opened first, and nobody is told of it before it is worked on. While opdev
+//! runs, another one is opened beside the one that is worked on, which is left only once the other one
+//! answers.
 
 use super::Input;
 use crate::service_account::RoleSync;

@@ -1,5 +1,5 @@
-//! From a burst of file events to a new set of sources: read once, load, bring CRDs to the API server, publish.
-//! One load at a time, the newest files win, and a broken edit never takes away what serves.
+//! From a burst of file events to a new set of sources: read once, load, bring CRDs to the API server,
+//! publish. One load at a time, the newest files win, and a broken edit never takes away what serves.
 
 use super::dry_run;
 use anyhow::{Context as _, Result};
@@ -171,7 +171,8 @@ impl Reloader {
         }
     }
 
-    /// Watches what the newest sources are made of; `renew` also takes folders anew that were deleted and came back.
+    /// Watches what the newest sources are made of; `renew` also takes folders anew that were deleted and
+    /// came back.
     async fn rewatch(&self, watcher: &mut Watcher, renew: bool) {
         let set = files::watch_set(&self.project, &self.publish.borrow());
         let Err(error) = watcher.watch(&set, renew) else { return };
@@ -226,8 +227,8 @@ impl Reloader {
         let read =
             move |files: &mut files::Memory| read_with_wanted(&project, files, &options, programs, &names);
         let Some((read, wanted)) = self.beside(memory, read).await else { return };
-        // What is loaded is what the user was asked about, whatever is saved in the meantime. Until the answer, what serves
-        // goes on serving.
+        // What is loaded is what the user was asked about, whatever is saved in the meantime. Until the
+        // answer, what serves goes on serving.
         if !self.is_answered(&wanted).await {
             return;
         }
@@ -343,8 +344,8 @@ impl Reloader {
         Ok(format!("{named} of {} {what}", kind.kind))
     }
 
-    /// New programs, and charts where saved ones are held, are tried on every object before they take over. The types of
-    /// `retyped` changed just now.
+    /// New programs, and charts where saved ones are held, are tried on every object before they take over.
+    /// The types of `retyped` changed just now.
     async fn try_out(&self, memory: &mut Memory, loaded: &mut Loaded, files: &[String], retyped: &[Gvk]) {
         // Whatever waited has been replaced, or undone, by this load.
         let still = |kind: &Gvk| memory.files.loader.waits(kind);
@@ -399,8 +400,8 @@ impl Reloader {
         dry_run::run(&self.operator, trial, files, number).await
     }
 
-    /// CRDs first, so that the kinds exist when the operator begins to watch them, and new programs are tried with the types
-    /// that they were written for; then the sources.
+    /// CRDs first, so that the kinds exist when the operator begins to watch them, and new programs are tried
+    /// with the types that they were written for; then the sources.
     async fn bring_live(&self, memory: &mut Memory, mut loaded: Loaded, files: Vec<String>) {
         self.write_declarations(&loaded.sources).await;
         let (mut stale, mut retyped) = (Vec::new(), Vec::new());
@@ -564,7 +565,8 @@ impl Reloader {
             }
             self.project.relative(path)
         };
-        // Files that an editor wrote beside and renamed are gone; deleted ones are named where nothing else is.
+        // Files that an editor wrote beside and renamed are gone; deleted ones are named where nothing else
+        // is.
         let (there, gone): (Vec<_>, Vec<_>) =
             batch.paths.iter().filter(|path| !path.is_dir()).partition(|path| path.exists());
         let files = if there.is_empty() { gone } else { there };

@@ -1,5 +1,5 @@
-//! Notices that the API server which comes back is not the one that went: a server that keeps its objects in memory
-//! starts empty. What a cluster is known by is the uid of its namespace `kube-system`.
+//! Notices that the API server which comes back is not the one that went: a server that keeps its objects in
+//! memory starts empty. What a cluster is known by is the uid of its namespace `kube-system`.
 
 use http::Method;
 use jiff::Timestamp;

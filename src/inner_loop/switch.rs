@@ -1,4 +1,5 @@
-//! From one cluster to another: what was asked for is answered once the other one is open, or why opdev stays.
+//! From one cluster to another: what was asked for is answered once the other one is open, or why opdev
+//! stays.
 
 use super::Running;
 use super::opening::{Opened, Opening};

@@ -1,5 +1,5 @@
-//! The field specs that kustomize has without being told: where labels and annotations go, and which fields hold names of
-//! other objects.
+//! The field specs that kustomize has without being told: where labels and annotations go, and which fields
+//! hold names of other objects.
 
 use crate::config::{Config, Referrers};
 use crate::fields::FieldSpec;

@@ -1,5 +1,5 @@
-//! Field specs: places in objects of some kinds, such as `spec/template/metadata/labels` of Deployments. A list on the way
-//! stands for all of its items.
+//! Field specs: places in objects of some kinds, such as `spec/template/metadata/labels` of Deployments. A
+//! list on the way stands for all of its items.
 
 use crate::error::{ErrorKind, FieldError, Limit};
 use opdev_object::depth::MAX_LEVELS;

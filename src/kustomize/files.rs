@@ -26,7 +26,8 @@ pub fn is_far(path: &str) -> bool {
     path.contains("://") || path.contains("?ref=") || starts.iter().any(|start| path.starts_with(start))
 }
 
-/// A file that a kustomization in the folder `root` names. As kustomize does it, nothing outside of the folder is read.
+/// A file that a kustomization in the folder `root` names. As kustomize does it, nothing outside of the
+/// folder is read.
 pub(crate) fn load(files: &dyn Files, root: &Path, path: &str) -> Result<(PathBuf, Vec<u8>), FileError> {
     let path_of = || path.to_owned();
     if is_far(path) {

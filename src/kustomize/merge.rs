@@ -1,5 +1,5 @@
-//! Strategic merge as kustomize does it, which is not the API server's: what a patch adds to a list comes first, `null`
-//! removes, `$patch` says `delete` or `replace`, and what has no schema is replaced as a whole.
+//! Strategic merge as kustomize does it, which is not the API server's: what a patch adds to a list comes
+//! first, `null` removes, `$patch` says `delete` or `replace`, and what has no schema is replaced as a whole.
 //! Lists whose items have keys are in `lists`.
 
 mod lists;

@@ -1,4 +1,5 @@
-//! `patches`, `patchesStrategicMerge` and `patchesJson6902`: strategic merge and JSON patches, from files or in line.
+//! `patches`, `patchesStrategicMerge` and `patchesJson6902`: strategic merge and JSON patches, from files or
+//! in line.
 
 use crate::error::{Error, ErrorKind, ObjectError, PatchError};
 use crate::files::{Files, load_text};
@@ -181,7 +182,8 @@ fn only_target(resources: &[Resource], part: &Value) -> Result<usize, PatchError
     }
 }
 
-/// A patch for whatever a target selects: it has the kind's version, and labels and annotations that are text.
+/// A patch for whatever a target selects: it has the kind's version, and labels and annotations that are
+/// text.
 fn for_many(part: &Value, resource: &Resource) -> Value {
     let mut part = part.clone();
     for field in ["labels", "annotations"] {

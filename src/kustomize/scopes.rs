@@ -1,5 +1,5 @@
-//! The kinds that kustomize 5.7 knows: their scope and whether it has a schema for them. They are those of Kubernetes 1.21;
-//! any other kind counts as one in a namespace, and its lists are replaced as a whole.
+//! The kinds that kustomize 5.7 knows: their scope and whether it has a schema for them. They are those of
+//! Kubernetes 1.21; any other kind counts as one in a namespace, and its lists are replaced as a whole.
 
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;

@@ -1,5 +1,5 @@
-//! Files that only one process may use: a lock beside them, held for as long as the process lives, with words about
-//! who holds it. The kernel lets go of it when a process dies, however it does.
+//! Files that only one process may use: a lock beside them, held for as long as the process lives, with words
+//! about who holds it. The kernel lets go of it when a process dies, however it does.
 
 use super::private_folder::PrivateFolder;
 use anyhow::{Context as _, Result};
@@ -31,8 +31,9 @@ impl std::fmt::Display for Holder {
 }
 
 impl Lock {
-    /// Takes the lock of a file in a folder, which stands beside it, or says who has it. It is not named as the lock that kubectl
-    /// makes while it changes a kubeconfig: where that is there already, kubectl refuses.
+    /// Takes the lock of a file in a folder, which stands beside it, or says who has it. It is not named as
+    /// the lock that kubectl makes while it changes a kubeconfig: where that is there already, kubectl
+    /// refuses.
     ///
     /// # Errors
     /// Where the lock cannot be written.

@@ -1,5 +1,5 @@
-//! Why a process ended, read off its last lines: panics of Go with the first frame inside the project, exceptions of
-//! Python and Java, else its last error. Also when a process that ended is started again. Pure.
+//! Why a process ended, read off its last lines: panics of Go with the first frame inside the project,
+//! exceptions of Python and Java, else its last error. Also when a process that ended is started again. Pure.
 
 use super::logs;
 use opdev_event::{Level, Place};

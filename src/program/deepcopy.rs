@@ -1,6 +1,6 @@
-//! The copy methods of a Go project's types, brought up to date before each build: a field that a copy shares with the
-//! cache is a bug that no compiler finds. Files whose methods are the same stay as they are, whatever release of controller-gen
-//! has written them.
+//! The copy methods of a Go project's types, brought up to date before each build: a field that a copy shares
+//! with the cache is a bug that no compiler finds. Files whose methods are the same stay as they are,
+//! whatever release of controller-gen has written them.
 
 use super::notices::tell;
 use crate::{BeforeBuild, Prepared};

@@ -1,6 +1,6 @@
-//! Faults on request in what a process asks of the embedded control plane: delays, refusals, lost answers, watches that
-//! are held, cut or expired. Only there: a cluster that others use is never disturbed. The same seed disturbs the same
-//! calls in the same order.
+//! Faults on request in what a process asks of the embedded control plane: delays, refusals, lost answers,
+//! watches that are held, cut or expired. Only there: a cluster that others use is never disturbed. The same
+//! seed disturbs the same calls in the same order.
 
 use opdev_controlplane::{Asked, Passage, Refusal, Reset, Treatment};
 use opdev_event::{Fault, FaultRule};
@@ -57,8 +57,8 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Replaces all rules; the seed decides which calls are hit. What was held comes through where no rule holds it any
-    /// more. Rules of watches that last for a time end by themselves, which takes a runtime.
+    /// Replaces all rules; the seed decides which calls are hit. What was held comes through where no rule
+    /// holds it any more. Rules of watches that last for a time end by themselves, which takes a runtime.
     pub fn set(self: &Arc<Self>, rules: Vec<FaultRule>, seed: u64) {
         let (generation, times) = {
             let mut inner = self.lock();

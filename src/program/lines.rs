@@ -1,5 +1,5 @@
-//! The two pipes of a process, as log lines: read as fast as the process writes, told only as fast as anybody can read.
-//! What is too much is counted. The last lines are kept, for they say why a process ended.
+//! The two pipes of a process, as log lines: read as fast as the process writes, told only as fast as anybody
+//! can read. What is too much is counted. The last lines are kept, for they say why a process ended.
 
 use super::debugger;
 use super::logs;

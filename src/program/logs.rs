@@ -1,5 +1,5 @@
-//! A line of a program's log, read by its shape: zap's console and JSON, slog, klog, logfmt, kopf, logback, and
-//! whatever else as it is. Nothing is configured; the shape is looked at line by line. Pure.
+//! A line of a program's log, read by its shape: zap's console and JSON, slog, klog, logfmt, kopf, logback,
+//! and whatever else as it is. Nothing is configured; the shape is looked at line by line. Pure.
 
 use opdev_event::{Level, mask};
 use opdev_findings::facts::record::LineName;
@@ -114,7 +114,8 @@ pub(super) fn parse(line: &str) -> Entry {
     entry
 }
 
-/// A line without what it tells a terminal: colours, titles, links, character sets. Its words stay, whatever comes.
+/// A line without what it tells a terminal: colours, titles, links, character sets. Its words stay, whatever
+/// comes.
 fn strip_escapes(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;

@@ -1,5 +1,5 @@
-//! Kinds that a program watches and its cluster does not have, as controller-runtime says it in its log: it asks again
-//! every ten seconds, and ends the program after two minutes.
+//! Kinds that a program watches and its cluster does not have, as controller-runtime says it in its log: it
+//! asks again every ten seconds, and ends the program after two minutes.
 
 /// What controller-runtime writes.
 const SIGN: &str = "if kind is a CRD, it should be installed before calling Start";

@@ -1,6 +1,6 @@
-//! Runs the programs of a project against a control plane of their own without an inner loop around them: for who swaps one
-//! version of an operator for another. A program is built, gets what its Deployment gives it and is traced as under
-//! `opdev run`; no file of the project is written.
+//! Runs the programs of a project against a control plane of their own without an inner loop around them: for
+//! who swaps one version of an operator for another. A program is built, gets what its Deployment gives it
+//! and is traced as under `opdev run`; no file of the project is written.
 
 use super::audit::Audit;
 use super::start::{self, Handles, Place};
@@ -95,7 +95,8 @@ impl Stage {
         Ok(Started(start::start(&programs, place).await))
     }
 
-    /// Custom resources (`group/plural`) at another version, as the converter of their definition makes them. Nothing is stored.
+    /// Custom resources (`group/plural`) at another version, as the converter of their definition makes them.
+    /// Nothing is stored.
     ///
     /// # Errors
     /// What the converter could not do, in words.

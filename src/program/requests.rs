@@ -1,5 +1,5 @@
-//! What the user asks of the operator's own programs: reconciles through its trace, faults and events in what it hears of the
-//! API server.
+//! What the user asks of the operator's own programs: reconciles through its trace, faults and events in what
+//! it hears of the API server.
 
 use super::start::{Handle, Handles};
 use crate::Ask;
@@ -45,8 +45,8 @@ impl Handles {
         true
     }
 
-    /// Asks the program of an object for a reconcile by one of its controllers, to see whether a change was missed.
-    /// Programs that cannot be asked are left alone.
+    /// Asks the program of an object for a reconcile by one of its controllers, to see whether a change was
+    /// missed. Programs that cannot be asked are left alone.
     pub fn look_again(&self, controller: &str, object: &ObjectRef, sources: &Sources) {
         let tracing = self.of_kind(&object.gvk, sources).and_then(|program| program.tracing.as_deref());
         let wish = ReconcileNow {
@@ -176,8 +176,8 @@ fn ask(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     }
 }
 
-/// Asks for two reconciles; the second one should write nothing. One verdict: no further writes, still writes, or could not be
-/// judged.
+/// Asks for two reconciles; the second one should write nothing. One verdict: no further writes, still
+/// writes, or could not be judged.
 async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     let Some(following) = tracing else { return ask(tracing, object) };
     let mut reconciles = following.reconciles();
@@ -216,8 +216,8 @@ async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
     said
 }
 
-/// The reconciles of one object that were asked for: several controllers of a program may be for one kind. None where none
-/// came in time.
+/// The reconciles of one object that were asked for: several controllers of a program may be for one kind.
+/// None where none came in time.
 async fn round(reconciles: &mut Receiver<Arc<Reconcile>>, key: &ObjectKey) -> Vec<Arc<Reconcile>> {
     let mut round = Vec::new();
     let mut until = tokio::time::Instant::now() + PATIENCE;

@@ -1,5 +1,5 @@
-//! The operator's own programs beside the inner loop: what they are, when each may start, which environment it gets, which
-//! saved files concern it. `supervise` builds and runs them.
+//! The operator's own programs beside the inner loop: what they are, when each may start, which environment
+//! it gets, which saved files concern it. `supervise` builds and runs them.
 
 use super::audit::Audit;
 use super::tracing::Tracing;
@@ -73,8 +73,8 @@ pub async fn start(programs: &Programs, place: Place<'_>) -> Handles {
     handles
 }
 
-/// Where the binary, the kubeconfigs and the socket of one of several programs lie: `.opdev` for the first one, a folder
-/// in it for each other one.
+/// Where the binary, the kubeconfigs and the socket of one of several programs lie: `.opdev` for the first
+/// one, a folder in it for each other one.
 fn own_folder(place: &Place<'_>, at: usize) -> Result<PrivateFolder> {
     match at {
         0 => Ok(place.state_folder.clone()),
@@ -270,8 +270,8 @@ async fn begin(
     Ok(Handle { words, ask, stop, work, patience, serving, tracing, seed: place.disturb.1 })
 }
 
-/// Lets the program into the embedded control plane with a token of its own, so that its calls are known, and listens for
-/// what the files that are added to its build tell.
+/// Lets the program into the embedded control plane with a token of its own, so that its calls are known, and
+/// listens for what the files that are added to its build tell.
 async fn trace(
     place: &Place<'_>,
     folder: &PrivateFolder,
@@ -352,8 +352,8 @@ fn deployed(
     manager_manifest::read(&place.project.root, kustomized, pod)
 }
 
-/// Gives the Deployment's environment and arguments to the program. What opdev's own environment, the Makefile or
-/// `opdev.yaml` say counts more.
+/// Gives the Deployment's environment and arguments to the program. What opdev's own environment, the
+/// Makefile or `opdev.yaml` say counts more.
 fn take_over(deployed: &Deployed, plan: &mut Plan, environment: &mut Environment) {
     for (name, value) in &deployed.env {
         if std::env::var_os(name).is_none() {
@@ -411,8 +411,8 @@ async fn tell_deployed(deployed: &Deployed, plan: &Plan, events: &EventSink) {
     }
 }
 
-/// Before each start: frees the lease of the program before, on the embedded control plane, makes its namespace and what its
-/// webhooks need, and says which save led to the start.
+/// Before each start: frees the lease of the program before, on the embedded control plane, makes its
+/// namespace and what its webhooks need, and says which save led to the start.
 fn before_start(
     plan: &Plan,
     place: &Place<'_>,
@@ -466,8 +466,8 @@ fn environment(place: &Place<'_>, folder: &PrivateFolder) -> Result<Environment>
     Ok(Environment { traced: plain.clone(), plain })
 }
 
-/// The kubeconfig files of the user, with the context that opdev works on before them: of several files, the first one
-/// that names a current context counts. Credentials are not copied.
+/// The kubeconfig files of the user, with the context that opdev works on before them: of several files, the
+/// first one that names a current context counts. Credentials are not copied.
 fn of_context(place: &Place<'_>, folder: &PrivateFolder) -> Result<String> {
     let named = place.choice.kubeconfig.clone();
     let listed = || std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());

@@ -1,6 +1,6 @@
-//! The life of the operator's program: built at the start and after each save that matters, swapped once a build has
-//! succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended before the new one
-//! starts. While a build is broken, the last good program goes on.
+//! The life of the operator's program: built at the start and after each save that matters, swapped once a
+//! build has succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended
+//! before the new one starts. While a build is broken, the last good program goes on.
 
 mod debugged;
 mod going_back;
@@ -70,7 +70,8 @@ pub struct Start {
     pub number: u64,
     /// When.
     pub at: Timestamp,
-    /// The saved files that led to it, relative to the project's root; empty for the first one and after a crash.
+    /// The saved files that led to it, relative to the project's root; empty for the first one and after a
+    /// crash.
     pub files: Vec<String>,
     /// How much was added to the build.
     pub rung: Option<Rung>,
@@ -126,7 +127,8 @@ pub struct Supervisor {
     pub cache: PathBuf,
     /// Where facts go.
     pub events: EventSink,
-    /// Where printed lines go that the trace tells, too, or that name an object; `None` where the program is not traced.
+    /// Where printed lines go that the trace tells, too, or that name an object; `None` where the program is
+    /// not traced.
     pub traced: Option<mpsc::Sender<Seen>>,
     /// Whether the program tells of its reconciles itself; `None` where nobody listens.
     pub tells: Option<watch::Receiver<bool>>,
@@ -160,7 +162,8 @@ struct Running {
     names: mpsc::Receiver<()>,
     /// How it has ended under a debugger that goes on.
     exited: Option<ExitStatus>,
-    /// When it should have called the API server, and how many calls there were before; `None` where that was told.
+    /// When it should have called the API server, and how many calls there were before; `None` where that was
+    /// told.
     silent: Option<(Instant, u64)>,
 }
 
@@ -200,7 +203,8 @@ struct Life {
     names_objects: bool,
     /// Whether the program makes clients before what was added to it is ready for its kubeconfig.
     plain_clients: bool,
-    /// How many calls there had been when the user was told of silence; a program that never calls is told of once.
+    /// How many calls there had been when the user was told of silence; a program that never calls is told of
+    /// once.
     silent_at: Option<u64>,
     state: ProcessState,
     /// The program to go back to where a new one ends at once.

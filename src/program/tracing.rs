@@ -1,5 +1,6 @@
-//! A traced process from its socket and its calls to events: the token for the embedded control plane, the copies of
-//! its calls, and the task that makes reconciles of them. Never decides what belongs to what: `program/trace` does.
+//! A traced process from its socket and its calls to events: the token for the embedded control plane, the
+//! copies of its calls, and the task that makes reconciles of them. Never decides what belongs to what:
+//! `program/trace` does.
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
@@ -67,10 +68,10 @@ enum Way {
 /// The files whose edit leads to a start, and the number of the sources that serve then.
 type SavedStart = (Vec<String>, u64);
 
-/// Traces a program of this machine; with it the kubeconfigs of a program without and with added files. The embedded
-/// control plane takes the program for its admin, or for the ServiceAccount that it acts as. To a cluster its calls go
-/// with the credentials of the kubeconfig, which impersonate that account, through a socket on loopback with a token of
-/// its own. `None` where the control plane does not listen.
+/// Traces a program of this machine; with it the kubeconfigs of a program without and with added files. The
+/// embedded control plane takes the program for its admin, or for the ServiceAccount that it acts as. To a
+/// cluster its calls go with the credentials of the kubeconfig, which impersonate that account, through a
+/// socket on loopback with a token of its own. `None` where the control plane does not listen.
 ///
 /// # Errors
 /// Where a socket cannot be made.
@@ -165,8 +166,8 @@ impl Tracing {
         Tracing { listener, way, starts, printed, faults, calls, reconciles, task }
     }
 
-    /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build. On the embedded
-    /// control plane it leads to where that listens, and there is none where it does not.
+    /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build. On
+    /// the embedded control plane it leads to where that listens, and there is none where it does not.
     pub fn kubeconfig(
         &self,
         listening: Option<&Listening>,
@@ -190,7 +191,8 @@ impl Tracing {
         _ = self.starts.send((files, sources)).await;
     }
 
-    /// Where printed lines go that the process tells, too, so that each is shown once, and those that name an object.
+    /// Where printed lines go that the process tells, too, so that each is shown once, and those that name an
+    /// object.
     pub fn printed(&self) -> Sender<Seen> {
         self.printed.clone()
     }
@@ -238,7 +240,8 @@ struct TraceInput {
 }
 
 impl TraceInput {
-    /// Listens on the socket of the process. The copies are for whoever sees its calls, which may be disturbed or not.
+    /// Listens on the socket of the process. The copies are for whoever sees its calls, which may be
+    /// disturbed or not.
     fn listen(socket: &Path, disturbs: bool) -> Result<(TraceInput, CallCopies)> {
         let (listener, records) = Listener::start(socket)?;
         let seen = Arc::new(ObservationQueue::default());
@@ -281,7 +284,8 @@ impl CallCopies {
     }
 }
 
-/// The right that a refusal names, in JSON or in protobuf, whose texts stand between the bytes of their lengths.
+/// The right that a refusal names, in JSON or in protobuf, whose texts stand between the bytes of their
+/// lengths.
 fn missing_right(body: &[u8]) -> Option<MissingRight> {
     if let Ok(status) = serde_json::from_slice::<Value>(body) {
         return MissingRight::parse(status["message"].as_str()?);
@@ -305,7 +309,8 @@ impl Observer for CallCopies {
                 see(call(exchange));
             }
         }
-        // What keeps caches filled says nothing but by its objects and events, and discovery says nothing at all.
+        // What keeps caches filled says nothing but by its objects and events, and discovery says nothing at
+        // all.
         let dull = match &observation {
             Observation::Answered(exchange) => {
                 fills_cache(&exchange.asked)
@@ -391,8 +396,8 @@ enum Heard {
     Elapsed,
 }
 
-/// Whether a read without the id of a reconcile is one of a watch, or of what the API server serves. A list in pages, and one that may be
-/// old, fills a cache.
+/// Whether a read without the id of a reconcile is one of a watch, or of what the API server serves. A list
+/// in pages, and one that may be old, fills a cache.
 fn fills_cache(asked: &Asked) -> bool {
     let is_kept = ["watch=", "limit=", "resourceVersion="].iter().any(|part| asked.query.contains(part));
     asked.mark.is_none() && asked.method == "GET" && (is_kept || is_discovery(&asked.path))

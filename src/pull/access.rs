@@ -20,8 +20,8 @@ pub struct Access {
     pub skip_verification: bool,
     /// True if a registry is asked without TLS.
     pub plain_http: bool,
-    /// Whether the credentials go to every host that an index names, and not to the repository's only; also whether one login
-    /// goes to several registries of a chart's dependencies.
+    /// Whether the credentials go to every host that an index names, and not to the repository's only; also
+    /// whether one login goes to several registries of a chart's dependencies.
     pub pass_to_all_hosts: bool,
     /// What the command line alone says, where the entry of a repository is mixed in.
     pub of_command_line: Option<Box<Access>>,
@@ -33,7 +33,8 @@ impl Access {
         !self.username.is_empty() && !self.password.expose_secret().is_empty()
     }
 
-    /// For a registry that an index names: without a login, and without what only the repository's entry says.
+    /// For a registry that an index names: without a login, and without what only the repository's entry
+    /// says.
     pub(super) fn for_registry(&self) -> Access {
         self.of_command_line.as_deref().unwrap_or(self).without_login()
     }

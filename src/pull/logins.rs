@@ -51,8 +51,8 @@ fn key(host: &str) -> &str {
     }
 }
 
-/// The entry of `auths` for a repository. Docker compares the hosts of the keys, whatever stands around them; those of podman
-/// may go on with a path, and the longest one counts.
+/// The entry of `auths` for a repository. Docker compares the hosts of the keys, whatever stands around them;
+/// those of podman may go on with a path, and the longest one counts.
 fn entry<'c>(auths: &'c Value, host: &str, repository: &str) -> Option<&'c Value> {
     let auths = auths.as_object()?;
     let wanted = format!("{host}/{repository}/");

@@ -1,5 +1,5 @@
-//! HTTP for charts: bounded answers, redirects that leave credentials behind where they leave the server, errors without
-//! what may be secret in an address.
+//! HTTP for charts: bounded answers, redirects that leave credentials behind where they leave the server,
+//! errors without what may be secret in an address.
 
 use super::Access;
 use super::ways::{Way, Ways};
@@ -54,7 +54,8 @@ pub(super) struct Ask<'a> {
     pub(super) largest: u64,
 }
 
-/// A request that changes something, which is never redirected, or one that only asks whether something is there.
+/// A request that changes something, which is never redirected, or one that only asks whether something is
+/// there.
 pub(super) struct Send<'a> {
     method: &'static str,
     pub(super) url: &'a Url,
@@ -85,7 +86,8 @@ impl Web {
         Ok(Web { ways: Ways::new(Box::new(config)), access: access.clone() })
     }
 
-    /// The header of basic authentication, where there is a login and the address is on the server of `owner`.
+    /// The header of basic authentication, where there is a login and the address is on the server of
+    /// `owner`.
     pub(super) fn basic_for(&self, url: &Url, owner: &Url) -> Option<SecretString> {
         let theirs = self.access.pass_to_all_hosts || url.origin() == owner.origin();
         (theirs && self.access.has_login()).then(|| basic(&self.access.username, &self.access.password))
@@ -252,8 +254,9 @@ fn config(tls: TlsConfig, proxy: Option<Proxy>) -> ConfigBuilder<AgentScope> {
         .timeout_send_body(Some(LONGEST))
         .timeout_recv_body(Some(LONGEST))
         .user_agent(concat!("opdev/", env!("CARGO_PKG_VERSION")))
-        // An archive comes as it is stored, or its digest would not fit. ureq is built without its feature `gzip`: with
-        // it each answer that says `Content-Encoding: gzip` would be unpacked, and the limit would count packed bytes.
+        // An archive comes as it is stored, or its digest would not fit. ureq is built without its feature
+        // `gzip`: with it each answer that says `Content-Encoding: gzip` would be unpacked, and the limit
+        // would count packed bytes.
         .accept_encoding("")
         .tls_config(tls)
 }

@@ -43,7 +43,8 @@ pub struct InitOptions {
     pub layout: Layout,
     /// True if the project may have several API groups.
     pub multigroup: bool,
-    /// The Go module, for [`Layout::Go`]; empty means that of a `go.mod` that is there, or one made of domain and name.
+    /// The Go module, for [`Layout::Go`]; empty means that of a `go.mod` that is there, or one made of domain
+    /// and name.
     pub repo: String,
 }
 
@@ -106,7 +107,8 @@ pub enum CrdSchema {
 /// What `opdev create api` asks. An empty text means the default.
 #[derive(Clone, Debug)]
 pub struct ApiOptions {
-    /// The API group without the domain; default with a chart: the only one that the project has and may have, else `charts`.
+    /// The API group without the domain; default with a chart: the only one that the project has and may
+    /// have, else `charts`.
     pub group: String,
     /// The version; default `v1alpha1` with a chart.
     pub version: String,

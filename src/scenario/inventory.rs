@@ -1,4 +1,5 @@
-//! Everything that is on a control plane, by uid: what is there after a scenario and was not before it was left behind.
+//! Everything that is on a control plane, by uid: what is there after a scenario and was not before it was
+//! left behind.
 
 use anyhow::Result;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -30,7 +31,8 @@ fn is_of_every_namespace(group: &str, kind: &str, name: &str) -> bool {
     matches!((group, kind, name), ("", "ConfigMap", "kube-root-ca.crt") | ("", "ServiceAccount", "default"))
 }
 
-/// Every object, of one namespace or of all and the cluster, but those that may stay behind or that every namespace has.
+/// Every object, of one namespace or of all and the cluster, but those that may stay behind or that every
+/// namespace has.
 ///
 /// # Errors
 /// Where the control plane does not answer.
@@ -81,8 +83,8 @@ pub(crate) fn may_stay(object: &impl kube::Resource) -> bool {
         || annotations.is_some_and(|all| all.contains_key(HOOK))
 }
 
-/// The samples that a file asks to be applied before it, by a comment `# opdev:after: FILE, FILE`; relative to the file's own
-/// folder.
+/// The samples that a file asks to be applied before it, by a comment `# opdev:after: FILE, FILE`; relative
+/// to the file's own folder.
 pub(crate) fn before(path: &str, text: &str) -> Vec<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let named = text.lines().filter_map(|line| line.strip_prefix('#')?.trim().strip_prefix("opdev:after:"));

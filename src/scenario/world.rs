@@ -1,5 +1,5 @@
-//! One control plane with the operator of the project, in a folder of its own, for one scenario; or a namespace of its own on
-//! a cluster, with the operator. Waits on what happens, never on time.
+//! One control plane with the operator of the project, in a folder of its own, for one scenario; or a
+//! namespace of its own on a cluster, with the operator. Waits on what happens, never on time.
 
 use super::found::Gate;
 use super::shared_cluster::Shared;
@@ -56,8 +56,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Comes once all is to end and what is left of the steps is not to be done. A control plane of its own ends with
-    /// opdev, and each step hears of that; on a cluster the operator goes on until all is removed.
+    /// Comes once all is to end and what is left of the steps is not to be done. A control plane of its own
+    /// ends with opdev, and each step hears of that; on a cluster the operator goes on until all is removed.
     pub(crate) async fn broken_off(&self) {
         match self.shared {
             Some(_) => self.shutdown.cancelled().await,
@@ -291,7 +291,8 @@ impl World {
         };
         match tokio::time::timeout(within, answer).await {
             Ok(Some(RequestOutcome::Done { summary, warnings })) => {
-                // kubectl refuses what the API server only warns about: a field that is not there does nothing.
+                // kubectl refuses what the API server only warns about: a field that is not there does
+                // nothing.
                 let wrong = warnings
                     .iter()
                     .find(|one| one.contains("unknown field") || one.contains("duplicate field"));

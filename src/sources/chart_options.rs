@@ -1,5 +1,6 @@
-//! How the release of a kind with a chart is made: the options of `charts` in `opdev.yaml`, of an entry of `watches.yaml`,
-//! and of a script's `release()`. Read with the place of each value that makes no sense. Pure.
+//! How the release of a kind with a chart is made: the options of `charts` in `opdev.yaml`, of an entry of
+//! `watches.yaml`, and of a script's `release()`. Read with the place of each value that makes no sense.
+//! Pure.
 
 use opdev_helm::release::chunked::Chunking;
 use opdev_object::go::duration::non_negative;

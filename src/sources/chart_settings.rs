@@ -1,5 +1,5 @@
-//! `charts` of `opdev.yaml`: the options of kinds with charts, by kind. Read with every load, so that a saved option counts
-//! at once. Pure.
+//! `charts` of `opdev.yaml`: the options of kinds with charts, by kind. Read with every load, so that a saved
+//! option counts at once. Pure.
 
 use super::chart_options::{self, ChartEngine, ChartOptions, Wrong};
 use super::watches::{self, Entry};

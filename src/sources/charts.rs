@@ -1,5 +1,5 @@
-//! Loads the charts whose files changed and remembers each one's last good version: those that feed kinds, and those
-//! that the releases of programs name. Pure.
+//! Loads the charts whose files changed and remembers each one's last good version: those that feed kinds,
+//! and those that the releases of programs name. Pure.
 
 use super::chart_problems;
 use super::chart_problems::Trials;

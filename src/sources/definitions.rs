@@ -1,6 +1,6 @@
-//! The CRDs of a set of sources: those that Go types make, those in YAML files, and for each chart without one the
-//! schema-less one that the Operator SDK would scaffold. Where two define one CRD, the Go type wins. Remembers the
-//! last good ones, so that a half-typed file takes none away. Pure.
+//! The CRDs of a set of sources: those that Go types make, those in YAML files, and for each chart without
+//! one the schema-less one that the Operator SDK would scaffold. Where two define one CRD, the Go type wins.
+//! Remembers the last good ones, so that a half-typed file takes none away. Pure.
 
 use super::chart_problems;
 use super::files::{Files, hash, problem};
@@ -62,8 +62,8 @@ impl Definition {
         columns.into_iter().flatten().filter_map(column).collect()
     }
 
-    /// Where the source says what stands at a path of an object, such as `spec.ports[*].name`; the nearest thing around
-    /// it where it does not say. Without a version, in whichever says it.
+    /// Where the source says what stands at a path of an object, such as `spec.ports[*].name`; the nearest
+    /// thing around it where it does not say. Without a version, in whichever says it.
     pub fn place(&self, version: &str, path: &str) -> Option<Place> {
         let mut path = path.trim_start_matches('.').replace("[*]", "[]");
         while !path.is_empty() {
@@ -190,8 +190,8 @@ impl Definitions {
         all
     }
 
-    /// While a file of its own is broken, a type that was good stays as it was: what can still be read of a half-typed
-    /// file may lack fields.
+    /// While a file of its own is broken, a type that was good stays as it was: what can still be read of a
+    /// half-typed file may lack fields.
     fn take_types(&mut self, types: &Types, diagnostics: &mut Vec<Diagnostic>) {
         let found: Vec<Diagnostic> =
             types.found.iter().map(|found| chart_problems::program(&types.texts, found)).collect();

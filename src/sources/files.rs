@@ -44,7 +44,8 @@ pub struct Options {
     pub reconciler_folders: Vec<String>,
     /// What of the outside programs may reach.
     pub allow: Allow,
-    /// What the user has allowed the project; variables of the environment that are not named here are not read.
+    /// What the user has allowed the project; variables of the environment that are not named here are not
+    /// read.
     pub granted: BTreeSet<Permission>,
     /// Links that lead out of the project: where they are, and where they lead.
     pub linked: Vec<(String, String)>,
@@ -70,7 +71,8 @@ pub struct OwnProgram {
 }
 
 impl OwnProgram {
-    /// Which of several programs reconciles a kind: the one that names it, else the first one that names none.
+    /// Which of several programs reconciles a kind: the one that names it, else the first one that names
+    /// none.
     pub fn of_kind<'a>(programs: &'a [OwnProgram], kind: &str) -> Option<&'a OwnProgram> {
         let named = programs.iter().find(|program| program.kinds.iter().any(|named| named == kind));
         named.or_else(|| programs.iter().find(|program| program.kinds.is_empty()))

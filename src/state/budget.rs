@@ -1,6 +1,7 @@
-//! One budget in bytes for all that only grows: reconciles, versions, deleted objects, log lines, lines of pods. Who holds
-//! most forgets first, its oldest; so each may have what the others leave, and none less than its part. What was forgotten
-//! is counted. The bytes are estimates: what a thing says, and what keeping it costs.
+//! One budget in bytes for all that only grows: reconciles, versions, deleted objects, log lines, lines of
+//! pods. Who holds most forgets first, its oldest; so each may have what the others leave, and none less than
+//! its part. What was forgotten is counted. The bytes are estimates: what a thing says, and what keeping it
+//! costs.
 
 use super::State;
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! How many objects there are of each kind, and in each namespace. Counted as they come and go: to look at 100,000 of them
-//! takes several frames.
+//! How many objects there are of each kind, and in each namespace. Counted as they come and go: to look at
+//! 100,000 of them takes several frames.
 
 use opdev_object::meta::ObjectKey;
 use std::collections::BTreeMap;

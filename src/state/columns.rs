@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// What a path such as `.status.conditions[?(@.type=="Ready")].status` finds; several things stand side by side.
-/// Nothing where the path leads nowhere, or is one that is not understood.
+/// What a path such as `.status.conditions[?(@.type=="Ready")].status` finds; several things stand side by
+/// side. Nothing where the path leads nowhere, or is one that is not understood.
 pub fn text(object: &Value, path: &str, now: Timestamp, date: bool) -> String {
     let found = find(object, path);
     let one = |value: &&Value| match value {

@@ -1,5 +1,5 @@
-//! Since when each condition of an object has been what it is, and what it was before: transitions as they were
-//! seen, kept small because every object has some. Bounded for each condition.
+//! Since when each condition of an object has been what it is, and what it was before: transitions as they
+//! were seen, kept small because every object has some. Bounded for each condition.
 
 use super::shards::Shards;
 use jiff::Timestamp;

@@ -1,5 +1,5 @@
-//! Why an object that is to be deleted is still there: its finalizers with who should remove them, and what blocks
-//! the garbage collector. Pure reading of the state.
+//! Why an object that is to be deleted is still there: its finalizers with who should remove them, and what
+//! blocks the garbage collector. Pure reading of the state.
 
 use super::{Seen, State, managers};
 use jiff::Timestamp;

@@ -102,7 +102,8 @@ impl History {
         Arc::make_mut(&mut self.all).remove(at)
     }
 
-    /// Forgets the oldest reconciles until no more than this many bytes are left; the newest of each object go last.
+    /// Forgets the oldest reconciles until no more than this many bytes are left; the newest of each object
+    /// go last.
     pub(super) fn shed(&mut self, goal: usize) {
         for last_ones_too in [false, true] {
             if self.bytes <= goal {

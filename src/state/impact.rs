@@ -1,5 +1,5 @@
-//! What saved types and reconcilers do to what is in the cluster: the newest of each kind, and what waits for the
-//! user's word.
+//! What saved types and reconcilers do to what is in the cluster: the newest of each kind, and what waits for
+//! the user's word.
 
 use opdev_event::{
     Held, HeldChange, Released, ShadowDecision, ShadowRun, SourcesChanged, TypeChanged, Verdict,

@@ -1,6 +1,6 @@
-//! What is known, reduced from events: plain data, no clock, no IO. A clone is cheap: every part is shared until
-//! it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and `health` answer the
-//! questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
+//! What is known, reduced from events: plain data, no clock, no IO. A clone is cheap: every part is shared
+//! until it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and `health`
+//! answer the questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
 
 pub mod budget;
 mod census;
@@ -228,8 +228,8 @@ impl State {
         self.kinds().iter().any(|known| known.gvk.group == group && known.gvk.kind == kind)
     }
 
-    /// How many of the custom resources that reconcile because of the newest sources have done so without a failure, and how
-    /// many there are.
+    /// How many of the custom resources that reconcile because of the newest sources have done so without a
+    /// failure, and how many there are.
     pub fn live_objects(&self) -> (usize, usize) {
         let Some(live) = &self.reload.live else { return (0, 0) };
         let affected = |key: &ObjectKey| {

@@ -200,7 +200,8 @@ impl Objects {
         self.by_key.get(key)
     }
 
-    /// The keys of all objects, in no particular order; unrelated ones, of which `get` finds nothing, come last.
+    /// The keys of all objects, in no particular order; unrelated ones, of which `get` finds nothing, come
+    /// last.
     pub fn keys(&self) -> impl Iterator<Item = &Arc<ObjectKey>> {
         self.by_key.iter().map(|(key, _)| key).chain(self.unrelated.iter().map(|(key, _)| key))
     }
@@ -210,7 +211,8 @@ impl Objects {
         self.by_key.len() + self.unrelated.len()
     }
 
-    /// How many objects are known by what they say, and how many by their names alone; each with an estimate of their bytes.
+    /// How many objects are known by what they say, and how many by their names alone; each with an estimate
+    /// of their bytes.
     pub fn weight(&self) -> ((usize, usize), (usize, usize)) {
         // What a key, a row and their places in maps take.
         const ROW: usize = 1_200;
@@ -268,7 +270,8 @@ impl Objects {
         keys.into_iter().filter_map(|key| self.by_key.get(key.as_ref())).collect()
     }
 
-    /// Which objects have changed lately. An object whose child has gone, or that has been reconciled, has changed.
+    /// Which objects have changed lately. An object whose child has gone, or that has been reconciled, has
+    /// changed.
     pub fn changes(&self) -> &Changes {
         &self.changes
     }
@@ -352,7 +355,8 @@ impl Objects {
         Some(seen)
     }
 
-    /// Takes in the key of an object that belongs to no custom resource of the project. One that did is given back.
+    /// Takes in the key of an object that belongs to no custom resource of the project. One that did is given
+    /// back.
     pub(super) fn insert_unrelated(&mut self, object_ref: ObjectRef) -> Option<Arc<Seen>> {
         let key = object_ref.key();
         let before = match self.by_key.get(&key).map(|seen| seen.object_ref.clone()) {

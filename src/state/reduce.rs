@@ -98,8 +98,8 @@ impl State {
         self.keep_to_budget();
     }
 
-    /// On another cluster nothing that is known holds; only the terminal's settings, and what is asked about the project,
-    /// are the same.
+    /// On another cluster nothing that is known holds; only the terminal's settings, and what is asked about
+    /// the project, are the same.
     fn started(&mut self, started: Arc<Started>) {
         if self.started.is_some() {
             *self = State {

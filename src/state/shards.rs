@@ -1,4 +1,5 @@
-//! A map in pieces: a clone shares all of them, a change copies one. Keeps snapshots cheap at ten thousand objects.
+//! A map in pieces: a clone shares all of them, a change copies one. Keeps snapshots cheap at ten thousand
+//! objects.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;

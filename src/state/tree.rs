@@ -52,7 +52,8 @@ fn below(state: &State, owner: &Arc<Seen>, more: &mut Vec<bool>, met: &mut Met, 
     }
 }
 
-/// Objects that belonged to this one, directly or through others, and are gone; the one that went last comes first.
+/// Objects that belonged to this one, directly or through others, and are gone; the one that went last comes
+/// first.
 pub fn gone_below(state: &State, root: &ObjectKey) -> Vec<Node> {
     let Some(root) = state.present_or_gone(root) else { return Vec::new() };
     let gone: Vec<_> =

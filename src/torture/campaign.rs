@@ -1,5 +1,5 @@
-//! The whole of it: learns each scenario from undisturbed runs, tries its plans, tries alarms again, and makes findings of those
-//! that come again.
+//! The whole of it: learns each scenario from undisturbed runs, tries its plans, tries alarms again, and
+//! makes findings of those that come again.
 
 use super::field_run::{FieldRan, has_effect, judge, run_field, varying};
 use super::fields::{Mutation, mutations, schema};

@@ -104,8 +104,8 @@ fn here(text: &str) -> String {
     NAMESPACES.iter().fold(text.to_owned(), |text, namespace| text.replace(namespace, HERE))
 }
 
-/// What the operator has written for an object: not what the controllers of the cluster made of that, and of the object itself
-/// only its finalizers.
+/// What the operator has written for an object: not what the controllers of the cluster made of that, and of
+/// the object itself only its finalizers.
 fn written(stage: &Stage<'_>, own: &Value, namespace: Option<&str>) -> Snapshot {
     let all = objects(&stage.plane);
     let counts = |object: &&Value| {

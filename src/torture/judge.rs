@@ -1,4 +1,5 @@
-//! What is different about a disturbed run: its end, its history, what it waits for in vain, what it did to others. Pure.
+//! What is different about a disturbed run: its end, its history, what it waits for in vain, what it did to
+//! others. Pure.
 
 use super::normal::{Fields, SECRET, Snapshot};
 use super::plan::Class;
@@ -14,7 +15,8 @@ pub(super) struct Outcome {
     pub(super) history: BTreeMap<String, Counts>,
     /// Steps that did not come to their end.
     pub(super) stuck: Vec<String>,
-    /// Errors that reconciles ended with at the end, by object, and ends of the program that nobody asked for.
+    /// Errors that reconciles ended with at the end, by object, and ends of the program that nobody asked
+    /// for.
     pub(super) troubles: BTreeSet<String>,
     /// The untouched instance before the first step, and at the end.
     pub(super) bystander: (Snapshot, Snapshot),
@@ -192,8 +194,8 @@ impl Learned {
         stuck.chain(troubles).chain(self.bystander.iter().cloned()).collect()
     }
 
-    /// How a disturbed run differs, without what is ignored. `steps` are the steps in words, `from` the first one at whose end
-    /// it has to be as undisturbed: the end of all counts in any case.
+    /// How a disturbed run differs, without what is ignored. `steps` are the steps in words, `from` the first
+    /// one at whose end it has to be as undisturbed: the end of all counts in any case.
     pub(super) fn judge(
         &self,
         run: &Outcome,
@@ -230,7 +232,8 @@ impl Learned {
         found
     }
 
-    /// Objects that were made or went another number of times. Who was blind need not make what nobody wants in the end.
+    /// Objects that were made or went another number of times. Who was blind need not make what nobody wants
+    /// in the end.
     fn histories(&self, run: &Outcome, class: Class) -> Vec<Difference> {
         let ids: BTreeSet<&String> = self.history.keys().chain(run.history.keys()).collect();
         let mut found = Vec::new();

@@ -1,7 +1,8 @@
-//! `opdev torture`: the operator is killed between two writes, is not there while something changes, hears late of it, or starts
-//! on a view of the past, and is judged by how that ends. Each run has a control plane of its own; never a cluster.
-//! `campaign` is the whole, `run` one run. `scenario`, `point`, `plan`, `normal` and `judge` are pure; `record` looks over the
-//! operator's shoulder, `operator` starts and ends it, `subject` says what it is, `replay` is the file of a finding.
+//! `opdev torture`: the operator is killed between two writes, is not there while something changes, hears
+//! late of it, or starts on a view of the past, and is judged by how that ends. Each run has a control plane
+//! of its own; never a cluster. `campaign` is the whole, `run` one run. `scenario`, `point`, `plan`, `normal`
+//! and `judge` are pure; `record` looks over the operator's shoulder, `operator` starts and ends it,
+//! `subject` says what it is, `replay` is the file of a finding.
 
 mod campaign;
 mod field_run;

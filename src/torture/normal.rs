@@ -1,4 +1,5 @@
-//! Objects as two runs can be compared by them: what differs between any two runs of the same operator is left out. Pure.
+//! Objects as two runs can be compared by them: what differs between any two runs of the same operator is
+//! left out. Pure.
 
 use jiff::Timestamp;
 use opdev_event::mask;
@@ -81,7 +82,8 @@ const RANDOM: &str = "bcdfghjklmnpqrstvwxz2456789";
 /// How many of them there are.
 const RANDOM_LETTERS: usize = 5;
 
-/// A name without its random part, which is told by `generateName` or by its letters: operators draw such names, too.
+/// A name without its random part, which is told by `generateName` or by its letters: operators draw such
+/// names, too.
 pub(super) fn steady_name(object: Option<&Value>, name: &str) -> String {
     if let Some(prefix) = object.and_then(|object| object["metadata"]["generateName"].as_str()) {
         return format!("{prefix}{ANY}");

@@ -1,5 +1,5 @@
-//! Looks over the operator's shoulder in a run: notes its writes as points, counts what comes and goes, and disturbs it where
-//! the plan says so. One for a run; each start of the operator has eyes of its own.
+//! Looks over the operator's shoulder in a run: notes its writes as points, counts what comes and goes, and
+//! disturbs it where the plan says so. One for a run; each start of the operator has eyes of its own.
 
 use super::judge::Counts;
 use super::normal;
@@ -111,7 +111,8 @@ impl Record {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Eyes for the next start of the operator. Those before see nothing any more: their calls end unanswered.
+    /// Eyes for the next start of the operator. Those before see nothing any more: their calls end
+    /// unanswered.
     pub(super) fn next_start(self: &Arc<Self>) -> Arc<dyn Observer> {
         let mut inner = self.lock();
         inner.start += 1;
@@ -188,7 +189,8 @@ impl Record {
         self.lock().open_watches.get(resource).copied().unwrap_or_default()
     }
 
-    /// Shows a resource as it was at a revision to whoever lists it from a cache, and nothing that came later.
+    /// Shows a resource as it was at a revision to whoever lists it from a cache, and nothing that came
+    /// later.
     pub(super) fn show_past(&self, resource: &str, revision: u64) {
         let mut inner = self.lock();
         inner.past = Some((resource.to_owned(), revision));

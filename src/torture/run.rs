@@ -1,4 +1,5 @@
-//! One run of a scenario: a plane, the operator, the steps, at most one disturbance, and what is left at the end.
+//! One run of a scenario: a plane, the operator, the steps, at most one disturbance, and what is left at the
+//! end.
 
 use super::judge::Outcome;
 use super::normal::{self, Snapshot};
@@ -376,7 +377,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Lets the operator reconcile all once more until that changes nothing; whether the rest has to be waited for again.
+    /// Lets the operator reconcile all once more until that changes nothing; whether the rest has to be
+    /// waited for again.
     async fn settles(&mut self) -> Result<bool> {
         if self.input.subject.is_program() || self.record.is_blind() {
             return Ok(false);

@@ -153,7 +153,8 @@ pub(super) fn reference(object: &Value) -> Option<ObjectRef> {
     ObjectRef::of(object)
 }
 
-/// All scenarios of a sample. `scale` is where its kind says how many replicas it wants, such as `.spec.replicas`.
+/// All scenarios of a sample. `scale` is where its kind says how many replicas it wants, such as
+/// `.spec.replicas`.
 pub(super) fn scenarios(sample: &Sample, scale: Option<&str>) -> Vec<Scenario> {
     let Some(first) = sample.objects.first() else { return Vec::new() };
     let all = || Step::Apply(sample.all());

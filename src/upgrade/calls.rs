@@ -1,5 +1,5 @@
-//! The writes of one client of a control plane, each with what was sent and what was answered. Reads and watches go
-//! through as they are.
+//! The writes of one client of a control plane, each with what was sent and what was answered. Reads and
+//! watches go through as they are.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;

@@ -64,7 +64,8 @@ impl End {
 }
 
 impl Reader {
-    /// Reads versions that run. `command` is how `opdev trust` has to be called; `trusted` allows all for now.
+    /// Reads versions that run. `command` is how `opdev trust` has to be called; `trusted` allows all for
+    /// now.
     pub fn of_operators(root: &Path, trust: Trust, command: String, trusted: bool) -> Reader {
         let asks = if trusted { Asks::Nothing } else { Asks::For(command) };
         Reader { root: root.to_owned(), trust, asks }

@@ -1,5 +1,5 @@
-//! One thing that happens to somebody who installs the next version: how bad it is, to which object and field, and how to
-//! put it right.
+//! One thing that happens to somebody who installs the next version: how bad it is, to which object and
+//! field, and how to put it right.
 
 use super::swap::Variant;
 
@@ -190,8 +190,9 @@ impl Finding {
     }
 }
 
-/// All findings of all variants, worst first: what the baseline has, too, left out; what several variants have told once; what
-/// several objects have told with the first one. `found` begins with the variant that the others are compared with.
+/// All findings of all variants, worst first: what the baseline has, too, left out; what several variants
+/// have told once; what several objects have told with the first one. `found` begins with the variant that
+/// the others are compared with.
 pub(super) fn merged(found: Vec<(Variant, Vec<Finding>)>) -> Vec<Finding> {
     let baseline: Vec<Finding> = found
         .iter()

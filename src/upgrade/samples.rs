@@ -1,5 +1,5 @@
-//! The samples of a version: files with custom resources of the kinds that it reconciles. Each goes where it says, or into
-//! `default`; where another sample has taken that name, into a namespace of its own.
+//! The samples of a version: files with custom resources of the kinds that it reconciles. Each goes where it
+//! says, or into `default`; where another sample has taken that name, into a namespace of its own.
 
 use super::end::End;
 use anyhow::{Context as _, Result, anyhow};

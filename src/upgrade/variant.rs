@@ -1,5 +1,6 @@
-//! The order of events: the old version makes its objects, a variant of the swap, rest, and what is tried then. Each variant
-//! begins on a control plane of its own, so that none sees what another has done; several run at once.
+//! The order of events: the old version makes its objects, a variant of the swap, rest, and what is tried
+//! then. Each variant begins on a control plane of its own, so that none sees what another has done; several
+//! run at once.
 
 use super::calls::Writes;
 use super::conversion::{self, Lossy, Way};

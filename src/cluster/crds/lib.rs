@@ -1,6 +1,6 @@
-//! Brings the CRDs of the sources to the API server: weighed against what it has and against the objects there are
-//! (`crds/weigh.rs`), tried with a dry run, applied, and waited for until they are established. Holds back what would
-//! hurt until the user says so. Never deletes one: that would delete its objects.
+//! Brings the CRDs of the sources to the API server: weighed against what it has and against the objects
+//! there are (`crds/weigh.rs`), tried with a dry run, applied, and waited for until they are established.
+//! Holds back what would hurt until the user says so. Never deletes one: that would delete its objects.
 
 mod openapi;
 mod plan;
@@ -98,13 +98,14 @@ const PAGE: usize = 500;
 const PAGES: usize = 20;
 
 impl Crds {
-    /// Nothing is known yet. `cautious` lets nothing through that anybody could notice without the user's word.
+    /// Nothing is known yet. `cautious` lets nothing through that anybody could notice without the user's
+    /// word.
     pub fn new(cautious: bool) -> Crds {
         Crds { cautious, ..Crds::default() }
     }
 
-    /// Brings each CRD that is new or has changed to the API server, unless it has to wait. A scaffolded one gives way
-    /// to a CRD that is already there.
+    /// Brings each CRD that is new or has changed to the API server, unless it has to wait. A scaffolded one
+    /// gives way to a CRD that is already there.
     pub async fn apply(
         &mut self,
         client: &Client,
@@ -212,8 +213,8 @@ impl Crds {
         }
     }
 
-    /// CRDs may not be read, so they cannot be changed either. A kind that the cluster serves needs no more than that; what
-    /// differs from the files is told.
+    /// CRDs may not be read, so they cannot be changed either. A kind that the cluster serves needs no more
+    /// than that; what differs from the files is told.
     async fn without_rights(
         &mut self,
         client: &Client,
@@ -314,7 +315,8 @@ impl Crds {
         self.held.insert(name.to_owned(), waiting);
     }
 
-    /// The user's word about a held CRD; `None` where none is held under this name. The kind, and what came of it.
+    /// The user's word about a held CRD; `None` where none is held under this name. The kind, and what came
+    /// of it.
     ///
     /// # Errors
     /// What the API server said.
@@ -359,8 +361,8 @@ impl Crds {
         Some(Ok((kind, outcome)))
     }
 
-    /// What was refused or discarded is tried once more, and what was applied is compared with the server's once more:
-    /// it may have lost it.
+    /// What was refused or discarded is tried once more, and what was applied is compared with the server's
+    /// once more: it may have lost it.
     pub fn ask_again(&mut self) {
         self.refused.clear();
         self.applied.values_mut().for_each(|hash| *hash = None);

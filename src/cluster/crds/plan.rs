@@ -13,8 +13,8 @@ use opdev_sources::definitions::Definition;
 use opdev_types::impact;
 use std::sync::Arc;
 
-/// The definitions that differ from what the API server has. `cautious` is as in `Crds::new`; with `offline` it is asked
-/// for no dry run.
+/// The definitions that differ from what the API server has. `cautious` is as in `Crds::new`; with `offline`
+/// it is asked for no dry run.
 ///
 /// # Errors
 /// Where the API server does not answer.

@@ -1,5 +1,5 @@
-//! What becomes of a CRD that differs from the one on the API server: applied, held for the user's word, or never sent.
-//! Pure: two definitions and the objects there are, in; a decision with its reasons, out.
+//! What becomes of a CRD that differs from the one on the API server: applied, held for the user's word, or
+//! never sent. Pure: two definitions and the objects there are, in; a decision with its reasons, out.
 
 use opdev_event::{Diagnostic, Finding, Hurt, Severity, Weight, mask};
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -29,8 +29,8 @@ pub(super) enum Decision {
     Refuse(Box<Diagnostic>),
 }
 
-/// Weighs a definition against what the API server has. `cautious` lets nothing through that anybody could notice,
-/// unless the user says so.
+/// Weighs a definition against what the API server has. `cautious` lets nothing through that anybody could
+/// notice, unless the user says so.
 pub(super) fn weigh(
     definition: &Definition,
     live: Option<&Value>,

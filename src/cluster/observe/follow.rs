@@ -1,9 +1,9 @@
-//! Follows the objects of one kind: a list in pages, then a watch from where it stood, and after a break again from where
-//! that stood. Of unrelated objects (`project_objects`) the keys are told, of the others the object. It comes whole, or as its metadata;
-//! then one object after the other is read whole: the one that somebody looks at, again with each change, and those that
-//! come up below a custom resource of the project, for what a reconcile has created is shown with it. Release records are
-//! not: all in them is masked. All of a kind is told by one task, so that an object read whole never comes before an older
-//! state of it.
+//! Follows the objects of one kind: a list in pages, then a watch from where it stood, and after a break
+//! again from where that stood. Of unrelated objects (`project_objects`) the keys are told, of the others the
+//! object. It comes whole, or as its metadata; then one object after the other is read whole: the one that
+//! somebody looks at, again with each change, and those that come up below a custom resource of the project,
+//! for what a reconcile has created is shown with it. Release records are not: all in them is masked. All of
+//! a kind is told by one task, so that an object read whole never comes before an older state of it.
 
 use super::kinds::Reads;
 use super::partial_object::{self, Line, Page, PartialObject};
@@ -289,7 +289,8 @@ impl Kind {
         Ok(())
     }
 
-    /// Finds out what is to be told of an object, and remembers it. `fresh`: it was made while the kind was watched.
+    /// Finds out what is to be told of an object, and remembers it. `fresh`: it was made while the kind was
+    /// watched.
     fn sort(
         &self,
         watched: &Watched,
@@ -423,8 +424,8 @@ impl Kind {
         })
     }
 
-    /// Reads the object that somebody looks at now, where it is one of these. Of an unrelated object that nobody looks at any more
-    /// nothing is kept again but its key.
+    /// Reads the object that somebody looks at now, where it is one of these. Of an unrelated object that
+    /// nobody looks at any more nothing is kept again but its key.
     async fn look(&mut self, known: &mut Known) {
         self.attention.looked_at.borrow_and_update();
         if let Some(before) = known.looked.take()
@@ -497,7 +498,8 @@ impl Kind {
             true => self.get(watched).await.map_or((object, metadata_only), |whole| (whole, false)),
             false => (object, metadata_only),
         };
-        // Items of lists do not say what they are, and what calls itself PartialObjectMetadata is none to whoever sees it.
+        // Items of lists do not say what they are, and what calls itself PartialObjectMetadata is none to
+        // whoever sees it.
         if let Some(fields) = object.as_object_mut() {
             fields.insert("apiVersion".to_owned(), self.gvk.api_version().into());
             fields.insert("kind".to_owned(), self.gvk.kind.as_str().into());

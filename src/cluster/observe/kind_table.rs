@@ -1,6 +1,7 @@
-//! The table of a kind that the user looks at: read in pages as the API server prints it (`as=Table`), then watched, and
-//! told as a whole after each change. One table at a time, and one row of it whose object is read whole.
-//! Cells are the server's own text; only ages that count from an object's creation are left to the screen.
+//! The table of a kind that the user looks at: read in pages as the API server prints it (`as=Table`), then
+//! watched, and told as a whole after each change. One table at a time, and one row of it whose object is
+//! read whole. Cells are the server's own text; only ages that count from an object's creation are left to
+//! the screen.
 
 mod answer;
 #[cfg(test)]
@@ -43,7 +44,8 @@ struct Pace {
     first: Duration,
     /// The longest.
     longest: Duration,
-    /// A small table is read anew after this many seconds, for cells that count time grow old without a change.
+    /// A small table is read anew after this many seconds, for cells that count time grow old without a
+    /// change.
     small_seconds: u32,
 }
 
@@ -197,7 +199,8 @@ impl From<kube::Error> for Ended {
 }
 
 impl Following {
-    /// Follows it until the user looks at it no more. What a word means is asked again: a kind may come, or change its version.
+    /// Follows it until the user looks at it no more. What a word means is asked again: a kind may come, or
+    /// change its version.
     async fn run(mut self) {
         let mut pause = self.pace.first;
         loop {
@@ -312,7 +315,8 @@ impl Following {
         Ok(request.header(ACCEPT_ENCODING, "identity").body(Vec::new())?)
     }
 
-    /// Reads all pages. The first is told at once, later ones now and then; what was there before stays until all is read.
+    /// Reads all pages. The first is told at once, later ones now and then; what was there before stays until
+    /// all is read.
     async fn read(&mut self, kind: &ServedKind) -> Result<String, Ended> {
         let first_time = self.table.columns.is_empty();
         let mut fresh: BTreeMap<Key, Arc<TableRow>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! What is read of every object that a list or a watch brings: who it is, and what it belongs to. The rest of the text
-//! is passed over; a tree is made of those objects only that somebody needs (`pick`).
+//! What is read of every object that a list or a watch brings: who it is, and what it belongs to. The rest of
+//! the text is passed over; a tree is made of those objects only that somebody needs (`pick`).
 
 use opdev_object::meta::Gvk;
 use serde::Deserialize;
@@ -106,7 +106,8 @@ pub(super) struct Line {
     pub(super) object: PartialObject,
 }
 
-/// The objects of a page, or of a line of a watch, whose places are wanted, as trees; the others are passed over.
+/// The objects of a page, or of a line of a watch, whose places are wanted, as trees; the others are passed
+/// over.
 ///
 /// # Errors
 /// Where the text is not JSON.

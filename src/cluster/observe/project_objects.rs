@@ -1,6 +1,7 @@
-//! Which objects of a cluster belong to custom resources of the project, directly or through others; all others are
-//! unrelated objects, of which nothing but the key is kept. Shared by the watches of all kinds: a Pod belongs to what its ReplicaSet
-//! belongs to. Pure but for its lock, which is never held while anything waits.
+//! Which objects of a cluster belong to custom resources of the project, directly or through others; all
+//! others are unrelated objects, of which nothing but the key is kept. Shared by the watches of all kinds: a
+//! Pod belongs to what its ReplicaSet belongs to. Pure but for its lock, which is never held while anything
+//! waits.
 
 use super::Watched;
 use super::partial_object::PartialObject;
@@ -13,8 +14,8 @@ use tokio::sync::watch;
 /// How many objects that are gone are remembered as ours.
 const MOST_GONE: usize = 4_096;
 
-/// How long a kind waits for the first list of those that own its objects. Without them each object that belongs to the
-/// project would be asked for one by one.
+/// How long a kind waits for the first list of those that own its objects. Without them each object that
+/// belongs to the project would be asked for one by one.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What is known of all kinds together. Clones share it.
@@ -73,7 +74,8 @@ impl ProjectObjects {
         self.0.changed.subscribe()
     }
 
-    /// The kinds of the project's custom resources, and all that are watched, in these namespaces; none means all.
+    /// The kinds of the project's custom resources, and all that are watched, in these namespaces; none means
+    /// all.
     pub(super) fn set_kinds(&self, customs: &[Gvk], watched: &BTreeSet<Gvk>, namespaces: &[String]) {
         let mut inner = self.lock();
         let known: BTreeSet<&Gvk> = inner.customs.iter().collect();

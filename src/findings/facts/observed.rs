@@ -1,5 +1,5 @@
-//! What was seen of a process's calls to the API server: each call with its answer, each event of its watches.
-//! Plain data; `program/trace` decides to which reconcile a call belongs.
+//! What was seen of a process's calls to the API server: each call with its answer, each event of its
+//! watches. Plain data; `program/trace` decides to which reconcile a call belongs.
 
 use super::record::{PrintedLine, Traced};
 use jiff::Timestamp;
@@ -52,8 +52,8 @@ pub struct ObservedCall {
     /// The query without question mark.
     #[serde(default)]
     pub query: String,
-    /// What the process put into `X-Opdev-Reconcile`: the id of a reconcile, how that is known, and of a write the place
-    /// in its code.
+    /// What the process put into `X-Opdev-Reconcile`: the id of a reconcile, how that is known, and of a
+    /// write the place in its code.
     #[serde(default)]
     pub mark: Option<String>,
     /// HTTP status; 0 where no answer came.
@@ -69,7 +69,8 @@ pub struct ObservedCall {
     pub disturbed: bool,
 }
 
-/// A place as a process tells it, `file:line`. It is shown and opened, so nothing that leads out of the project is one.
+/// A place as a process tells it, `file:line`. It is shown and opened, so nothing that leads out of the
+/// project is one.
 pub fn place_in_project(text: &str) -> Option<Place> {
     let (file, line) = text.rsplit_once(':')?;
     let within = !file.starts_with('/') && file.split('/').all(|part| !part.is_empty() && part != "..");

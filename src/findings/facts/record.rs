@@ -233,7 +233,8 @@ pub struct End {
     pub terminal: bool,
     /// The goroutine's stack where it panicked; empty where it did not.
     pub panic: String,
-    /// The place in the project where it panicked, such as `controllers/web.go:42`; empty where that is not known.
+    /// The place in the project where it panicked, such as `controllers/web.go:42`; empty where that is not
+    /// known.
     pub panic_place: String,
     /// After how many nanoseconds it wants to run again; 0 where it does not say.
     pub requeue_after: i64,

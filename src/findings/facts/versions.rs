@@ -1,5 +1,5 @@
-//! The objects that a process has seen or written, with some of their older versions. Bounded; the objects that were
-//! not touched for the longest time make way.
+//! The objects that a process has seen or written, with some of their older versions. Bounded; the objects
+//! that were not touched for the longest time make way.
 
 use jiff::Timestamp;
 use opdev_object::meta::{ObjectKey, resource_version};
@@ -110,7 +110,8 @@ impl Versions {
     }
 }
 
-/// Whether one resourceVersion is older than another, as far as both are numbers, which every API server makes them.
+/// Whether one resourceVersion is older than another, as far as both are numbers, which every API server
+/// makes them.
 pub fn older(a: &str, b: &str) -> bool {
     match (a.parse::<u128>(), b.parse::<u128>()) {
         (Ok(a), Ok(b)) => a < b,

@@ -1,6 +1,6 @@
-//! Copies of the operator that run on the cluster: two operators on the same objects undo each other's work. Finds
-//! them by their marks, freezes one at the user's word (0 replicas, the number kept in an annotation), and gives it
-//! its replicas back when opdev ends, or at the next start where opdev could not.
+//! Copies of the operator that run on the cluster: two operators on the same objects undo each other's work.
+//! Finds them by their marks, freezes one at the user's word (0 replicas, the number kept in an annotation),
+//! and gives it its replicas back when opdev ends, or at the next start where opdev could not.
 
 use super::guard::Guard;
 use anyhow::{Context as _, Result, bail};
@@ -291,8 +291,8 @@ impl Copies {
     }
 }
 
-/// The copies of a project's operator that run on a cluster now, where Deployments may be read. `namespace` is the one that
-/// opdev works in.
+/// The copies of a project's operator that run on a cluster now, where Deployments may be read. `namespace`
+/// is the one that opdev works in.
 pub async fn running_copies(
     client: &Client,
     (root, project): (&Path, &str),

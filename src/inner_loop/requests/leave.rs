@@ -1,6 +1,6 @@
-//! Leaving a cluster that lives on: uninstall what the operator looks after, or take its finalizers off. Only custom
-//! resources that are this operator's: those that its watches select, and, where a chart feeds them, that have its
-//! finalizer or release. What others look after is named and not touched.
+//! Leaving a cluster that lives on: uninstall what the operator looks after, or take its finalizers off. Only
+//! custom resources that are this operator's: those that its watches select, and, where a chart feeds them,
+//! that have its finalizer or release. What others look after is named and not touched.
 
 use super::Requests;
 use anyhow::{Result, bail};
@@ -23,7 +23,8 @@ const OWN: [&str; 3] =
     ["helm.sdk.operatorframework.io/uninstall-release", "uninstall-helm-release", "opdev.dev/finalize"];
 
 impl Requests {
-    /// Deletes every custom resource that is reconciled and waits until all are gone. The operator must be at work.
+    /// Deletes every custom resource that is reconciled and waits until all are gone. The operator must be at
+    /// work.
     pub async fn uninstall(&self, namespace: Option<&str>) -> Result<()> {
         let (all, spared) = self.reconciled(namespace).await?;
         let mut left: Vec<ObjectRef> = all.iter().map(|(object, ..)| object.clone()).collect();

@@ -1,7 +1,7 @@
-//! Carries out the tasks that the user asks for. Each is announced and answered by an event, and dropped where it is
-//! cancelled. Never reconciles; what it writes, it writes as field manager `opdev`.
-//! One file per group of tasks: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`.
-//! `send` is the way to the API server.
+//! Carries out the tasks that the user asks for. Each is announced and answered by an event, and dropped
+//! where it is cancelled. Never reconciles; what it writes, it writes as field manager `opdev`. One file per
+//! group of tasks: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`. `send` is the
+//! way to the API server.
 
 pub mod chart_dependencies;
 pub mod deployed_copies;

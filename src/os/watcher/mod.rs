@@ -36,8 +36,8 @@ pub struct Batch {
 const POLLED: Duration = Duration::from_secs(2);
 
 impl Batch {
-    /// Whoever polls sees a save late: the files tell when they were written. A time that is no time of a save, such as
-    /// that of a copy that keeps its date, is not believed.
+    /// Whoever polls sees a save late: the files tell when they were written. A time that is no time of a
+    /// save, such as that of a copy that keeps its date, is not believed.
     fn dated_by_its_files(self) -> Batch {
         let written = |path: &PathBuf| path.metadata().ok()?.modified().ok()?.elapsed().ok();
         let age = self.paths.iter().filter_map(written).min().filter(|age| *age <= POLLED);
@@ -94,7 +94,8 @@ impl Watcher {
         })
     }
 
-    /// Listens to `set` from now on; the answer is whether that is another one than before. Folders that do not exist are left out; their parents tell when they appear.
+    /// Listens to `set` from now on; the answer is whether that is another one than before. Folders that do
+    /// not exist are left out; their parents tell when they appear.
     ///
     /// # Errors
     /// The first folder the kernel refuses.
@@ -117,8 +118,8 @@ impl Watcher {
         Ok(true)
     }
 
-    /// What was read last is broken, or it is not. A text that is being typed is saved again soon: the saves that follow within
-    /// a moment wait for a pause.
+    /// What was read last is broken, or it is not. A text that is being typed is saved again soon: the saves
+    /// that follow within a moment wait for a pause.
     pub fn is_broken(&self, broken: bool) {
         self.pending.lock().is_broken(broken);
     }

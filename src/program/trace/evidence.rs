@@ -1,5 +1,5 @@
-//! What a reconcile of a process proves, for findings: each write by object and path with hashes of its values, each
-//! refusal with the field that the server named. Pure.
+//! What a reconcile of a process proves, for findings: each write by object and path with hashes of its
+//! values, each refusal with the field that the server named. Pure.
 
 use super::reconcile::{Open, Write};
 use jiff::Timestamp;
@@ -161,8 +161,8 @@ pub(super) fn evidence(
     }
 }
 
-/// Writes with short texts of the values that are shown, without secrets: a program may copy one into any object. A text is
-/// cut only once it is masked, for half of a secret is not found.
+/// Writes with short texts of the values that are shown, without secrets: a program may copy one into any
+/// object. A text is cut only once it is masked, for half of a secret is not found.
 pub(super) fn masked(mut writes: Vec<WriteFact>, secrets: &[String]) -> Vec<WriteFact> {
     for field in writes.iter_mut().flat_map(|write| &mut write.fields) {
         let (old, new) = &field.shown;
@@ -316,8 +316,8 @@ fn steady(path: &Path) -> String {
     text
 }
 
-/// How many items or parts there are, where only their order differs: those of a list, lines of a text, or what a comma
-/// separates.
+/// How many items or parts there are, where only their order differs: those of a list, lines of a text, or
+/// what a comma separates.
 fn reordered(change: &Change) -> Option<u32> {
     if let Some(items) = change.reordered() {
         return u32::try_from(items).ok();

@@ -1,6 +1,6 @@
-//! Makes reconciles of what was seen of a process: which call and which read belongs to which reconcile, what led to it, what
-//! it changed. Pure: what was seen goes in, events come out. A call must go in before the end of its reconcile does; that it
-//! may go in before the beginning does no harm.
+//! Makes reconciles of what was seen of a process: which call and which read belongs to which reconcile, what
+//! led to it, what it changed. Pure: what was seen goes in, events come out. A call must go in before the end
+//! of its reconcile does; that it may go in before the beginning does no harm.
 
 mod causes;
 mod event_call;
@@ -105,9 +105,9 @@ impl Attribution {
         }
     }
 
-    /// A process is about to start, because these files were saved; `sources` is the number of what is served then.
-    /// Reconciles of the one before that never ended are forgotten. Until the program tells of its controllers, its reconciles
-    /// are guessed.
+    /// A process is about to start, because these files were saved; `sources` is the number of what is served
+    /// then. Reconciles of the one before that never ended are forgotten. Until the program tells of its
+    /// controllers, its reconciles are guessed.
     pub fn starting(&mut self, files: Vec<String>, sources: u64, at: Timestamp) {
         self.wire.starting(at);
         self.files = files;
@@ -397,8 +397,8 @@ impl Attribution {
         let sent = call.sent.as_ref().and_then(resource_version).and_then(|rv| self.versions.at(&key, rv));
         let old =
             if call.verb() == "create" { None } else { sent.or_else(|| self.versions.before(&key, &rv)) };
-        // The resourceVersion is one that was there before the call: nothing was stored. The event of a real write may
-        // have been seen already, but not before the call came.
+        // The resourceVersion is one that was there before the call: nothing was stored. The event of a real
+        // write may have been seen already, but not before the call came.
         let unchanged = call.verb() != "create"
             && (call.sent.as_ref().and_then(resource_version) == Some(&rv)
                 || self.versions.seen_before(&key, &rv, call.at));
@@ -440,7 +440,8 @@ impl Attribution {
         })
     }
 
-    /// The reconcile that a call without an id most likely belongs to: the only one that is under way for its object.
+    /// The reconcile that a call without an id most likely belongs to: the only one that is under way for its
+    /// object.
     fn guess(&self, call: &ObservedCall, write: Option<&Write>) -> Option<String> {
         if !call.writes() || self.open.is_empty() {
             return None;

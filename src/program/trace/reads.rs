@@ -1,5 +1,5 @@
-//! Checks that only one can make who sees both what a process's cache answered and what it wrote. Pure: a reconcile that
-//! has ended and what is known of earlier ones go in, findings come out.
+//! Checks that only one can make who sees both what a process's cache answered and what it wrote. Pure: a
+//! reconcile that has ended and what is known of earlier ones go in, findings come out.
 
 use super::surplus_left;
 use super::surplus_left::surplus;

@@ -163,7 +163,8 @@ impl Open {
         evidence::write_fact(call, write, &beside)
     }
 
-    /// The kind of the object where the controller does not say it: that of what the reconcile read under its name.
+    /// The kind of the object where the controller does not say it: that of what the reconcile read under its
+    /// name.
     fn kind_by_reads(&self, kinds: &HashMap<(String, String), Gvk>) -> Option<Gvk> {
         let namespace = self.object.namespace.as_deref().unwrap_or_default();
         let mut read = self.reads.iter().map(|read| &read.object);
@@ -237,8 +238,8 @@ impl Open {
         }
     }
 
-    /// What changed in the object's own status, and everything else that was written; masked. Whether a reconcile has changed
-    /// something is decided without what is only guessed to be its own.
+    /// What changed in the object's own status, and everything else that was written; masked. Whether a
+    /// reconcile has changed something is decided without what is only guessed to be its own.
     fn changes(&self, with_guessed: bool) -> (Vec<Change>, Vec<ObjectChange>) {
         let (mut status, mut objects) = (Vec::new(), Vec::new());
         let writes = self.writes.iter().filter(|write| with_guessed || !write.guessed);

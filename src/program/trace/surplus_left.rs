@@ -16,8 +16,8 @@ const OBJECTS: usize = 5_000;
 /// What was told of an object: how many it wanted and how many there were.
 pub(crate) type Told = HashMap<ObjectKey, (u64, u64)>;
 
-/// Looks at a reconcile that has ended well, wrote nothing to any child and asks for no other reconcile. The status has to count the same
-/// children, for an operator may well make two pods for each replica.
+/// Looks at a reconcile that has ended well, wrote nothing to any child and asks for no other reconcile. The
+/// status has to count the same children, for an operator may well make two pods for each replica.
 pub(crate) fn surplus(
     open: &Open,
     reconcile: &Reconcile,
@@ -59,8 +59,8 @@ pub(crate) fn surplus(
     })
 }
 
-/// How many objects of a list belong to the object of the reconcile. None where that is not known of all, or one of them is about
-/// to go: whoever waits for it is at work.
+/// How many objects of a list belong to the object of the reconcile. None where that is not known of all, or
+/// one of them is about to go: whoever waits for it is at work.
 fn own_children(open: &Open, read: &CacheRead, versions: &Versions) -> Option<u64> {
     if read.verb != "list" || !read.error.is_empty() || read.count as usize > read.items.len() {
         return None;

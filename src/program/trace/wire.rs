@@ -1,6 +1,7 @@
-//! Reconciles of a program that tells nothing of them: guessed from its calls and from the events of its watches. Calls about one
-//! custom resource, or about what belongs to it, are one reconcile as long as they follow each other closely and none of the
-//! writes is made twice. What was seen of the object since its reconcile before is taken for the cause.
+//! Reconciles of a program that tells nothing of them: guessed from its calls and from the events of its
+//! watches. Calls about one custom resource, or about what belongs to it, are one reconcile as long as they
+//! follow each other closely and none of the writes is made twice. What was seen of the object since its
+//! reconcile before is taken for the cause.
 
 use super::Attribution;
 use crate::reconcile::{Open, Write};
@@ -19,7 +20,8 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// A reconcile without a call for so long is over: between two calls of a reconcile a program does nothing but think.
+/// A reconcile without a call for so long is over: between two calls of a reconcile a program does nothing
+/// but think.
 const GAP: SignedDuration = SignedDuration::from_millis(50);
 /// Lines about an object that come so soon after its reconcile are the reconcile's.
 const AFTER: Duration = Duration::from_millis(200);
@@ -49,7 +51,8 @@ pub(super) struct Wire {
     causes: HashMap<ObjectKey, Vec<TraceCause>>,
     /// Objects that had a reconcile since the start.
     known: HashSet<ObjectKey>,
-    /// Why objects are reconciled, as lines said before their reconcile began: when, what the line calls the object, and why.
+    /// Why objects are reconciled, as lines said before their reconcile began: when, what the line calls the
+    /// object, and why.
     reasons: VecDeque<(Timestamp, String, String)>,
 }
 
@@ -175,8 +178,8 @@ impl Attribution {
         }
     }
 
-    /// Takes in a line about an object; the answer is the reconcile that it belongs to: the one that is under way, or the one that
-    /// has just ended.
+    /// Takes in a line about an object; the answer is the reconcile that it belongs to: the one that is under
+    /// way, or the one that has just ended.
     pub(super) fn take_line(&mut self, about: &ObjectLine) -> Option<u64> {
         if !self.wire.is_on() {
             return self.reconcile_of_line(about);

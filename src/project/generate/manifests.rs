@@ -1,5 +1,5 @@
-//! What controller-gen would write for a project: CRDs, roles and webhook configurations, as files with their places, and how they differ from
-//! what is committed. Writes only where `write` is called; runs no Go.
+//! What controller-gen would write for a project: CRDs, roles and webhook configurations, as files with their
+//! places, and how they differ from what is committed. Writes only where `write` is called; runs no Go.
 
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, Chart};
@@ -121,8 +121,8 @@ impl<'a> Run<'a> {
         Run { root, asked, settings, profile, disk, made }
     }
 
-    /// The project's calls of one generator; the one that kubebuilder scaffolds where it has none and the user names
-    /// flags or packages.
+    /// The project's calls of one generator; the one that kubebuilder scaffolds where it has none and the
+    /// user names flags or packages.
     fn calls(&self, of: impl Fn(&Invocation) -> bool, flags: bool) -> Vec<Invocation> {
         let mut calls: Vec<Invocation> =
             self.settings.invocations.iter().filter(|call| of(call)).cloned().collect();

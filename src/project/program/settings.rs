@@ -1,5 +1,5 @@
-//! What opdev is to build, start and watch: the settings under `operator:` in `opdev.yaml`, and the plan that comes of
-//! them and of the project's own files. Plain data.
+//! What opdev is to build, start and watch: the settings under `operator:` in `opdev.yaml`, and the plan that
+//! comes of them and of the project's own files. Plain data.
 
 use opdev_event::shell;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -160,7 +160,8 @@ pub struct Plan {
     pub vet: bool,
     /// Where a debugger waits for an editor, as `host:port`; `None` where a Go program runs without one.
     pub debug: Option<String>,
-    /// The name under which the project's own build writes it, where that is said: containers start it under that name.
+    /// The name under which the project's own build writes it, where that is said: containers start it under
+    /// that name.
     pub binary: Option<String>,
 }
 
@@ -179,8 +180,8 @@ impl Plan {
         }
     }
 
-    /// The commands that are run, whole: the program with the variables that are set for it, and its build, empty where
-    /// there is none. This is what the user is asked about, so other words make another text.
+    /// The commands that are run, whole: the program with the variables that are set for it, and its build,
+    /// empty where there is none. This is what the user is asked about, so other words make another text.
     pub fn commands(&self) -> (String, String) {
         let variables = self.env.iter().map(|(name, value)| format!("{name}={}", shell::word(value)));
         let mut program: Vec<String> = Vec::new();

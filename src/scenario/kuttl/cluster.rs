@@ -81,7 +81,8 @@ impl Cluster {
         // A refusal repeats values of the object.
         let hidden = |error: kube::Error| without_secrets(ApiError::from(error).into(), object);
         let patch = async || api.patch(&name, &PatchParams::default(), &Patch::Merge(object)).await;
-        // A step that changes an object has only what it changes: to create that would be refused, and for another reason.
+        // A step that changes an object has only what it changes: to create that would be refused, and for
+        // another reason.
         let is_there = !name.is_empty()
             && api.get_metadata_opt(&name).await.map_err(hidden).with_context(place)?.is_some();
         let applied = match is_there {
@@ -225,8 +226,8 @@ impl Cluster {
         Some(format!("{}: {} is there, and must not be", manifest.place, told(found)))
     }
 
-    /// Changes of objects of the kinds of these manifests; never ends. Kinds that are not served yet are left out, and the
-    /// answer says whether there are any.
+    /// Changes of objects of the kinds of these manifests; never ends. Kinds that are not served yet are left
+    /// out, and the answer says whether there are any.
     pub(super) async fn changes(&self, manifests: &[&Manifest]) -> (BoxStream<'static, ()>, bool) {
         let mut streams: Vec<BoxStream<'static, ()>> = vec![stream::pending().boxed()];
         let mut missing = false;

@@ -1,5 +1,6 @@
-//! Tests of kuttl in this process: each folder on a control plane of its own, with the operator. What kuttl does with sleeps
-//! is done on changes here. Start at `run`; `files` reads folders, `expressions` judges CEL, `cluster` talks to the API server.
+//! Tests of kuttl in this process: each folder on a control plane of its own, with the operator. What kuttl
+//! does with sleeps is done on changes here. Start at `run`; `files` reads folders, `expressions` judges CEL,
+//! `cluster` talks to the API server.
 
 mod cluster;
 mod expect;

@@ -1,5 +1,6 @@
-//! One object to the cluster by server-side apply, or a dry run of it. Fields that kubectl owns on the user's behalf are
-//! handed over first, so that what the files do not have any more goes away, as after `kubectl apply --server-side`.
+//! One object to the cluster by server-side apply, or a dry run of it. Fields that kubectl owns on the user's
+//! behalf are handed over first, so that what the files do not have any more goes away, as after `kubectl
+//! apply --server-side`.
 
 use super::input::shown;
 use super::kinds::Place;
@@ -186,7 +187,8 @@ async fn hand_over_fields(client: &Client, path: &str, live: &Value) -> Result<(
     Ok((None, Vec::new()))
 }
 
-/// The JSON patch that gives fields of kubectl to opdev, and the managers that had them. `None` where it has none.
+/// The JSON patch that gives fields of kubectl to opdev, and the managers that had them. `None` where it has
+/// none.
 fn hand_over(live: &Value) -> Option<(Value, Vec<String>)> {
     let is_kubectls = |entry: &Value| {
         KUBECTL

@@ -1,6 +1,6 @@
-//! Who answers the finalizers of charts where no operator is left to do it: the reconcilers of this program, for the kind that is
-//! to go and no other. Two operators at once would run hooks twice, so it begins only where nobody has answered for a while
-//! and nobody is known who could.
+//! Who answers the finalizers of charts where no operator is left to do it: the reconcilers of this program,
+//! for the kind that is to go and no other. Two operators at once would run hooks twice, so it begins only
+//! where nobody has answered for a while and nobody is known who could.
 
 use super::input::{DeployInput, RemoveOptions, Say};
 use super::manifests::{self, Goal};
@@ -24,8 +24,8 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-/// How long nothing may happen to the objects before somebody stands in. An operator answers within a second, unless a hook of
-/// the uninstall takes longer.
+/// How long nothing may happen to the objects before somebody stands in. An operator answers within a second,
+/// unless a hook of the uninstall takes longer.
 const QUIET: Duration = Duration::from_secs(10);
 /// The finalizers that helm-operator and its library write.
 const FINALIZERS: [&str; 2] = ["helm.sdk.operatorframework.io/uninstall-release", "uninstall-helm-release"];

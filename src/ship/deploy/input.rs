@@ -30,7 +30,8 @@ pub struct DeployInput {
 /// What goes to the cluster, and how.
 #[derive(Debug, Default)]
 pub struct ApplyOptions {
-    /// The image of the operator: `REFERENCE`, or `NAME=REFERENCE` where another image than that of `make deploy` is meant.
+    /// The image of the operator: `REFERENCE`, or `NAME=REFERENCE` where another image than that of `make
+    /// deploy` is meant.
     pub image: Option<String>,
     /// True if the image is written into `config/manager/kustomization.yaml`.
     pub save: bool,

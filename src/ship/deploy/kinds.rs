@@ -77,7 +77,8 @@ impl Kinds {
         }
     }
 
-    /// The kinds that are left out, for the cluster lacks them. Refuses where more than what watches the operator is missing.
+    /// The kinds that are left out, for the cluster lacks them. Refuses where more than what watches the
+    /// operator is missing.
     pub(super) async fn check(
         &mut self,
         client: &Client,

@@ -1,5 +1,5 @@
-//! What reconciles with the project's files as they are would do to everything that is there. Writes nothing, neither to
-//! the cluster nor into the project. Starts no operator: `operator::foresee` tries each object.
+//! What reconciles with the project's files as they are would do to everything that is there. Writes nothing,
+//! neither to the cluster nor into the project. Starts no operator: `operator::foresee` tries each object.
 
 use anyhow::{Context as _, Result, bail};
 use opdev_cluster::data_folder::running;
@@ -186,8 +186,8 @@ struct ClusterPlace {
 }
 
 impl ClusterPlace {
-    /// The cluster that is chosen. Of the embedded one that is the one of an opdev that runs in this project, else a copy
-    /// of what it keeps, on which nothing acts: a plan changes nothing.
+    /// The cluster that is chosen. Of the embedded one that is the one of an opdev that runs in this project,
+    /// else a copy of what it keeps, on which nothing acts: a plan changes nothing.
     fn of(choice: &Choice, root: &Path, copies: &Path) -> Result<ClusterPlace> {
         let folder = PrivateFolder::make(&copies.join(STATE))?;
         let embedded = Connection::is_embedded(choice)?;
@@ -210,7 +210,8 @@ impl ClusterPlace {
     }
 }
 
-/// Copies what a control plane keeps; nothing where it keeps nothing. One that writes meanwhile would tear the copy.
+/// Copies what a control plane keeps; nothing where it keeps nothing. One that writes meanwhile would tear
+/// the copy.
 fn copy_objects(from: &Path, to: &PrivateFolder) -> Result<()> {
     let Some(from) = PrivateFolder::open(from)? else { return Ok(()) };
     if let Some(holder) = Lock::holder(&from, "lock")? {

@@ -1,4 +1,5 @@
-//! What the pods of a workload wait for: their containers' reasons, why they are not scheduled, what events say.
+//! What the pods of a workload wait for: their containers' reasons, why they are not scheduled, what events
+//! say.
 
 use anyhow::Result;
 use http::Method;
@@ -76,8 +77,8 @@ fn selector(workload: &Value) -> Option<String> {
     (!pairs.is_empty()).then(|| escape(&pairs.join(",")))
 }
 
-/// The label, and its value, of the pods of a workload's newest revision: what keeps older ones from starting does not matter
-/// any more. `None` where it cannot be told.
+/// The label, and its value, of the pods of a workload's newest revision: what keeps older ones from starting
+/// does not matter any more. `None` where it cannot be told.
 async fn revision(
     client: &Client,
     workload: &Value,
@@ -155,7 +156,8 @@ fn unready(pod: &Value) -> Option<Stuck> {
     })
 }
 
-/// The newest warning about a pod: a volume that cannot be mounted, and a probe that fails, stand nowhere else.
+/// The newest warning about a pod: a volume that cannot be mounted, and a probe that fails, stand nowhere
+/// else.
 async fn of_events(client: &Client, namespace: &str, pod: &Value) -> Result<Option<Stuck>> {
     let (Some(name), Some(uid)) = (meta::name(pod), meta::uid(pod)) else { return Ok(None) };
     let fields = escape(&format!("involvedObject.uid={uid},type=Warning"));

@@ -1,5 +1,5 @@
-//! The rights that a command needs: the API server is asked for them before anything is written, so that one that is
-//! missing does not leave half a deployment.
+//! The rights that a command needs: the API server is asked for them before anything is written, so that one
+//! that is missing does not leave half a deployment.
 
 use super::input::gvk;
 use super::kinds::Kinds;

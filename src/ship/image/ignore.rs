@@ -1,5 +1,5 @@
-//! `.dockerignore`, with the patterns of Docker: each is relative to the root, `**` is any number of folders, a later
-//! pattern wins, `!` takes back, and what lies in a folder that is left out is left out.
+//! `.dockerignore`, with the patterns of Docker: each is relative to the root, `**` is any number of folders,
+//! a later pattern wins, `!` takes back, and what lies in a folder that is left out is left out.
 
 use regex::Regex;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! The OCI layout of images: a folder, or one archive, that container tools read. The archive also has what `docker load`
-//! asks for.
+//! The OCI layout of images: a folder, or one archive, that container tools read. The archive also has what
+//! `docker load` asks for.
 
 use super::manifest::{Image, descriptor};
 use opdev_os::sha256;

@@ -87,7 +87,8 @@ impl Authorization {
     }
 }
 
-/// Makes room for one more answer. Tokens that anybody can make up never push out the answer for one that may read.
+/// Makes room for one more answer. Tokens that anybody can make up never push out the answer for one that may
+/// read.
 fn make_room(known: &mut HashMap<[u8; 32], (Instant, Verdict)>, now: Instant) {
     if known.len() < MOST {
         return;

@@ -1,5 +1,5 @@
-//! When custom resources were created, for `resource_created_at_seconds`: the metadata of a kind are listed once, those of an
-//! object that came later are read once.
+//! When custom resources were created, for `resource_created_at_seconds`: the metadata of a kind are listed
+//! once, those of an object that came later are read once.
 
 use super::metrics::Metrics;
 use jiff::Timestamp;

@@ -78,8 +78,8 @@ impl Health {
         }
     }
 
-    /// Asks the manager how kinds are served, again and again, until it ends. What is not served after the first seconds is
-    /// logged, once.
+    /// Asks the manager how kinds are served, again and again, until it ends. What is not served after the
+    /// first seconds is logged, once.
     pub(super) async fn follow(&self, manager: mpsc::Sender<ManagerRequest>, log: LogWriter) {
         let mut since = Instant::now();
         let mut told = BTreeSet::new();
@@ -133,7 +133,8 @@ impl Health {
 
     fn liveness(&self, now: Instant) -> Vec<(&'static str, Option<String>)> {
         let state = self.lock();
-        // While the API server is away or slow the manager may wait for it; another process would do no better.
+        // While the API server is away or slow the manager may wait for it; another process would do no
+        // better.
         let stuck = state.asked.filter(|_| !state.waits).map(|at| now.saturating_duration_since(at));
         let stuck = stuck.filter(|for_| *for_ > STUCK);
         vec![("manager", stuck.map(|for_| format!("it has not answered for {} s", for_.as_secs())))]

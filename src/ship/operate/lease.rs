@@ -1,5 +1,6 @@
-//! Who leads, as a pure state machine: it is told what a Lease says and when, and says what to write. A candidate judges by
-//! its own clock since when a Lease has not changed, never by the times in it, so that clocks may differ. Knows no API server.
+//! Who leads, as a pure state machine: it is told what a Lease says and when, and says what to write. A
+//! candidate judges by its own clock since when a Lease has not changed, never by the times in it, so that
+//! clocks may differ. Knows no API server.
 
 use std::time::Duration;
 
@@ -108,8 +109,8 @@ impl Elector {
         Step::Wait
     }
 
-    /// Where it was there before, somebody has deleted it. Whoever held it does not know that yet, and may lead for as long
-    /// as if it had just been renewed.
+    /// Where it was there before, somebody has deleted it. Whoever held it does not know that yet, and may
+    /// lead for as long as if it had just been renewed.
     fn look_at_none(&mut self, before: Duration, now: Duration) -> Step {
         let leads = self.leads(now);
         let Some(last) = self.last.as_mut().filter(|_| !leads) else {

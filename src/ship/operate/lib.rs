@@ -1,7 +1,8 @@
-//! The operator as the process of a cluster: reads the project once, waits until it leads, and reconciles until it is told to
-//! stop. No files of the project are watched, nothing is written to the disk. `lease` decides who leads, `election` asks and
-//! writes; `work` runs the manager; `metrics` counts, `logs` writes, `health` and `servers` answer the kubelet and Prometheus, `orphans` waits for processes that
-//! nobody else waits for.
+//! The operator as the process of a cluster: reads the project once, waits until it leads, and reconciles
+//! until it is told to stop. No files of the project are watched, nothing is written to the disk. `lease`
+//! decides who leads, `election` asks and writes; `work` runs the manager; `metrics` counts, `logs` writes,
+//! `health` and `servers` answer the kubelet and Prometheus, `orphans` waits for processes that nobody else
+//! waits for.
 
 mod authorization;
 mod created;
@@ -77,8 +78,8 @@ pub struct ElectionInput {
 /// Runs until it is told to stop.
 ///
 /// # Errors
-/// Where the project has nothing to reconcile, no API server can be reached or written to, an address cannot be listened
-/// on, or the lead is lost.
+/// Where the project has nothing to reconcile, no API server can be reached or written to, an address cannot
+/// be listened on, or the lead is lost.
 pub async fn run(input: OperateInput) -> Result<()> {
     let version = Line::new(LogLevel::Info, "cmd", "Version");
     input.log.write(version.with("opdev", env!("CARGO_PKG_VERSION")));

@@ -1,5 +1,6 @@
-//! What is counted of the operator, under the names of controller-runtime and helm-operator, so that their dashboards and
-//! alerts go on. Counts events; reads no clock but to say how long reconciles that run have been running.
+//! What is counted of the operator, under the names of controller-runtime and helm-operator, so that their
+//! dashboards and alerts go on. Counts events; reads no clock but to say how long reconciles that run have
+//! been running.
 
 use super::process;
 use super::text::{Exposition, Histogram, Kind};

@@ -1,4 +1,5 @@
-//! How the new version settled: reconciles that fail, kinds that are not served, conditions that are worse, loops.
+//! How the new version settled: reconciles that fail, kinds that are not served, conditions that are worse,
+//! loops.
 
 use super::observed::Observed;
 use super::words::named;

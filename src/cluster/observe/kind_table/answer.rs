@@ -1,4 +1,5 @@
-//! What an API server answers where a Table is asked for: a Table, or, from servers that know none, a plain list.
+//! What an API server answers where a Table is asked for: a Table, or, from servers that know none, a plain
+//! list.
 
 use jiff::Timestamp;
 use opdev_event::{ServedKind, TableColumn, TableRow};

@@ -1,5 +1,5 @@
-//! Writes the dependencies of a chart that `pull` has planned: archives into `charts/`, then the lock; what is no dependency
-//! any more goes last. Finds charts of a project that lack some.
+//! Writes the dependencies of a chart that `pull` has planned: archives into `charts/`, then the lock; what
+//! is no dependency any more goes last. Finds charts of a project that lack some.
 
 pub(crate) mod download;
 
@@ -25,7 +25,8 @@ pub(crate) fn lacks(folder: &Path) -> bool {
     Chart::load(&files).is_ok_and(|chart| !dependencies::missing(&chart).is_empty())
 }
 
-/// Writes a plan into a chart's folder. No link below it is followed; a file that is there already is not written.
+/// Writes a plan into a chart's folder. No link below it is followed; a file that is there already is not
+/// written.
 ///
 /// # Errors
 /// What cannot be written. Each file is there whole or as it was.

@@ -73,7 +73,8 @@ impl Draft {
 #[derive(Clone, Debug, Default)]
 pub struct Drafts {
     open: Arc<Mutex<HashMap<DraftId, Arc<AsyncMutex<Draft>>>>>,
-    /// Files that an editor may still show in a window of its own. What is saved there is kept when opdev ends.
+    /// Files that an editor may still show in a window of its own. What is saved there is kept when opdev
+    /// ends.
     in_windows: Arc<Mutex<VecDeque<DraftFile>>>,
 }
 
@@ -88,7 +89,8 @@ impl Drafts {
         self.lock().get(&id).cloned().context("this draft is closed")
     }
 
-    /// Where the editor was back at once, takes the file out of the draft, and says what the user may want to know.
+    /// Where the editor was back at once, takes the file out of the draft, and says what the user may want to
+    /// know.
     pub(crate) fn returned_at_once(&self, draft: &mut Draft) -> Option<String> {
         draft.opened.filter(|opened| opened.elapsed() < AT_ONCE)?;
         let file = draft.file.take()?;

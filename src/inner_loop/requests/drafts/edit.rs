@@ -1,5 +1,5 @@
-//! Texts from the editor: an object to change, objects to create. What cannot be used opens again with the errors as
-//! comments on top; what can is tried on the API server and shown before it is written.
+//! Texts from the editor: an object to change, objects to create. What cannot be used opens again with the
+//! errors as comments on top; what can is tried on the API server and shown before it is written.
 
 use super::draft::{Draft, Work};
 use super::error_places::{Refusal, refusals};

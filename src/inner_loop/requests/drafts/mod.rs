@@ -1,5 +1,6 @@
-//! Drafts: texts in the editor and changes that wait for the user's word. A draft is never lost to an error: what
-//! cannot be written stays with its text, to be opened once more. `edit` and `new` make them of texts, `undo` of deeds.
+//! Drafts: texts in the editor and changes that wait for the user's word. A draft is never lost to an error:
+//! what cannot be written stays with its text, to be opened once more. `edit` and `new` make them of texts,
+//! `undo` of deeds.
 
 pub(crate) mod draft;
 pub(crate) mod edit;

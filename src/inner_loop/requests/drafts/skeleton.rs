@@ -1,5 +1,6 @@
-//! A commented text of what a kind's schema says: required fields with a value, all others as comments, with what is
-//! allowed and what is the default. Pure; what it makes of required fields passes the schema where the schema tells how.
+//! A commented text of what a kind's schema says: required fields with a value, all others as comments, with
+//! what is allowed and what is the default. Pure; what it makes of required fields passes the schema where
+//! the schema tells how.
 
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;

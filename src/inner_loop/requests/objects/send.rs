@@ -10,7 +10,8 @@ use opdev_types::crd;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// How long a CRD of the project may take until its kind is served; an API server may take its time with each of them.
+/// How long a CRD of the project may take until its kind is served; an API server may take its time with each
+/// of them.
 const ESTABLISHING: Duration = Duration::from_secs(15);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 

@@ -1,6 +1,7 @@
-//! The trace of an operator: files that are added to the build of a Go program (`overlay`) or loaded by a Python program
-//! (`python`), and the socket on which the program then tells what its controllers do (`Listener`). Nothing is written into the
-//! project; without the environment variable `OPDEV_TRACE` the added files do nothing.
+//! The trace of an operator: files that are added to the build of a Go program (`overlay`) or loaded by a
+//! Python program (`python`), and the socket on which the program then tells what its controllers do
+//! (`Listener`). Nothing is written into the project; without the environment variable `OPDEV_TRACE` the
+//! added files do nothing.
 
 pub mod overlay;
 pub mod python;
@@ -15,9 +16,10 @@ use std::time::Duration;
 pub const SOCKET: &str = "OPDEV_TRACE";
 /// The environment variable with what is set in the options of every manager, as JSON.
 pub const OPTIONS: &str = "OPDEV_MANAGER";
-/// The name of the auth provider that the added files register with client-go. A kubeconfig whose user names it
-/// (`auth-provider: {name: opdev}` beside the token) makes every client of the process put the id of its reconcile on its
-/// calls, also clients that are made beside the manager. Only a binary with the added files can read such a kubeconfig.
+/// The name of the auth provider that the added files register with client-go. A kubeconfig whose user names
+/// it (`auth-provider: {name: opdev}` beside the token) makes every client of the process put the id of its
+/// reconcile on its calls, also clients that are made beside the manager. Only a binary with the added files
+/// can read such a kubeconfig.
 pub const AUTH_PROVIDER: &str = "opdev";
 
 /// What is set in the options of every manager of the process.

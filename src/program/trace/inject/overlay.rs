@@ -1,5 +1,5 @@
-//! Which Go files are added to a build, for which version of controller-runtime. They are written below a cache folder
-//! and named to the go command in an overlay; the project's own folder stays as it is.
+//! Which Go files are added to a build, for which version of controller-runtime. They are written below a
+//! cache folder and named to the go command in an overlay; the project's own folder stays as it is.
 
 use opdev_event::TraceLevel;
 use sha2::{Digest as _, Sha256};
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 /// The oldest minor version of controller-runtime (`v0.N`) that has what the files use.
 const OLDEST: u32 = 16;
 
-/// How much is added, from all to the least. Where a build fails because of the added files, the next one is tried.
+/// How much is added, from all to the least. Where a build fails because of the added files, the next one is
+/// tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rung {
     /// Reconciles with their causes, cached reads, logs, and an id on every call.
@@ -89,8 +90,9 @@ impl std::error::Error for OverlayError {
     }
 }
 
-/// Writes the files of a rung below `cache` and says what to put into the overlay. `controller_runtime` is the version
-/// that `go list -m` gives, such as `v0.24.1`; an empty one (a `replace` by a folder) is taken for the newest.
+/// Writes the files of a rung below `cache` and says what to put into the overlay. `controller_runtime` is
+/// the version that `go list -m` gives, such as `v0.24.1`; an empty one (a `replace` by a folder) is taken
+/// for the newest.
 ///
 /// `Ok(None)` where this version has nothing that the files could use.
 ///
@@ -150,8 +152,8 @@ fn minor(version: &str) -> Option<u32> {
     }
 }
 
-/// A Go file that may be added, with its name in the main package. Go sets variables in the order of file names: these
-/// come first, so that a client which the program makes in a variable finds what it needs.
+/// A Go file that may be added, with its name in the main package. Go sets variables in the order of file
+/// names: these come first, so that a client which the program makes in a variable finds what it needs.
 struct Added(&'static str, &'static str);
 
 const TRACE: Added = Added("aa_opdev_trace.go", include_str!("trace.go"));

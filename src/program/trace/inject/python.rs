@@ -1,5 +1,6 @@
-//! The trace of an operator in Python: a `sitecustomize` module, which Python loads before the program's own modules. It is
-//! written below a cache folder and named in `PYTHONPATH`; the project's own folder stays as it is.
+//! The trace of an operator in Python: a `sitecustomize` module, which Python loads before the program's own
+//! modules. It is written below a cache folder and named in `PYTHONPATH`; the project's own folder stays as
+//! it is.
 
 use super::overlay::{OverlayError, kept};
 use std::ffi::OsStr;
