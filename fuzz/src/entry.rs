@@ -151,8 +151,8 @@ thread_local! {
     static WARM: RefCell<(Generator, Generated)> = RefCell::default();
 }
 
-/// Makes CRDs of a Go type file, once after all the others and once from nothing: both must agree. Writes, compares
-/// and checks what comes out.
+/// Makes CRDs of a Go type file, once after all the others and once from nothing: both must agree. Writes,
+/// compares and checks what comes out.
 pub fn go(data: &[u8]) {
     let text = opdev_types::go::source(data);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/types/go");

@@ -1,5 +1,5 @@
-//! `opdev install`, `deploy`, `undeploy` and `uninstall` on `opdev serve`, as the tutorials have `make install`,
-//! `make deploy` and `make undeploy`.
+//! `opdev install`, `deploy`, `undeploy` and `uninstall` on `opdev serve`, as the tutorials have `make
+//! install`, `make deploy` and `make undeploy`.
 
 use crate::oracle::oracle;
 use crate::served::Served;
@@ -670,7 +670,8 @@ async fn what_belongs_to_others_is_not_deleted() {
     assert_eq!(code, Some(2), "{said}");
 }
 
-/// A sample in `config/default` is named by the files: nobody is asked for it, and it goes while the operator is there.
+/// A sample in `config/default` is named by the files: nobody is asked for it, and it goes while the operator
+/// is there.
 #[tokio::test(flavor = "multi_thread")]
 async fn custom_resources_of_the_deployment_itself_go_first() {
     let stage = Stage::new();

@@ -1,4 +1,5 @@
-//! Every command of the pages in `docs/guide`, in the reader's order: each block of `sh` in a shell, `opdev run` in a terminal.
+//! Every command of the pages in `docs/guide`, in the reader's order: each block of `sh` in a shell, `opdev
+//! run` in a terminal.
 
 use crate::inner_loop::demo_project;
 use crate::oracle::oracle;

@@ -1,5 +1,5 @@
-//! The operator as its own ServiceAccount: what its roles do not allow is refused, the missing rule is told, and a
-//! saved role file cures it without a restart.
+//! The operator as its own ServiceAccount: what its roles do not allow is refused, the missing rule is told,
+//! and a saved role file cures it without a restart.
 
 use crate::inner_loop::Opdev;
 use opdev_cluster::Choice;

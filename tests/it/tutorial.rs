@@ -1,5 +1,5 @@
-//! The PodSet operator of the Operator SDK's tutorial, its controller as the tutorial prints it: one question is answered, and
-//! each reconcile says why it ran. The mistakes of the tutorial are named. Needs Go.
+//! The PodSet operator of the Operator SDK's tutorial, its controller as the tutorial prints it: one question
+//! is answered, and each reconcile says why it ran. The mistakes of the tutorial are named. Needs Go.
 
 use crate::inner_loop::Opdev;
 use crate::traced::go_is_there;

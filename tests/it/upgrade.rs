@@ -1,5 +1,5 @@
-//! `opdev upgrade` as a user and a CI job run it: small operators, each with a fault that users would meet, and the same
-//! operators with the upgrade done well.
+//! `opdev upgrade` as a user and a CI job run it: small operators, each with a fault that users would meet,
+//! and the same operators with the upgrade done well.
 
 mod programs;
 
@@ -271,7 +271,8 @@ fn scripts() -> Repository {
 #[test]
 fn incidents_of_scripts_and_types_are_named_with_object_and_field() {
     let project = scripts();
-    // Claims that may not change, a stored field that the schema has no more, a version that is not served any more.
+    // Claims that may not change, a stored field that the schema has no more, a version that is not served
+    // any more.
     project.edit("config/reconcilers/claim.js", "1Gi", "2Gi");
     let v1 = version("v1", true, "size: {type: integer, maximum: 4}", "ready: {type: boolean}");
     project.write(&[("config/crd/fields.yaml", &crd("Field", &v1))]);

@@ -196,7 +196,8 @@ fn tokens_of(text: &str) -> Result<Vec<TokenTree>, proc_macro2::LexError> {
     Ok(if is_test { Vec::new() } else { tokens })
 }
 
-/// The lines in which a field of a JSON value is made or changed by `value["name"]`, which panics where the value is no map.
+/// The lines in which a field of a JSON value is made or changed by `value["name"]`, which panics where the
+/// value is no map.
 pub(super) fn changed_by_index(text: &str) -> Vec<usize> {
     let mut lines = Vec::new();
     let mut open = vec![tokens_of(text).unwrap()];

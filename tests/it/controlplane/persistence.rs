@@ -1,4 +1,5 @@
-//! What survives: a stop and a start on the same folder, a process that is killed at any moment, a damaged store.
+//! What survives: a stop and a start on the same folder, a process that is killed at any moment, a damaged
+//! store.
 
 use super::serve::{ends, serve};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -263,7 +264,8 @@ async fn follow(client: Client, newest: Arc<Mutex<u64>>) {
     }
 }
 
-/// Compares what the server has with what it has acknowledged. What was asked without an answer may have happened.
+/// Compares what the server has with what it has acknowledged. What was asked without an answer may have
+/// happened.
 async fn check(client: &Client, book: &Book, round: usize) -> u64 {
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let list = maps.list(&ListParams::default()).await.unwrap();

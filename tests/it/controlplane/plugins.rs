@@ -1,4 +1,5 @@
-//! Admission that is on by default in the real server, with its texts; and other things that it does without being asked.
+//! Admission that is on by default in the real server, with its texts; and other things that it does without
+//! being asked.
 
 use super::webhooks::{ask, ask_as, bare_plane};
 use opdev_controlplane::ControlPlane;

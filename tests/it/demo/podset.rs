@@ -97,8 +97,9 @@ async fn a_pod_of_its_own_is_never_one_too_many() {
         world.patch(PODSET, NAME, &json!({"spec": {"replicas": replicas}})).await;
     }
     settled(&world, 5).await;
-    // Pods that live at the same time are never more than were asked for. A reconcile may still work with the number before
-    // the newest one, and pods are told by another stream than the PodSet: the numbers around count, too.
+    // Pods that live at the same time are never more than were asked for. A reconcile may still work with the
+    // number before the newest one, and pods are told by another stream than the PodSet: the numbers around
+    // count, too.
     let events = world.opdev.since(0);
     let mut asked: Vec<(usize, i64)> = events
         .iter()

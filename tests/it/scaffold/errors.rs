@@ -1,5 +1,6 @@
 //! What `opdev init` and `opdev create api` say where something is wrong: every text, as a reader sees it
-//! (`tests/golden/scaffold/errors.txt`; `UPDATE_GOLDEN=1` writes it anew). Nothing is written by a command that fails.
+//! (`tests/golden/scaffold/errors.txt`; `UPDATE_GOLDEN=1` writes it anew). Nothing is written by a command
+//! that fails.
 
 use super::{opdev, scratch, tree};
 use std::fs;

@@ -1,5 +1,5 @@
-//! A scaffolded project is shipped by its own files: what its Dockerfile copies is all that the operator reads, its Makefile
-//! calls commands and flags that opdev has, and warnings name what a base cannot run.
+//! A scaffolded project is shipped by its own files: what its Dockerfile copies is all that the operator
+//! reads, its Makefile calls commands and flags that opdev has, and warnings name what a base cannot run.
 
 use super::{PROJECTS, done, files, make, opdev, refused, scratch};
 use std::collections::BTreeSet;
