@@ -81,7 +81,7 @@ pub(super) struct RunArgs {
     /// Reconcile only this kind; the others are shown. May be given more than once
     #[arg(long, value_name = "KIND")]
     only: Vec<String>,
-    /// Let saved charts wait for your word, with a list of what they would change; `H` answers, `g h` ends it
+    /// Let saved charts wait for your answer, with a list of what they would change; `H` answers, `g h` ends it
     #[arg(long)]
     hold: bool,
     /// Disturb calls of the operator's own program to the embedded control plane, such as `conflict update */status

@@ -77,7 +77,7 @@ pub enum Event {
     Started(Arc<Started>),
     /// A new numbered set of sources serves from now on.
     SourcesChanged(Arc<SourcesChanged>),
-    /// Files changed, but what they hold cannot be used; the last good sources keep serving.
+    /// Files changed, but what they hold cannot be used; the last working version keeps running.
     ReloadFailed(ReloadFailed),
     /// Every reconcile that a reload led to has ended.
     ReloadSettled(ReloadSettled),
@@ -327,7 +327,7 @@ pub struct PrinterColumn {
 pub enum KindHealth {
     /// The newest files serve.
     Serving,
-    /// The newest files are broken; the last good ones serve.
+    /// The newest files are broken; the last working ones serve.
     Stale {
         /// What is broken.
         problem: Diagnostic,
@@ -382,7 +382,7 @@ pub struct ReloadFailed {
     pub files: Vec<String>,
     /// What is wrong with them.
     pub diagnostics: Vec<Diagnostic>,
-    /// True if it was the build of the operator's own program that failed: the last good program goes on.
+    /// True if it was the build of the operator's own program that failed: the last working program goes on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub build: bool,
     /// The program whose build failed, in words; empty where it was no build.

@@ -35,7 +35,7 @@ pub enum BuildState {
         #[serde(with = "millis", rename = "tookMs")]
         took: Duration,
     },
-    /// It failed; `Event::ReloadFailed` has the diagnostics. The last good program goes on.
+    /// It failed; `Event::ReloadFailed` has the diagnostics. The last working program goes on.
     #[serde(rename_all = "camelCase")]
     Broken {
         /// From its start to its end.

@@ -157,14 +157,14 @@ async fn run_once_allowed(
     events: EventSink,
 ) {
     if !trust.grants(&permission) {
-        let asked = "your word: the project wants opdev to build and start it";
+        let asked = "your answer: the project wants opdev to build and start it";
         waits(&supervisor, asked).await;
         match stopping.run_until_cancelled(trust.decided(&permission)).await {
             None => return,
             Some(true) => {}
             Some(false) => {
                 let refused =
-                    "your word: you have not allowed opdev to build and start it (key R asks again)";
+                    "your answer: you have not allowed opdev to build and start it (key R asks again)";
                 waits(&supervisor, refused).await;
                 if stopping.run_until_cancelled(trust.granted(&permission)).await.is_none() {
                     return;

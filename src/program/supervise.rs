@@ -1,6 +1,6 @@
 //! The life of the operator's program: built at the start and after each save that matters, swapped once a
 //! build has succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended
-//! before the new one starts. While a build is broken, the last good program goes on.
+//! before the new one starts. While a build is broken, the last working program goes on.
 
 mod debugged;
 mod going_back;

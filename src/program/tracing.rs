@@ -429,7 +429,7 @@ fn lost(calls: u64) -> Event {
         at: Timestamp::now(),
         level: Level::Warn,
         message: format!("the operator calls faster than its calls can be shown: {calls} of them are not"),
-        hint: Some("passes of this moment may lack calls".to_owned()),
+        hint: Some("reconciles of this moment may lack calls".to_owned()),
         object: None,
     })
 }

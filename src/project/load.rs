@@ -1,4 +1,4 @@
-//! Reads the files of a project and loads sources from them. A bug in either costs neither the last good
+//! Reads the files of a project and loads sources from them. A bug in either costs neither the last working
 //! charts nor the count of sources. Never asks the user and brings nothing to the cluster; `reload` does.
 
 use super::Project;
@@ -26,7 +26,7 @@ pub fn load_first(
 }
 
 /// Reads every file of the project once; nothing where that goes wrong: a bug in it must cost neither the
-/// last good charts nor the count of sources.
+/// last working charts nor the count of sources.
 pub(crate) fn read(
     project: &Project,
     memory: &mut files::Memory,

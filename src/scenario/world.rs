@@ -490,7 +490,7 @@ fn serving(state: &State) -> Result<Option<()>> {
 pub(crate) fn held(state: &State) -> Option<String> {
     let held = state.impact.held.first()?;
     Some(format!(
-        "a change of {} waits for your word: {}\n  to do: `opdev install` applies the CRDs of the project and says what they would \
+        "a change of {} needs your answer: {}\n  to do: `opdev install` applies the CRDs of the project and says what they would \
          do to the objects that are there",
         held.kind.kind, held.why
     ))

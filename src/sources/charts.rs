@@ -1,4 +1,4 @@
-//! Loads the charts whose files changed and remembers each one's last good version: those that feed kinds,
+//! Loads the charts whose files changed and remembers each one's last working version: those that feed kinds,
 //! and those that the releases of programs name. Pure.
 
 use super::chart_problems;
@@ -29,7 +29,7 @@ pub(super) struct Loading {
     content: u64,
     pub(super) good: Option<Arc<Chart>>,
     pub(super) broken: Option<Diagnostic>,
-    /// True if the last good version rendered with its defaults; then a newer one that does not is broken.
+    /// True if the last working version rendered with its defaults; then a newer one that does not is broken.
     renders: bool,
     trials: Trials,
 }

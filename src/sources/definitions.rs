@@ -1,6 +1,6 @@
 //! The CRDs of a set of sources: those that Go types make, those in YAML files, and for each chart without
 //! one the schema-less one that the Operator SDK would scaffold. Where two define one CRD, the Go type wins.
-//! Remembers the last good ones, so that a half-typed file takes none away. Pure.
+//! Remembers the last working ones, so that a half-typed file takes none away. Pure.
 
 use super::chart_problems;
 use super::files::{Files, hash, problem};
@@ -147,14 +147,14 @@ pub struct Made {
 /// What loads CRDs again and again.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
-    /// The last good ones that Go types made, by name.
+    /// The last working ones that Go types made, by name.
     made: BTreeMap<String, Arc<Definition>>,
-    /// The last good ones of each YAML file.
+    /// The last working ones of each YAML file.
     written: BTreeMap<String, Vec<Arc<Definition>>>,
 }
 
 impl Definitions {
-    /// The CRDs of the newest files; the last good ones where those are broken.
+    /// The CRDs of the newest files; the last working ones where those are broken.
     pub(super) fn load(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Definition>> {
         self.take_types(&files.types, diagnostics);
         self.take_yaml(&files.crds, diagnostics);

@@ -1,4 +1,4 @@
-//! Texts and file sets in, a numbered set of sources out. Remembers the last good version of each part (`charts`,
+//! Texts and file sets in, a numbered set of sources out. Remembers the last working version of each part (`charts`,
 //! `definitions`, `reconcilers`), so that a broken edit replaces nothing. Pure: `project/files` reads the disk.
 
 mod hold;

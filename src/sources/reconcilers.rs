@@ -1,5 +1,5 @@
 //! Finds the reconcilers among the project's files, matches each to its kind, and loads those whose files changed.
-//! Remembers each one's last good program. Pure: texts in, programs and diagnostics out; `load` makes watches of them.
+//! Remembers each one's last working program. Pure: texts in, programs and diagnostics out; `load` makes watches of them.
 
 use super::chart_problems;
 use super::files::{Files, hash, problem};

@@ -115,7 +115,7 @@ fn kind(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
                 }
             }
             KindHealth::Stale { problem } => {
-                let why = format!("{}; the last good one serves", words::diagnostic(problem));
+                let why = format!("{}; the last working one runs", words::diagnostic(problem));
                 waits.push(Wait::new(Level::Busy, format!("{} is broken", kind.source), why));
             }
             KindHealth::Disabled { problem } => {
@@ -128,7 +128,7 @@ fn kind(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
         }
     }
     for held in state.impact.held.iter().filter(|held| is(&held.kind.group, &held.kind.kind)) {
-        let what = format!("your word about {}", words::files(&held.files));
+        let what = format!("your answer about {}", words::files(&held.files));
         waits.push(Wait::new(Level::Busy, what, held.why.as_str()));
     }
 }

@@ -160,7 +160,7 @@ async fn the_podset_tutorial_runs_as_it_is_printed_and_its_mistakes_are_named() 
         first.causes
     );
     let stale = tutorial.found(mark, FindingKind::StaleRead).await;
-    assert!(stale.starts_with("the cache listed 0 Pods; it was behind what pass #"), "{stale}");
+    assert!(stale.starts_with("the cache listed 0 Pods; it was behind what reconcile #"), "{stale}");
     while tutorial.names().await.len() < 4 {
         let pass = tutorial.reconcile().await;
         assert!(finding(&pass, FindingKind::StaleRead).is_some(), "{pass:?}");

@@ -44,7 +44,7 @@ pub async fn foresee(
         let problem = match &weighed.decision {
             Decision::Apply if offline => None,
             Decision::Apply => refusal(client, definition).await,
-            Decision::Hold(why) => Some(format!("it would wait for your word: {why}")),
+            Decision::Hold(why) => Some(format!("it would need your answer: {why}")),
             Decision::Refuse(problem) => Some(problem.message.clone()),
         };
         let created = live.is_none();

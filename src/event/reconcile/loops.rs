@@ -84,10 +84,10 @@ impl std::fmt::Display for LoopFound {
             LoopKind::Fight => "a fight over fields",
             LoopKind::Hot => "a loop of its own making",
             LoopKind::Repair => "the same repair again and again, though nobody else was seen to write",
-            LoopKind::Upgrade => "an upgrade in every pass",
+            LoopKind::Upgrade => "an upgrade in every reconcile",
         };
         let within = self.within.as_secs_f64();
-        write!(f, "{what}, {} passes in {within:.1} s", self.reconciles)?;
+        write!(f, "{what}, {} reconciles in {within:.1} s", self.reconciles)?;
         if let Some(blame) = &self.blame {
             write!(f, " ({blame})")?;
         }

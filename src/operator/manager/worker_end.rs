@@ -263,7 +263,7 @@ fn next_turn(report: &Report, failures: u32, roles_kept: bool) -> (Ended, Option
 
 fn panic_chain(error: JoinError) -> Vec<String> {
     if error.is_cancelled() {
-        return vec!["the pass was stopped".to_owned()];
+        return vec!["the reconcile was stopped".to_owned()];
     }
     let payload = error.into_panic();
     let text = payload

@@ -1,6 +1,6 @@
 //! What happens to the release of a living custom resource: nothing yet → install; the chart renders
 //! something new → a new revision, or the deployed revision rewritten in place (see `decide`); nothing new →
-//! drift repair. A write that fails is taken back to the last good manifest.
+//! drift repair. A write that fails is taken back to the last working manifest.
 
 use super::decide::{self, Case, Decision, News};
 use super::engine::{Deployed, Engine};
@@ -301,7 +301,7 @@ impl Engine {
         self.say(
             format!(
                 "the chart {} renders differently each time from the same input{reads}: {}; the deployed manifest is \
-                 kept, where the Operator SDK's operator would upgrade in every pass",
+                 kept, where the Operator SDK's operator would upgrade in every reconcile",
                 self.reconciler.path,
                 lines.join("; ")
             ),
@@ -323,7 +323,7 @@ impl Engine {
         self.say(
             format!(
                 "the chart {} renders something else in the next revision, with nothing changed: {}. The Operator \
-                 SDK's operator upgrades the release in its next pass, so opdev did{deleted}",
+                 SDK's operator upgrades the release in its next reconcile, so opdev did{deleted}",
                 self.reconciler.path,
                 reads.join(", ")
             ),

@@ -185,7 +185,7 @@ impl Attribution {
                 &format!(
                     "the operator told more than there was room for: {records} records of its trace are lost"
                 ),
-                "passes of this moment may lack causes, reads or their end",
+                "reconciles of this moment may lack causes, reads or their end",
             )],
             Record::Unreadable { line, why } => vec![notice(
                 traced.at,

@@ -138,13 +138,13 @@ fn stale_get(read: &CacheRead, memory: &Memory) -> Option<ReadFinding> {
         return None;
     }
     let what = if last.deleted && read.error.is_empty() {
-        format!("the cache still had {object}, which pass #{} had deleted", last.reconcile)
+        format!("the cache still had {object}, which reconcile #{} had deleted", last.reconcile)
     } else if last.created && read.error == "NotFound" {
-        format!("the cache did not have {object} yet, which pass #{} had created", last.reconcile)
+        format!("the cache did not have {object} yet, which reconcile #{} had created", last.reconcile)
     } else if read.error.is_empty() && !last.deleted && older(&read.object.rv, &last.rv) {
         let (had, wrote) = (&read.object.rv, &last.rv);
         format!(
-            "the cache had {object} at {had}, older than {wrote}, which pass #{} had written",
+            "the cache had {object} at {had}, older than {wrote}, which reconcile #{} had written",
             last.reconcile
         )
     } else {
@@ -203,7 +203,7 @@ fn stale_list(read: &CacheRead, known: &Known<'_>, memory: &Memory) -> Option<Re
     let reconciles: Vec<u64> = behind.iter().map(|(_, last)| last.reconcile).collect();
     let newest = reconciles.iter().max().copied().unwrap_or(last.reconcile);
     let message = format!(
-        "the cache listed {} {}; it was behind what pass #{newest} had written: {names}",
+        "the cache listed {} {}; it was behind what reconcile #{newest} had written: {names}",
         read.count,
         if read.count == 1 { of.kind.clone() } else { format!("{}s", of.kind) },
     );
@@ -343,7 +343,7 @@ fn conflict(call: &ObservedCall, known: &Known<'_>) -> Option<ReadFinding> {
     let reconcile = known.written.get(&(key, newer)).copied();
     let by = new.as_ref().and_then(|new| last_writer(old.as_deref(), new, false));
     let who = match (reconcile, by) {
-        (Some(reconcile), _) => format!("the operator itself, in pass #{reconcile}"),
+        (Some(reconcile), _) => format!("the operator itself, in reconcile #{reconcile}"),
         (None, Some(by)) => by,
         (None, None) => "somebody".to_owned(),
     };
@@ -376,7 +376,7 @@ fn hot_loop(open: &Open, reconcile: &Reconcile, memory: &mut Memory) -> Option<R
     Some(ReadFinding {
         kind: FindingKind::HotLoop,
         message: format!(
-            "{} passes in {:.1} s were caused by nothing but the operator's own writes, this one by pass #{cause}, and \
+            "{} reconciles in {:.1} s were caused by nothing but the operator's own writes, this one by reconcile #{cause}, and \
              each wrote again",
             streak.reconciles,
             took.as_secs_f64(),

@@ -49,8 +49,8 @@ pub(crate) fn surplus(
     Some(ReadFinding {
         kind: FindingKind::SurplusLeft,
         message: format!(
-            "{count} {kind}s of its own are there (.status.{status}) where .spec.{field} asks for {wanted}; the pass removed \
-             none and asks for no other pass"
+            "{count} {kind}s of its own are there (.status.{status}) where .spec.{field} asks for {wanted}; the reconcile removed \
+             none and asks for no other reconcile"
         ),
         hint: "look at the condition under which it removes what is too many: it may stand where it is never reached"
             .to_owned(),

@@ -281,7 +281,7 @@ impl KuttlRun<'_> {
         if let (Err(state), false) = (rested, wrong.is_empty() && failing) {
             let waits = all_waits(&state);
             let wait = waits.first().map_or(BEHIND, String::as_str);
-            wrong.push(format!("the operator is not at rest: {wait}"));
+            wrong.push(format!("the operator has not settled: {wait}"));
         }
         wrong
     }

@@ -323,7 +323,7 @@ impl Session {
 const NOTHING: &str = "nothing was applied";
 
 /// What the plan of the CRDs says of a change that waits for the user's word.
-const HELD: &str = "it would wait for your word: ";
+const HELD: &str = "it would need your answer: ";
 
 fn is_held(problem: &str) -> bool {
     problem.starts_with(HELD)

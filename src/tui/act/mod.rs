@@ -177,7 +177,7 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), NotNow> {
                 _ => {}
             }
             return Err(format!(
-                "{program} reconciles {}, and opdev cannot ask it for one pass",
+                "{program} reconciles {}, and opdev cannot ask it for one reconcile",
                 seen.key.kind
             )
             .into());

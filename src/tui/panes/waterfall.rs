@@ -237,7 +237,7 @@ fn timed(line: Line, reconcile: &Reconcile, cells: usize) -> Row {
             let ruler = format!("├{}┤", "─".repeat(bar.saturating_sub(2)));
             Row::new(
                 Role::Dim,
-                format!("{} {ruler} {}", left("   pass", label), right(&took(scale.total), 7)),
+                format!("{} {ruler} {}", left("   in all", label), right(&took(scale.total), 7)),
             )
         }
         Line::Queue => {
@@ -248,7 +248,7 @@ fn timed(line: Line, reconcile: &Reconcile, cells: usize) -> Row {
                     let cells = scale.cell(Duration::ZERO, bar).max(1);
                     format!(" {}", left(&"░".repeat(cells), bar))
                 }
-                (false, bar) => format!(" {}", left("« before the pass, not to scale", bar)),
+                (false, bar) => format!(" {}", left("« before the reconcile, not to scale", bar)),
             };
             Row::new(
                 Role::Dim,

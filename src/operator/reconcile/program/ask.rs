@@ -104,7 +104,7 @@ impl ScriptReconcile {
                 anyhow!("{}", panic_text(error))
                     .context("the reconciler's engine panicked; this is an error in opdev, please report it"),
             )),
-            Ok(Err(_)) => Err(Fault::plain(anyhow!("the pass was stopped"))),
+            Ok(Err(_)) => Err(Fault::plain(anyhow!("the reconcile was stopped"))),
             Err(_) => Err(Fault {
                 retry: false,
                 ..Fault::plain(anyhow!(

@@ -104,7 +104,7 @@ impl Guard {
 
 fn words(last: Option<&Fingerprint>, now: &Fingerprint) -> String {
     let mut text =
-        "the reconciler goes round in a circle: each of its passes writes, and nobody else asked for \
+        "the reconciler goes round in a circle: each of its reconciles writes, and nobody else asked for \
                     one; it is paused until the object, the file or somebody else changes something"
             .to_owned();
     let Some(last) = last else { return text };

@@ -42,7 +42,7 @@ enum ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadError::TimeIsOver => f.write_str("the time of this pass is over"),
+            ReadError::TimeIsOver => f.write_str("the time of this reconcile is over"),
             ReadError::NoAnswer => f.write_str("the API server did not answer in time"),
             ReadError::Api(error) => error.fmt(f),
             // A script shows it in one line.
