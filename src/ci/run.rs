@@ -29,11 +29,11 @@ use tokio_util::sync::CancellationToken;
 /// How long scenarios may take to end once all is to end.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// What to run.
+/// The command to run.
 pub struct CiInput {
     /// The project.
     pub project: Project,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
     /// How the control planes are, of which each scenario has one of its own; or the cluster on which each
     /// has a namespace.
@@ -86,14 +86,14 @@ impl CiInput {
     }
 }
 
-/// Which scenarios to run.
+/// The scenarios to run.
 #[derive(Clone, Debug)]
 pub struct Pick {
     /// Files of samples or test folders, relative to the project's root; empty means all samples.
     pub paths: Vec<String>,
     /// What their paths must match.
     pub filter: Option<Regex>,
-    /// Which part of them.
+    /// The part of them that runs.
     pub shard: Option<Shard>,
     /// How often each.
     pub repeat: usize,

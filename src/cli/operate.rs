@@ -242,9 +242,9 @@ fn input(
     })
 }
 
-/// Whether the operator runs in a pod and works on that pod's cluster, with that pod's ServiceAccount. Only
-/// there who built the image has decided all: elsewhere the files may be anybody's, and the credentials are
-/// the user's.
+/// Returns true if the operator runs in a pod and works on that pod's cluster, with that pod's
+/// ServiceAccount. Only there who built the image has decided all: elsewhere the files may be anybody's, and
+/// the credentials are the user's.
 fn writes_to_own_cluster(args: &OperateArgs) -> bool {
     let named = std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
     in_pod() && !named && args.kubeconfig.is_none() && args.context.is_none()

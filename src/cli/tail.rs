@@ -70,14 +70,14 @@ fn printing(form: Option<JsonForm>) -> impl FnMut(&str) -> bool {
 /// What is known of the run while nothing comes.
 #[derive(Default)]
 struct Waiting {
-    /// Whether a run was seen.
+    /// True if a run was seen.
     ran: bool,
-    /// Whether it was said that there is none.
+    /// True if it was said that there is none.
     said: bool,
 }
 
 impl Waiting {
-    /// Whether there is still something to wait for; says what it waits for.
+    /// Returns true if there is still something to wait for; says what it waits for.
     fn goes_on(&mut self, folder: Option<&PrivateFolder>) -> bool {
         // A process that cannot be asked may run.
         let runs =

@@ -83,7 +83,7 @@ impl Write for StandardOutput {
     }
 }
 
-/// Whether somebody can be asked and answer.
+/// Returns true if somebody can be asked and answer.
 pub(super) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }

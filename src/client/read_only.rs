@@ -1,5 +1,5 @@
-//! Whether anything may be written. Shared by everything that writes, so that the user's word reaches all of
-//! them at once. Asks nobody; who lifts it has asked.
+//! The switch that says whether anything may be written. Shared by everything that writes, so that the user's
+//! word reaches all of them at once. Asks nobody; who lifts it has asked.
 
 use std::sync::Arc;
 use tokio::sync::watch;

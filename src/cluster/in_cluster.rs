@@ -23,7 +23,7 @@ pub(super) fn token() -> PathBuf {
     Path::new(FOLDER).join("token")
 }
 
-/// Whether this process runs in a pod, with a ServiceAccount or without one.
+/// Returns true if this process runs in a pod, with a ServiceAccount or without one.
 pub(super) fn is_pod(var: impl Fn(&str) -> Option<OsString>) -> bool {
     var("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty())
 }

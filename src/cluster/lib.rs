@@ -62,7 +62,7 @@ pub(crate) fn kubeconfig_files(choice: &Choice) -> Result<Option<Vec<PathBuf>>> 
     Ok(merged.and_then(Merged::into_files))
 }
 
-/// What the user asked for.
+/// The user's request.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Only the embedded control plane.
@@ -90,7 +90,7 @@ pub struct Choice {
     /// Decides which other machines the embedded control plane may call as webhooks; without one it calls
     /// none.
     pub reach: Option<Reach>,
-    /// Whether simulated pods wait for what they name.
+    /// True if simulated pods wait for what they name.
     pub strict_pods: bool,
     /// The folder for the certificate of webhook servers on this machine.
     pub webhook_certificates: Option<PathBuf>,
@@ -106,7 +106,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Whether something is said about webhooks, which counts on the embedded control plane only.
+    /// Returns true if something is said about webhooks, which counts on the embedded control plane only.
     pub(crate) fn names_webhooks(&self) -> bool {
         self.webhooks != Webhooks::default() || self.webhook_certificates.is_some()
     }
@@ -192,7 +192,7 @@ impl Connection {
         Self::context(choice, &merged, &context).await
     }
 
-    /// Whether a choice leads to the embedded control plane.
+    /// Returns true if a choice leads to the embedded control plane.
     ///
     /// # Errors
     /// Where the kubeconfig cannot be read.
@@ -443,7 +443,7 @@ const NOT_HERE: &str = "--webhook, --strict-webhooks and --webhook-certs count o
 /// How long the first answer may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Whether the cluster is clearly local, and the words for it.
+/// The answer whether the cluster is clearly local, and the words for it.
 async fn marks(client: &Client, target: &Target, version: &str) -> (bool, String) {
     let Some(provider) = local::provider(target) else {
         return (

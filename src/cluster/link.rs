@@ -38,7 +38,7 @@ const TRIES: u32 = 5;
 /// The longest pause that a busy server may ask for within one call.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// What the API server answers.
+/// The API server's answer.
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
 /// Marks a call that is handed on for a program of its own: its answer is the program's, also where the
@@ -325,7 +325,7 @@ enum Failed {
     Unanswered(String, Cause),
 }
 
-/// Whether a connection that failed said why.
+/// The cause of a connection that failed, if it said one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
     Told,

@@ -20,13 +20,13 @@ pub(crate) enum Fault {
 /// An explained failure.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
-    /// What sort it is.
+    /// The sort.
     pub(crate) fault: Fault,
     /// What failed, and why.
     pub(crate) what: String,
     /// Where that is written, such as `user jane in /home/jane/.kube/config`.
     pub(crate) place: String,
-    /// What to do.
+    /// The fix.
     pub(crate) hint: String,
 }
 

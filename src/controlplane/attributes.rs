@@ -63,7 +63,7 @@ pub enum RecordField {
 /// The type of Secrets that hold the token of an account. It is known without reading them, as of no other.
 pub(crate) const ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-token";
 
-/// Which objects of a resource are looked for, as far as they are found without looking at each.
+/// The objects of a resource that are looked for, as far as they are found without looking at each.
 #[derive(Clone, Debug)]
 pub enum Lookup<'a> {
     /// All of them.
@@ -117,7 +117,7 @@ pub(crate) struct Indexing {
 }
 
 impl Indexing {
-    /// What holds for most kinds: objects are found by name only.
+    /// Rules for most kinds: objects are found by name only.
     pub(crate) const COMMON: Indexing =
         Indexing { by: Indexed::Not, fields: None, partial: partial::<Unread, Unread>, is_record: false };
 
@@ -257,7 +257,7 @@ impl Attributes {
         !self.service(ServiceField::Selector).is_empty() && self.service_selector().all(holds)
     }
 
-    /// Whether it is a pod that has ended, well or not.
+    /// Returns true if it is a pod that has ended, well or not.
     pub fn pod_finished(&self) -> bool {
         matches!(self.pod(PodField::Phase), "Succeeded" | "Failed")
     }

@@ -1,4 +1,4 @@
-//! Which threads may wait. A worker of the async runtime that waits for an answer which another task has to
+//! Threads that may wait. A worker of the async runtime that waits for an answer which another task has to
 //! bring stops every task that is queued behind it, and once all workers wait nobody is left to bring any
 //! answer: the server stands still for good. So code that blocks needs a `MayWait`, and only threads that
 //! `run` has started have one. Clippy refuses the waiting calls of the standard library and of tokio

@@ -36,7 +36,7 @@ impl Cause {
         )
     }
 
-    /// What is wrong with an expression; an internal error where it is right and makes no program all the same.
+    /// The error of an expression; an internal error where it is right and makes no program all the same.
     pub fn expression(field: impl Into<String>, text: &str, why: &ExpressionError) -> Self {
         if matches!(why, ExpressionError::Program { .. }) {
             return Cause::text("InternalError", field, format!("Internal error: {why}"));

@@ -19,20 +19,20 @@ const COUNT: &str = "count/";
 pub(crate) struct Evaluator {
     /// Its objects are counted by the bare name of the resource, too.
     pub(crate) counted: bool,
-    /// Whether its objects use this name, beside those that count them.
+    /// Returns true if its objects use this name, beside those that count them.
     pub(crate) uses: fn(&str) -> bool,
     /// What an object uses of such a name, in billionths.
     pub(crate) used: fn(&str, &Value) -> i128,
-    /// Whether an object uses nothing any more, but its place among all that are there.
+    /// Returns true if an object uses nothing any more, but its place among all that are there.
     pub(crate) is_over: fn(&Value) -> bool,
-    /// Whether an object is in a scope.
+    /// Returns true if an object is in a scope.
     pub(crate) in_scope: fn(&Scope<'_>, &Value) -> bool,
     /// What a new object does not say although a quota limits it.
     pub(crate) unsaid: fn(&Value, &Value) -> Option<String>,
 }
 
 impl Evaluator {
-    /// What holds for most kinds: their objects can be counted, and are in no scope.
+    /// Rules for most kinds: their objects can be counted, and are in no scope.
     pub(crate) const COMMON: Evaluator = Evaluator {
         counted: false,
         uses: |_| false,

@@ -75,7 +75,7 @@ pub(crate) enum ScheduleError {
     Range { part: String, problem: RangeProblem },
 }
 
-/// What is wrong with a range such as `1-5/2`.
+/// The error of a range such as `1-5/2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RangeProblem {
     Hyphens,
@@ -132,7 +132,7 @@ impl fmt::Display for RangeProblem {
     }
 }
 
-/// What is wrong with a schedule.
+/// The error of a schedule.
 pub(crate) fn check(text: &str) -> Result<(), ScheduleError> {
     Schedule::parse(text).map(|_| ())
 }

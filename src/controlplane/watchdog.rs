@@ -151,7 +151,7 @@ fn pause(time: Duration) {
     thread::park_timeout(time);
 }
 
-/// Whether a runtime takes up what it is given.
+/// A sign that a runtime takes up the tasks it is given.
 struct Pulse {
     runtime: Handle,
     /// Beats that were asked for.

@@ -44,13 +44,13 @@ pub struct ConnectionChanged {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trouble {
-    /// What sort it is.
+    /// The sort.
     pub kind: TroubleKind,
     /// Since when.
     pub since: Timestamp,
     /// What and why.
     pub why: String,
-    /// What to do.
+    /// The fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Until opdev tries again.

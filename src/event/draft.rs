@@ -11,7 +11,7 @@ pub type DraftId = u64;
 /// A draft and how far it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// Which.
+    /// The draft.
     pub id: DraftId,
     /// When it got this far.
     pub at: Timestamp,
@@ -39,7 +39,7 @@ pub enum DraftStage {
     Closed,
 }
 
-/// What would be written.
+/// The writes that would be made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Review {
@@ -59,7 +59,7 @@ pub struct Review {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Undoable {
-    /// Which; newer ones have larger numbers.
+    /// Its number; newer drafts have larger ones.
     pub id: u64,
     /// When it was done.
     pub at: Timestamp,

@@ -44,7 +44,7 @@ pub struct Hurt {
     pub object: ObjectRef,
     /// Its field; empty for the object as a whole.
     pub field: String,
-    /// What happens to it.
+    /// The outcome for it.
     pub message: String,
 }
 
@@ -64,7 +64,7 @@ pub struct TypeChanged {
     pub created: bool,
     /// The files that led to it; empty at start.
     pub files: Vec<String>,
-    /// What changed, the heaviest first.
+    /// The changes, the heaviest first.
     pub findings: Vec<Finding>,
     /// Objects that it breaks or takes data from.
     pub objects: Vec<Hurt>,
@@ -101,7 +101,7 @@ pub struct Held {
     pub files: Vec<String>,
     /// Why it waits, in one sentence.
     pub why: String,
-    /// What changes, the heaviest first.
+    /// The changes, the heaviest first.
     pub findings: Vec<Finding>,
     /// The objects it would hurt, as many as are worth naming.
     pub objects: Vec<Hurt>,
@@ -126,7 +126,7 @@ pub enum Verdict {
 pub struct Released {
     /// When.
     pub at: Timestamp,
-    /// Which.
+    /// Its id.
     pub id: String,
     /// How.
     pub verdict: Verdict,
@@ -147,14 +147,14 @@ pub struct ShadowRun {
     pub objects: Vec<ShadowObject>,
     /// On how many objects it ran.
     pub ran: u32,
-    /// What came of it.
+    /// The outcome.
     pub decision: ShadowDecision,
     /// How long it took.
     #[serde(with = "millis", rename = "tookMs")]
     pub took: Duration,
 }
 
-/// What came of a shadow run.
+/// The outcome of a shadow run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ShadowDecision {

@@ -71,7 +71,7 @@ pub struct TableQuery {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KindTable {
-    /// What was asked for.
+    /// The request.
     pub query: TableQuery,
     /// When it was read or has changed.
     pub at: Timestamp,

@@ -230,7 +230,7 @@ pub struct Started {
     pub environment: Vec<(String, String)>,
     /// The log file.
     pub log_file: Option<String>,
-    /// What becomes of custom resources at the end, where the user has said so.
+    /// The outcome for custom resources at the end, where the user has said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_exit: Option<OnExit>,
     /// From process start, or from the wish to go there, to a ready API.
@@ -304,7 +304,7 @@ pub struct KindStatus {
     /// The columns that its CRD asks to be printed, beside name and age.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<PrinterColumn>,
-    /// Whether it is served, served from an older good version, or not at all.
+    /// Its health: served, served from an older good version, or not at all.
     pub health: KindHealth,
 }
 
@@ -380,7 +380,7 @@ pub struct ReloadFailed {
     pub at: Timestamp,
     /// The files that changed.
     pub files: Vec<String>,
-    /// What is wrong with them.
+    /// Their errors.
     pub diagnostics: Vec<Diagnostic>,
     /// True if it was the build of the operator's own program that failed: the last working program goes on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -534,7 +534,7 @@ pub struct Notice {
     pub level: Level,
     /// What and why.
     pub message: String,
-    /// What to do.
+    /// The fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The object it is about.
@@ -545,7 +545,7 @@ pub struct Notice {
 /// Files and folders for a typed path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paths {
-    /// What was typed.
+    /// The typed text.
     pub typed: String,
     /// What it may lead to; folders end with a slash.
     pub found: Vec<String>,
@@ -554,7 +554,7 @@ pub struct Paths {
 /// A request is under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RequestStarted {
-    /// Which.
+    /// The request.
     pub id: RequestId,
     /// When.
     pub at: Timestamp,
@@ -568,7 +568,7 @@ pub struct RequestStarted {
 /// A request has ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RequestFinished {
-    /// Which.
+    /// The request.
     pub id: RequestId,
     /// When.
     pub at: Timestamp,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowObject {
-    /// Which.
+    /// The object.
     pub object: ObjectRef,
     /// What would become of the release of its chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ impl ShadowObject {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseAhead {
-    /// What would be done.
+    /// The actions that would be taken.
     pub step: StepAhead,
     /// The revision that is deployed now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub struct ReleaseAhead {
     pub files: Vec<String>,
 }
 
-/// What would be done to a release.
+/// The actions that would be taken for a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StepAhead {
@@ -99,14 +99,14 @@ pub struct Plan {
     pub unchanged: Vec<ObjectRef>,
     /// The objects about which nothing can be told.
     pub skipped: Vec<Skipped>,
-    /// What is wrong with the project's files.
+    /// Errors of the project's files.
     pub problems: Vec<Diagnostic>,
 }
 
 /// An object about which nothing can be told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Which; without a name it stands for all of its kind.
+    /// The object; without a name it stands for all of its kind.
     pub object: ObjectRef,
     /// Why.
     pub why: String,
@@ -121,7 +121,7 @@ pub struct TypeAhead {
     pub kind: Gvk,
     /// True if the API server does not have it yet.
     pub created: bool,
-    /// What changes, the heaviest first.
+    /// The changes, the heaviest first.
     pub findings: Vec<Finding>,
     /// The objects it would hurt.
     pub objects: Vec<Hurt>,
@@ -136,7 +136,7 @@ impl Plan {
         !self.types.is_empty() || self.objects.iter().any(|object| !object.is_nothing())
     }
 
-    /// Whether something would fail, or the files are broken.
+    /// Returns true if something would fail, or the files are broken.
     pub fn fails(&self) -> bool {
         let failing = |object: &ShadowObject| object.problem.is_some();
         !self.problems.is_empty() || self.objects.iter().any(failing)

@@ -61,6 +61,6 @@ pub struct PodLog {
 pub struct PodLine {
     /// When it was written, by the clock of its node.
     pub at: Timestamp,
-    /// What it says.
+    /// The text.
     pub text: String,
 }

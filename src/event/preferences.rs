@@ -16,13 +16,13 @@ pub struct Preferences {
     /// The theme.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<ThemeChoice>,
-    /// Whether signs and lines are ASCII letters; where nobody says so, the locale decides.
+    /// True if signs and lines are ASCII letters; where nobody says so, the locale decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ascii: Option<bool>,
-    /// Whether the mouse selects and scrolls.
+    /// True if the mouse selects and scrolls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mouse: Option<bool>,
-    /// Whether places in files are links of the terminal; where nobody says so, they are on terminals that
+    /// True if places in files are links of the terminal; where nobody says so, they are on terminals that
     /// are known to understand links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<bool>,

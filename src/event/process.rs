@@ -55,14 +55,14 @@ pub struct ProcessChanged {
     pub program: String,
     /// How often it was started, this start included.
     pub starts: u64,
-    /// Whether it runs.
+    /// The state of the program.
     pub state: ProcessState,
     /// How much opdev sees of its reconciles; nothing but log lines where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<TraceLevel>,
 }
 
-/// Whether a program runs.
+/// The state of a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "camelCase")]
 pub enum ProcessState {

@@ -16,7 +16,7 @@ pub struct EventSink {
     gate: Option<Arc<Mutex<Gate>>>,
 }
 
-/// Whether events of one cluster get through.
+/// The gate that events of one cluster pass.
 #[derive(Debug)]
 enum Gate {
     /// Not yet: they wait.

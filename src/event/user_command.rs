@@ -16,7 +16,7 @@ pub struct UserCommand {
     /// The program and its arguments; one text alone is a line for `sh`. `{name}`, `{ns}` and the like stand
     /// for what is selected.
     pub run: Vec<String>,
-    /// Whether `run` is a line for `sh`, in which what is put in is quoted.
+    /// True if `run` is a line for `sh`, in which what is put in is quoted.
     pub shell: bool,
     /// The kinds it is for; none means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -43,7 +43,7 @@ pub struct ProgramRun {
     pub env: Vec<(String, String)>,
     /// True if it gets the terminal until it ends.
     pub in_front: bool,
-    /// Whether opdev waits for a key at its end, so that what it printed can be read. After a failure it
+    /// True if opdev waits for a key at its end, so that what it printed can be read. After a failure it
     /// always does.
     pub pause: bool,
     /// True if it may change something in the cluster.

@@ -108,7 +108,7 @@ fn detail(path: &str) -> u8 {
     }
 }
 
-/// Whether a field of a pod's status tells of its containers, one of them or all.
+/// Returns true if a field of a pod's status tells of its containers, one of them or all.
 fn is_of_containers(status: &str) -> bool {
     let field = status.split(['[', '.']).next().unwrap_or(status);
     matches!(field, "containerStatuses" | "initContainerStatuses" | "ephemeralContainerStatuses")
@@ -254,7 +254,7 @@ fn watched(cause: &Cause) -> Option<&str> {
     }
 }
 
-/// What came of a reconcile, as one word.
+/// The outcome of a reconcile, as one word.
 pub fn outcome(of: Outcome) -> &'static str {
     match of {
         Outcome::Installed => "installed",
@@ -269,7 +269,7 @@ pub fn outcome(of: Outcome) -> &'static str {
     }
 }
 
-/// What came of a reconcile, as one word; a revision that a saved file was written into is told from a new
+/// The outcome of a reconcile, as one word; a revision that a saved file was written into is told from a new
 /// one.
 pub fn result(of: &Reconcile) -> &'static str {
     let rewritten = |change: &ReleaseChange| change.step == ReleaseStep::Rewritten;
@@ -279,7 +279,7 @@ pub fn result(of: &Reconcile) -> &'static str {
     }
 }
 
-/// What came of a reconcile, with how much was written: `created 3`, `status only`, `nothing to do`.
+/// The outcome of a reconcile, with how much was written: `created 3`, `status only`, `nothing to do`.
 pub fn came_to(of: &Reconcile) -> String {
     let count = |action| of.objects.iter().filter(|change| change.action == action).count();
     let counts = [count(Action::Created), count(Action::Updated), count(Action::Deleted)];
@@ -299,7 +299,7 @@ pub fn came_to(of: &Reconcile) -> String {
     }
 }
 
-/// What became of a release, with the reason: `revision 2 of web: hook Job web-migrate changed`.
+/// The outcome for a release, with the reason: `revision 2 of web: hook Job web-migrate changed`.
 pub fn release(of: &ReleaseChange) -> String {
     let (name, revision) = (&of.name, of.revision);
     let what = match of.step {
@@ -474,7 +474,7 @@ pub fn no_such_kind(wanted: &str, kinds: &[&str]) -> String {
     }
 }
 
-/// Whether a character does something to the terminal or the text around it instead of being seen.
+/// Returns true if a character does something to the terminal or the text around it instead of being seen.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

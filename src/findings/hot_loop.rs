@@ -48,7 +48,7 @@ struct Count<'r> {
     last: &'r Round,
 }
 
-/// What is known of one custom resource.
+/// The known facts about one custom resource.
 #[derive(Debug, Default)]
 struct LoopTrack {
     rounds: VecDeque<Round>,

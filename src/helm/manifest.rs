@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Document {
     /// The template it comes from, such as `web/templates/deployment.yaml`.
     pub path: Arc<str>,
-    /// What it says.
+    /// The text.
     pub part: Arc<Part>,
 }
 
@@ -314,7 +314,7 @@ pub fn sort(files: &BTreeMap<String, String>, compat: Compat) -> Result<Sorted, 
     Ok(arrange(parts.iter().map(|(path, parts)| (*path, parts.as_slice())), compat))
 }
 
-/// Whether a file is a chart's notes, which are no documents.
+/// Returns true if a file is a chart's notes, which are no documents.
 pub fn is_notes(path: &str) -> bool {
     path.ends_with("NOTES.txt")
 }

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// More objects than these are counted, not named.
 const NAMED: usize = 10;
 
-/// What came of a shadow run.
+/// The outcome of a shadow run.
 pub(crate) struct Verdict {
     pub(crate) run: ShadowRun,
     /// Why the new program does not take over.
@@ -164,7 +164,7 @@ fn reason_to_wait(found: &Shadowed) -> Option<String> {
     Some(format!("{what}{unknown}{}", fails.unwrap_or_default()))
 }
 
-/// What would be done, deletions first.
+/// The actions that would be taken, deletions first.
 fn hurts(objects: &[ShadowObject]) -> Vec<Hurt> {
     let mut all = Vec::new();
     for parent in objects {

@@ -64,17 +64,17 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What to run.
+/// The command to run.
 pub struct Input {
     /// The project.
     pub project: Project,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
     /// The cluster.
     pub cluster: Choice,
     /// How the operator runs; namespace and read-only are filled in here.
     pub operator: Settings,
-    /// Whether objects of all namespaces are reconciled; `None` leaves it to the cluster's kind.
+    /// True if objects of all namespaces are reconciled; `None` leaves it to the cluster's kind.
     pub all_namespaces: Option<bool>,
     /// The only kinds to reconcile; empty means all.
     pub only: Vec<String>,
@@ -96,9 +96,9 @@ pub struct Input {
     pub began: Instant,
     /// Where facts go.
     pub events: EventSink,
-    /// What the user asks for.
+    /// The user's request.
     pub requests: mpsc::Receiver<(RequestId, Request)>,
-    /// What becomes of custom resources at the end, where the user has said so.
+    /// The outcome for custom resources at the end, where the user has said so.
     pub on_exit: Option<OnExit>,
     /// Fires when opdev is to stop.
     pub shutdown: CancellationToken,
@@ -213,10 +213,10 @@ struct Running {
     programs: start::Handles,
     /// The only namespace that is reconciled.
     scope: Option<String>,
-    /// What becomes of custom resources; nothing where the cluster goes with opdev.
+    /// The outcome for custom resources; nothing where the cluster goes with opdev.
     on_exit: Option<OnExit>,
     apply_on_start: Vec<(RequestId, (String, Option<Permission>))>,
-    /// Whether CRDs are tried again that failed for a moment.
+    /// True if CRDs are tried again that failed for a moment.
     crds_awaited: watch::Receiver<bool>,
     /// The cluster that is worked on, as it was chosen, and the way to another one.
     here: Choice,

@@ -42,7 +42,7 @@ pub(crate) struct Reloader {
     pub(crate) project: Project,
     /// What the settings say about kinds.
     pub(crate) options: Arc<Options>,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub(crate) trust: Trust,
     /// What the operator's own programs need the user's word for.
     pub(crate) programs: Vec<Permission>,
@@ -54,11 +54,11 @@ pub(crate) struct Reloader {
     pub(crate) cautious: bool,
     /// Where the newest set goes.
     pub(crate) publish: watch::Sender<Arc<Sources>>,
-    /// Whether CRDs are tried again that failed for a moment.
+    /// True if CRDs are tried again that failed for a moment.
     pub(crate) awaited: watch::Sender<bool>,
     /// The manager, which tries new programs.
     pub(crate) operator: mpsc::Sender<ManagerRequest>,
-    /// What the user asks for.
+    /// The user's request.
     pub(crate) asked: mpsc::Receiver<Ask>,
     /// Programs that have just taken over and whose writes the API server refuses.
     pub(crate) unfit: mpsc::Receiver<UnfitWrite>,

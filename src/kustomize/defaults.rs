@@ -180,7 +180,7 @@ fn of_services() -> Vec<FieldSpec> {
     found
 }
 
-/// Which fields hold names of which kinds.
+/// Fields that hold names of other objects, with the kinds of those.
 fn name_references() -> Vec<Referrers> {
     let rbac = "rbac.authorization.k8s.io";
     let no_templates = ["PodTemplate", "ReplicaSet"];

@@ -23,7 +23,7 @@ pub struct Error {
     pub file: PathBuf,
     /// Its line, counted from 1; 0 where none can be named.
     pub line: u32,
-    /// What is wrong.
+    /// The error.
     pub kind: Box<ErrorKind>,
     /// What the user can do.
     pub hint: Option<String>,
@@ -39,31 +39,31 @@ pub enum ErrorKind {
         key: String,
         /// The place in the list of the key, from 0.
         entry: Option<usize>,
-        /// What is wrong.
+        /// The error.
         source: Box<ErrorKind>,
     },
     /// A field of an object cannot be changed.
     InField {
         /// The path of the field, its parts joined by `/`.
         path: String,
-        /// What is wrong.
+        /// The error.
         source: Box<ErrorKind>,
     },
     /// An object cannot be changed.
     InObject {
         /// Kind, namespace and name of the object.
         object: String,
-        /// What is wrong.
+        /// The error.
         source: Box<ErrorKind>,
     },
     /// A file is not YAML, or holds YAML that an object cannot.
     Yaml {
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// A file is YAML of another form than is expected.
     Form {
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// A build needs more than opdev lets it.

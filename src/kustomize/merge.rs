@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 const DIRECTIVE: &str = "$patch";
 
-/// What becomes of the value that is patched.
+/// The outcome for the value that is patched.
 enum Outcome {
     /// It has been changed in place.
     Kept,

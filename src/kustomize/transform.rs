@@ -59,7 +59,7 @@ fn put_into(resource: &mut Resource, namespace: &str, config: &Config) -> Result
     Ok(())
 }
 
-/// Which end of a name.
+/// One end of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Prefix,

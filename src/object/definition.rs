@@ -35,7 +35,7 @@ fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What is wrong with a definition that was completed.
+/// Errors of a definition that was completed.
 pub fn validate(crd: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = &crd["spec"];
@@ -369,7 +369,7 @@ fn pointed<'a, 'p>(schema: &'a Value, path: &'p str) -> Result<&'a Value, PathEr
     })
 }
 
-/// What is wrong with a definition that is to replace another.
+/// Errors of a definition that is to replace another.
 pub fn validate_update(crd: &Value, current: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (new, old) = (&crd["spec"], &current["spec"]);

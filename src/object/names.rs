@@ -121,7 +121,7 @@ pub fn label_value(text: &str) -> Vec<String> {
     errors
 }
 
-/// Whether a file of this name is an editor's own, which its user has never meant as content.
+/// Returns true if a file of this name is an editor's own, which its user has never meant as content.
 pub fn is_editors(name: &str) -> bool {
     let hidden = name.strip_prefix('.');
     // Emacs: a lock is a link that leads nowhere; what is not saved yet; the version before.

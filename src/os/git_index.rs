@@ -4,7 +4,8 @@
 use crate::read;
 use std::path::Path;
 
-/// Whether the index of the repository that `root` lies in has a file below `folder`, a path relative to
+/// Returns true if the index of the repository that `root` lies in has a file below `folder`, a path relative
+/// to
 /// `root`, or the folder itself as a submodule. Case does not count: on some file systems `.OPDEV` is
 /// `.opdev`. An index that cannot be read tracks nothing.
 pub(crate) fn tracks(root: &Path, folder: &str) -> bool {

@@ -30,7 +30,7 @@ const NEXT: &str = "operator.next";
 /// The binary of the program before, as long as it may be needed.
 pub(super) const LAST: &str = "operator.last";
 
-/// What came of a build.
+/// The outcome of a build.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// It succeeded.

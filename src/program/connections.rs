@@ -1,4 +1,4 @@
-//! Which other programs a process group is connected to, where the system shows that below /proc.
+//! Other programs that a process group is connected to, where the system shows that below /proc.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

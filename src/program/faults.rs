@@ -103,7 +103,7 @@ impl Faults {
         held
     }
 
-    /// What happens to a call.
+    /// The outcome for a call.
     pub fn treatment(&self, asked: &Asked) -> Treatment {
         let called = ApiPath::of(&asked.path);
         let verb = called.verb(asked.method.as_str(), Some(asked.query.as_str()));

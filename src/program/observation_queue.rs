@@ -21,7 +21,7 @@ const PACE: Duration = Duration::from_millis(3);
 #[derive(Debug, Default)]
 pub(crate) struct ObservationQueue {
     waiting: Mutex<Vec<Observation>>,
-    /// Whether the task waits to be woken.
+    /// True if the task waits to be woken.
     sleeps: AtomicBool,
     woken: Notify,
 }

@@ -93,11 +93,12 @@ pub struct Place<'a> {
     pub numbers: &'a ReconcileNumbers,
     /// What serves; the program waits for the first set, with which its kinds are there.
     pub sources: &'a watch::Receiver<Arc<Sources>>,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: &'a Trust,
     /// Whether to poll files rather than to listen to the kernel.
     pub poll: bool,
-    /// Which faults its calls get from the start, and which are hit by chance.
+    /// The faults that its calls get from the start, and the number that decides which calls are hit by
+    /// chance.
     pub disturb: (&'a [FaultRule], u64),
     /// Whom its calls are made as, where not as the user.
     pub acting: Option<&'a Identity>,
@@ -124,7 +125,7 @@ pub(crate) struct Handle {
     pub(crate) serving: Option<Serving>,
     /// Hears what it does.
     pub(crate) tracing: Option<Arc<Tracing>>,
-    /// Which of its calls are hit by chance.
+    /// The number that decides which of its calls are hit by chance.
     pub(crate) seed: u64,
 }
 

@@ -45,7 +45,7 @@ use tokio_util::task::AbortOnDropHandle;
 pub enum Ask {
     /// Files were saved.
     Saved {
-        /// Which, absolute.
+        /// The files, absolute.
         files: Vec<PathBuf>,
         /// When the last of them was closed or renamed.
         at: Instant,
@@ -130,7 +130,7 @@ pub struct Supervisor {
     /// Where printed lines go that the trace tells, too, or that name an object; `None` where the program is
     /// not traced.
     pub traced: Option<mpsc::Sender<Seen>>,
-    /// Whether the program tells of its reconciles itself; `None` where nobody listens.
+    /// True if the program tells of its reconciles itself; `None` where nobody listens.
     pub tells: Option<watch::Receiver<bool>>,
     /// Where kinds go that the program misses.
     pub missing: mpsc::Sender<MissingKind>,
@@ -201,7 +201,7 @@ struct Life {
     tells: bool,
     /// True if its lines name the objects that they are about.
     names_objects: bool,
-    /// Whether the program makes clients before what was added to it is ready for its kubeconfig.
+    /// True if the program makes clients before what was added to it is ready for its kubeconfig.
     plain_clients: bool,
     /// How many calls there had been when the user was told of silence; a program that never calls is told of
     /// once.

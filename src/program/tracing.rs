@@ -396,14 +396,14 @@ enum Heard {
     Elapsed,
 }
 
-/// Whether a read without the id of a reconcile is one of a watch, or of what the API server serves. A list
-/// in pages, and one that may be old, fills a cache.
+/// Returns true if a read without the id of a reconcile is one of a watch, or of what the API server serves.
+/// A list in pages, and one that may be old, fills a cache.
 fn fills_cache(asked: &Asked) -> bool {
     let is_kept = ["watch=", "limit=", "resourceVersion="].iter().any(|part| asked.query.contains(part));
     asked.mark.is_none() && asked.method == "GET" && (is_kept || is_discovery(&asked.path))
 }
 
-/// Whether a path is about what the API server serves.
+/// Returns true if a path is about what the API server serves.
 fn is_discovery(path: &str) -> bool {
     let parts = path.trim_matches('/').split('/').count();
     match path.split('/').nth(1) {

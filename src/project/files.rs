@@ -45,7 +45,7 @@ pub fn options(project: &Project, only: &[String], programs: Vec<OwnProgram>) ->
     })
 }
 
-/// What was read of a project, before the user was asked what of it is allowed.
+/// The content that was read of a project, before the user was asked what of it is allowed.
 pub struct Unasked {
     files: Files,
     /// Links that lead out of the project.

@@ -36,13 +36,13 @@ pub struct Settings {
     pub namespace: Option<String>,
     /// Samples that are applied at every start.
     pub apply_on_start: Vec<String>,
-    /// What becomes of custom resources on a cluster that lives on: `leave`, `uninstall` or `release`.
+    /// The outcome for custom resources on a cluster that lives on: `leave`, `uninstall` or `release`.
     pub on_exit: Option<OnExit>,
     /// How files are watched, and what a saved chart does.
     pub reload: Reload,
     /// How much history is kept in memory, such as `64Mi`.
     pub history: Option<String>,
-    /// Whether the simulated pods of the embedded control plane wait for what they name.
+    /// True if the simulated pods of the embedded control plane wait for what they name.
     pub strict_pods: bool,
     /// What of the findings is not told.
     pub findings: FindingSettings,

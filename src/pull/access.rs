@@ -28,7 +28,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether there are a user and a password, which Helm sends only together.
+    /// Returns true if there are a user and a password, which Helm sends only together.
     pub(super) fn has_login(&self) -> bool {
         !self.username.is_empty() && !self.password.expose_secret().is_empty()
     }

@@ -42,7 +42,7 @@ pub struct Dependencies<'a> {
     pub say: &'a mut dyn FnMut(&str),
 }
 
-/// What was read of a chart.
+/// The content that was read of a chart.
 struct Wanted {
     chart: Chart,
     dependencies: Vec<Dependency>,

@@ -103,7 +103,7 @@ fn is_strict(version: &str) -> bool {
         && Version::parse(version).is_ok()
 }
 
-/// What is wrong with a version; `None` where it fits.
+/// The error of a version; `None` where it fits.
 fn fit(found: &Chart, wanted: &Dependency) -> Option<&'static str> {
     let version = &found.metadata.version;
     if *version == wanted.version {

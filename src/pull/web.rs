@@ -243,7 +243,7 @@ impl Web {
 /// What all requests have in common.
 fn config(tls: TlsConfig, proxy: Option<Proxy>) -> ConfigBuilder<AgentScope> {
     Agent::config_builder()
-        // Which one leads to a server, the server's address says.
+        // The server's address decides which proxy leads to it.
         .proxy(proxy)
         .max_redirects(0)
         .max_redirects_will_error(false)
@@ -347,7 +347,7 @@ fn unreachable(url: &Url, way: &Way, error: &ureq::Error) -> anyhow::Error {
     NoAnswer { message: format!("{}{by}: {error}", shown(url)), hint }.into()
 }
 
-/// Whether a certificate is signed by nobody who is known.
+/// Returns true if a certificate is signed by nobody who is known.
 fn is_unknown_issuer(error: &ureq::Error) -> bool {
     let text = error.to_string();
     text.contains("invalid peer certificate")

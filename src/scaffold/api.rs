@@ -20,7 +20,7 @@ pub(super) struct NewApi {
 }
 
 impl NewApi {
-    /// Whether the project is a program in Go, which has to know its types.
+    /// Returns true if the project is a program in Go, which has to know its types.
     pub(super) fn is_go(&self) -> bool {
         self.project.layout.iter().any(|layout| layout == GO_LAYOUT)
     }
@@ -186,7 +186,7 @@ fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
     Ok(NewApi { group, gvk, plural, namespaced: options.namespaced, project })
 }
 
-/// Whether the project may take the API.
+/// Checks that the project may take the API.
 fn check_room(api: &NewApi, options: &ApiOptions) -> Result<()> {
     if matches!(options.reconciler, Reconciler::Go) && !api.is_go() {
         bail!(

@@ -43,7 +43,7 @@ pub(super) fn pack(kind: &str, draft: &mut Draft<'_>) {
     }
 }
 
-/// Whether a line copies a path, or all of the project.
+/// Returns true if a line copies a path, or all of the project.
 fn copies(text: &str, path: &str) -> bool {
     let copied = |line: &str| {
         let mut words = line.split_whitespace().filter(|word| !word.starts_with("--"));

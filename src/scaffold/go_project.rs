@@ -32,7 +32,7 @@ const FILES: [(&str, &str); 11] = [
     (ROLE, EMPTY_ROLE),
 ];
 
-/// Whether the Go module's name is one that Go takes.
+/// Checks that the Go module's name is one that Go takes.
 fn check_module(module: &str) -> Result<()> {
     let part = |part: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
@@ -59,7 +59,7 @@ fn empty_module(draft: &Draft<'_>) -> Option<String> {
     Some(name.trim().trim_matches('"').to_owned())
 }
 
-/// Whether a line `go 1.25.0` asks for no newer Go than the project that is laid out.
+/// Returns true if a line `go 1.25.0` asks for no newer Go than the project that is laid out.
 fn goes_with(line: &str) -> Option<bool> {
     let number = |text: &str| {
         let mut parts = text.trim().split('.').map(|part| part.parse::<u32>().unwrap_or(0));

@@ -10,7 +10,7 @@ pub const OPERATOR_SDK: &str = "v1.42.3";
 /// The name of kubebuilder's layout of Go operators.
 pub(super) const GO_LAYOUT: &str = "go.kubebuilder.io/v4";
 
-/// What reconciles the kinds of a new project.
+/// The reconciler of the kinds of a new project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Helm charts, as `operator-sdk init --plugins helm` lays them out.
@@ -39,7 +39,7 @@ pub struct InitOptions {
     pub domain: String,
     /// The project's name; a DNS-1123 label. Names and the namespace of the operator begin with it.
     pub project_name: String,
-    /// What reconciles the kinds.
+    /// The reconciler of the kinds.
     pub layout: Layout,
     /// True if the project may have several API groups.
     pub multigroup: bool,
@@ -118,7 +118,7 @@ pub struct ApiOptions {
     pub plural: String,
     /// True if objects live in namespaces.
     pub namespaced: bool,
-    /// What reconciles the kind.
+    /// The reconciler of the kind.
     pub reconciler: Reconciler,
     /// The schema of a chart's kind.
     pub crd_schema: CrdSchema,

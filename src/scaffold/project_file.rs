@@ -164,7 +164,7 @@ fn unknown_keys(root: &Node) -> Vec<String> {
     unknown.into_iter().map(say).collect()
 }
 
-/// Which releases of kubebuilder read a key, in words. Since 4.14 an unknown one is no error: a resource
+/// The releases of kubebuilder that read a key, in words. Since 4.14 an unknown one is no error: a resource
 /// loses it when the file is written.
 fn by_kubebuilder(key: &str) -> &'static str {
     match key {

@@ -10,7 +10,7 @@ use opdev_types::emit;
 use opdev_types::go::Generator;
 use serde_json::Value;
 
-/// What reconciles the kind.
+/// The reconciler of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     TypeScript,

@@ -119,7 +119,7 @@ fn local_chart(reference: &str, here: &Path) -> Result<ChartSource> {
     Ok(limited(ChartSource::load(reference, files, links)?))
 }
 
-/// Whether a path of a chart's folder belongs to git or to opdev.
+/// Returns true if a path of a chart's folder belongs to git or to opdev.
 fn is_of_tools(path: &str) -> bool {
     path.starts_with(".git/") || path.starts_with(".opdev/")
 }

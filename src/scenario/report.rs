@@ -1,11 +1,11 @@
-//! What came of the scenarios: data, lines for people, and annotations for GitHub.
+//! The outcome of the scenarios: data, lines for people, and annotations for GitHub.
 
 use opdev_event::words;
 use opdev_event::words::visible_line;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// What came of all scenarios.
+/// The outcome of all scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// One for each scenario that ran, in the order of their names.

@@ -49,7 +49,7 @@ pub struct Setup {
     pub operator: Settings,
     /// The findings that fail a scenario.
     pub findings: Gate,
-    /// Whether a world in which something failed is left as it is.
+    /// True if a world in which something failed is left as it is.
     pub keep: bool,
     /// Fires when all is to end.
     pub shutdown: CancellationToken,

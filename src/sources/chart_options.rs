@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Every option; `None` where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChartOptions {
-    /// Whether what `opdev.yaml` says could never be read: then nothing is done for objects of the kind.
+    /// True if what `opdev.yaml` says could never be read: then nothing is done for objects of the kind.
     pub unread: bool,
     /// Whose behaviour: of finalizers, conditions, history and values.
     pub engine: Option<ChartEngine>,
@@ -33,9 +33,9 @@ pub struct ChartOptions {
     pub uninstall: ActionOptions,
     /// Those of rollbacks.
     pub rollback: ActionOptions,
-    /// Whether a failed install is uninstalled and a failed upgrade rolled back.
+    /// True if a failed install is uninstalled and a failed upgrade rolled back.
     pub failure_rollbacks: Option<bool>,
-    /// Whether a rollback replaces what cannot be changed.
+    /// True if a rollback replaces what cannot be changed.
     pub rollback_force: Option<bool>,
     /// The namespace of the release.
     pub release_namespace: Option<String>,
@@ -45,7 +45,7 @@ pub struct ChartOptions {
     pub storage: Option<Storage>,
     /// How records are split where several Secrets hold each.
     pub chunked: Option<Chunking>,
-    /// Whether the custom resource owns the records.
+    /// True if the custom resource owns the records.
     pub storage_owner: Option<bool>,
     /// The ServiceAccount that objects are written as: a name, or namespace/name.
     pub service_account: Option<String>,
@@ -92,17 +92,17 @@ pub enum Storage {
 pub struct ActionOptions {
     /// Whether to wait until the objects are ready, or gone.
     pub wait: Option<bool>,
-    /// Whether that includes Jobs.
+    /// True if that includes Jobs.
     pub wait_for_jobs: Option<bool>,
     /// How long to wait, also for hooks.
     pub timeout: Option<Duration>,
-    /// Whether the chart's hooks are left out.
+    /// True if the chart's hooks are left out.
     pub disable_hooks: Option<bool>,
-    /// Whether the chart's `crds` are left out.
+    /// True if the chart's `crds` are left out.
     pub skip_crds: Option<bool>,
     /// Taken for the sake of other tools: the API server validates what opdev sends.
     pub disable_validation: Option<bool>,
-    /// What the record says.
+    /// The content of the record.
     pub description: Option<String>,
 }
 
@@ -113,7 +113,7 @@ pub enum Choice {
     DisableHooks,
     /// Replace objects instead of changing them.
     Force,
-    /// What the record says.
+    /// The content of the record.
     Description,
 }
 

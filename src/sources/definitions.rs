@@ -107,7 +107,7 @@ impl Definition {
 pub struct Types {
     /// The CRDs.
     pub made: Vec<Made>,
-    /// What is wrong with the files.
+    /// Errors of the files.
     pub found: Vec<Found>,
     /// The texts of the files by the paths that places name.
     pub texts: Texts,

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
 use std::sync::Arc;
 
-/// What was read from the disk at one moment.
+/// The content that was read from the disk at one moment.
 #[derive(Debug)]
 pub struct Files {
     /// Path and text of `watches.yaml`, or why it cannot be read.
@@ -71,7 +71,7 @@ pub struct OwnProgram {
 }
 
 impl OwnProgram {
-    /// Which of several programs reconciles a kind: the one that names it, else the first one that names
+    /// The program that reconciles a kind, of several: the one that names it, else the first one that names
     /// none.
     pub fn of_kind<'a>(programs: &'a [OwnProgram], kind: &str) -> Option<&'a OwnProgram> {
         let named = programs.iter().find(|program| program.kinds.iter().any(|named| named == kind));

@@ -86,7 +86,7 @@ pub struct Watch {
     pub max_concurrent: Option<usize>,
 }
 
-/// What reconciles the objects of a kind.
+/// The reconciler of the objects of a kind.
 #[derive(Clone, Debug)]
 pub enum Reconciler {
     /// A chart, as in `watches.yaml`: the custom resource's spec are its values.

@@ -10,7 +10,7 @@ use std::io;
 /// One of those that share the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// Which.
+    /// The history.
     pub what: History,
     /// How many things it keeps.
     pub kept: usize,

@@ -1,4 +1,4 @@
-//! Which objects have changed lately, so that whoever shows them need not look at all of them again. Bounded:
+//! Objects that have changed lately, so that whoever shows them need not look at all of them again. Bounded:
 //! who was away for too long starts from the beginning.
 
 use opdev_object::meta::ObjectKey;

@@ -43,7 +43,7 @@ impl Truth {
 pub struct Span {
     /// Since when.
     pub from: Timestamp,
-    /// What it was.
+    /// The value before.
     pub truth: Truth,
     /// Its reason; empty where it has none.
     pub reason: Arc<str>,
@@ -135,7 +135,7 @@ fn step(line: &mut Line, span: Span) {
     }
 }
 
-/// Whether the last spans say what the object says.
+/// Returns true if the last spans say what the object says.
 fn same(lines: &[Line], now: &[Value]) -> bool {
     let present = lines.iter().filter(|line| line.spans.last().is_some_and(|s| s.truth != Truth::Absent));
     present.count() == now.len()

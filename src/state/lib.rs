@@ -118,7 +118,7 @@ pub struct State {
     pub queue: QueueChanged,
     /// Loops that custom resources are in, the newest of each.
     pub loops: Arc<BTreeMap<ObjectKey, Arc<LoopFound>>>,
-    /// What is wrong with the operator.
+    /// The error of the operator.
     pub findings: Findings,
     /// What is paused, kinds first.
     pub paused: Arc<[Paused]>,
@@ -134,7 +134,7 @@ pub struct State {
     pub log: Log,
     /// Logs of pods that were looked at.
     pub pod_logs: PodLogs,
-    /// What the user asked for.
+    /// The user's request.
     pub requests: Requests,
     /// Texts in the editor, and changes that wait for the user's word.
     pub drafts: Drafts,

@@ -270,7 +270,7 @@ impl Objects {
         keys.into_iter().filter_map(|key| self.by_key.get(key.as_ref())).collect()
     }
 
-    /// Which objects have changed lately. An object whose child has gone, or that has been reconciled, has
+    /// Objects that have changed lately. An object whose child has gone, or that has been reconciled, has
     /// changed.
     pub fn changes(&self) -> &Changes {
         &self.changes

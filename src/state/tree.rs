@@ -143,7 +143,7 @@ fn rank(key: &ObjectKey) -> u8 {
     }
 }
 
-/// Which of several generations of one thing an object is: releases and ReplicaSets count theirs.
+/// The generation of an object that has several: releases and ReplicaSets count theirs.
 fn revision(seen: &Seen) -> Option<i64> {
     match seen.key.kind.as_str() {
         "Secret" => release(&seen.key.name).map(|(_, revision)| revision),
@@ -182,7 +182,7 @@ pub struct Row {
     pub word: String,
     /// Ready and wanted, summed over its workloads.
     pub ready: Option<(i64, i64)>,
-    /// What is wrong, and where.
+    /// The error, with its place.
     pub fault: Option<String>,
     /// True if a reconcile for it is under way.
     pub running: bool,

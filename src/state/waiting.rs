@@ -16,7 +16,7 @@ const MOST: usize = 12;
 /// One thing that holds an object up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Whether it needs a look, or only time.
+    /// The level: it needs a look, or only time.
     pub level: Level,
     /// What.
     pub what: String,

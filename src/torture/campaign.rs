@@ -335,7 +335,7 @@ fn found(
     Ok(())
 }
 
-/// What came of running the file of a finding again.
+/// The outcome of running the file of a finding again.
 #[derive(Clone, Debug)]
 pub struct Replayed {
     /// The disturbance in words.

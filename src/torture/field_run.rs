@@ -27,7 +27,7 @@ pub(super) struct FieldRan {
     pub(super) back: Snapshot,
     /// A new object with the change; nothing for kinds without namespaces.
     pub(super) new: Option<Snapshot>,
-    /// What went wrong while the change was there, and not before.
+    /// The error while the change was there, and not before.
     pub(super) troubles: BTreeSet<String>,
     /// Why the API server refused the change.
     pub(super) refused: Option<String>,

@@ -6,7 +6,7 @@ use super::plan::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is left of a run once it is over.
+/// The rest of a run once it is over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     /// The objects at the end of each step, without those of the bystander.

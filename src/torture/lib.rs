@@ -38,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 pub struct TortureInput {
     /// The project.
     pub project: Project,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
     /// How charts and scripts run.
     pub settings: Settings,

@@ -96,7 +96,7 @@ pub(super) fn steady_name(object: Option<&Value>, name: &str) -> String {
     }
 }
 
-/// Whether an object belongs to a hook of a chart, which every upgrade makes anew.
+/// Returns true if an object belongs to a hook of a chart, which every upgrade makes anew.
 pub(super) fn is_hook(object: &Value) -> bool {
     meta::annotation(object, "helm.sh/hook").is_some()
 }
@@ -225,7 +225,7 @@ fn shown(path: &str, value: &Value) -> String {
     }
 }
 
-/// Whether a text is a time, as Kubernetes or Go writes it.
+/// Returns true if a text is a time, as Kubernetes or Go writes it.
 pub(super) fn is_time(text: &str) -> bool {
     text.len() >= 19
         && text.as_bytes()[0].is_ascii_digit()

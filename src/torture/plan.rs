@@ -163,7 +163,7 @@ pub(super) struct Possible {
 }
 
 impl Disturbance {
-    /// What kind of disturbance it is.
+    /// The kind of disturbance.
     pub(super) fn class(&self) -> Class {
         match self {
             Disturbance::Restart(_) => Class::Restart,

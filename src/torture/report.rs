@@ -55,7 +55,7 @@ pub struct Finding {
     pub file: Option<String>,
 }
 
-/// What came of all plans.
+/// The outcome of all plans.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Scenarios that were learned.

@@ -44,7 +44,7 @@ pub(super) struct RunInput<'a> {
     pub(super) shutdown: CancellationToken,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ran {
     pub(super) outcome: Outcome,

@@ -58,7 +58,7 @@ pub(super) trait Layer: Any + Debug {
         false
     }
 
-    /// Whether what it asks about is still open; one that is not closes by itself.
+    /// Returns true if what it asks about is still open; one that is not closes by itself.
     fn is_open(&self, _state: &State) -> bool {
         true
     }

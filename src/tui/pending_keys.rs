@@ -9,7 +9,7 @@ use opdev_panes::keys::user_command::OwnCommand;
 /// Keys.
 #[derive(Default)]
 pub(super) struct Typing {
-    /// Which key does what.
+    /// Keys and their actions.
     pub(super) map: Keymap,
     /// The commands of the user's own settings.
     pub(super) own: Vec<OwnCommand>,

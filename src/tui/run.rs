@@ -110,7 +110,7 @@ impl Signals {
         })
     }
 
-    /// Whether the screen is to end (true) or to sleep (false).
+    /// Waits for the next wish of the terminal: true to end the screen, false to sleep.
     async fn next(&mut self) -> bool {
         loop {
             return tokio::select! {
@@ -278,7 +278,7 @@ async fn typed_meanwhile(keys: &mut EventStream) -> Vec<TerminalEvent> {
 }
 
 impl Loop {
-    /// Whether a text is to be edited, or a file to be shown in the editor.
+    /// Returns true if a text is to be edited, or a file to be shown in the editor.
     fn wants_editor(&mut self) -> bool {
         self.due = editor_due(&mut self.view, &self.state);
         self.due.is_some() || self.file.is_some() || self.program.is_some()

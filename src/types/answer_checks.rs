@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A path below the value, each part with its dot, and what is wrong there.
 pub(crate) type Fault = (Vec<String>, Wrong);
 
-/// What is wrong with a part of an answer.
+/// The error of a part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
     Missing,

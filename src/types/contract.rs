@@ -136,7 +136,7 @@ impl ReleaseState {
     }
 }
 
-/// What was read: one object, or all that a selector picks.
+/// The content that was read: one object, or all that a selector picks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Read {
     /// Group, version and kind.
@@ -149,7 +149,7 @@ pub struct Read {
     pub selector: String,
 }
 
-/// What is known of a reconciler once it is loaded.
+/// The known facts about a reconciler once it is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The kind it reconciles where the file says so; else the file's name does.
@@ -183,7 +183,7 @@ pub enum ChartFunction {
     Before,
     /// After that went well.
     After,
-    /// Whether the custom resource is left alone.
+    /// The custom resource is left alone.
     Paused,
     /// What the chart has rendered, as it should be.
     Render,

@@ -1,5 +1,5 @@
-//! What is wrong with a type file or a reconciler, and where. Plain data; `sources` turns it into the
-//! screen's words.
+//! Errors of a type file or a reconciler, with their places. Plain data; `sources` turns it into the screen's
+//! words.
 
 /// How bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ pub struct Diagnostic {
     pub message: String,
     /// Where.
     pub place: Option<Place>,
-    /// What to do.
+    /// The fix.
     pub hint: Option<String>,
     /// For a script that threw: its frames in the user's files, innermost first, as `function
     /// (file:line:column)`.

@@ -60,7 +60,7 @@ fn built_in(text: &str) -> Option<Gvk> {
     (!ambiguous).then_some(first)
 }
 
-/// Whether objects of a built-in kind live in namespaces; `None` for kinds that are not built in.
+/// Returns true if objects of a built-in kind live in namespaces; `None` for kinds that are not built in.
 pub fn namespaced(gvk: &Gvk) -> Option<bool> {
     facts().resources().iter().find(|fact| fact.gvk() == *gvk).map(|fact| fact.namespaced)
 }

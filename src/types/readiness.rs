@@ -1,12 +1,12 @@
-//! Whether an object is ready, per kind, as `kubectl rollout status` and `helm --wait` mean it. Pure: it
-//! looks at one object and nothing else. Kinds that it does not know are ready by their conditions, or once
-//! they exist.
+//! Readiness of an object, per kind, as `kubectl rollout status` and `helm --wait` mean it. Pure: it looks at
+//! one object and nothing else. Kinds that it does not know are ready by their conditions, or once they
+//! exist.
 
 use opdev_object::meta::{self, Gvk};
 use serde_json::Value;
 
-/// Whether the object does what it is there for. An object that is being deleted is not ready, and neither is
-/// one whose status speaks of an older generation.
+/// Returns true if the object does what it is there for. An object that is being deleted is not ready, and
+/// neither is one whose status speaks of an older generation.
 pub fn ready(object: &Value) -> bool {
     let Some(gvk) = Gvk::of(object) else { return false };
     if meta::deletion_timestamp(object).is_some() || is_behind(object) {

@@ -130,7 +130,7 @@ pub(super) fn missing(from: &Value, to: &Value, path: &str) -> Vec<String> {
     found
 }
 
-/// Whether a difference stops those who use the definition.
+/// Returns true if a difference stops those who use the definition.
 pub fn hurts(difference: &Difference) -> bool {
     difference.finding.severity >= Severity::Break
 }

@@ -45,7 +45,7 @@ pub struct Reader {
     asks: Asks,
 }
 
-/// Whether the user has to allow what a version wants.
+/// The decision whether the user has to allow what a version wants.
 #[derive(Debug)]
 enum Asks {
     /// It has to be allowed already; with this command, else.

@@ -122,7 +122,7 @@ pub struct Finding {
     pub title: String,
     /// What was seen, a line each.
     pub lines: Vec<String>,
-    /// What to do.
+    /// The fix.
     pub fix: String,
     /// The variants that it was found in.
     pub variants: Vec<Variant>,

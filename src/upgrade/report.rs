@@ -14,7 +14,7 @@ const WHOLE: usize = 6;
 /// A variant and what it gave.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// Which.
+    /// The variant.
     pub variant: Variant,
     /// What differs beside the findings.
     pub tally: Tally,

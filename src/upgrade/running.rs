@@ -44,7 +44,7 @@ const SERVE: Duration = Duration::from_secs(20);
 /// How long a program may take until it is built and runs.
 const BUILD: Duration = Duration::from_secs(900);
 
-/// What is known of an operator from its events.
+/// The known facts about an operator from its events.
 #[derive(Clone, Debug, Default)]
 struct Heard {
     queue: QueueChanged,
@@ -54,7 +54,7 @@ struct Heard {
     programs: BTreeMap<String, ProcessState>,
     /// Why a program cannot be built.
     broken: Option<String>,
-    /// Whether its webhooks are reached, or why not.
+    /// The state of its webhooks: they are reached, or the reason why not.
     webhooks: Option<Result<(), String>>,
 }
 

@@ -97,7 +97,7 @@ impl Pty {
         String::from_utf8_lossy(&self.output.0.lock().unwrap().raw).into_owned()
     }
 
-    /// Whether the screen is so, now or soon.
+    /// Returns true if the screen is so, now or soon.
     pub(crate) fn becomes(&self, soon: Duration, is: impl Fn(&vt100::Screen) -> bool) -> bool {
         let output = self.output.0.lock().unwrap();
         let waits = |output: &mut Output| !is(output.terminal.screen());

@@ -93,7 +93,7 @@ where
     result
 }
 
-/// Whether roles decide who may do what.
+/// Returns true if roles decide who may do what.
 fn by_roles(flags: &Flags) -> bool {
     flags.get("authorization-mode").is_some_and(|modes| modes.split(',').any(|mode| mode.trim() == "RBAC"))
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weigh::{Decision, Weighed};
 
-/// What is known of the CRDs.
+/// The known facts about the CRDs.
 #[derive(Default)]
 pub struct Crds {
     /// What failed the last time and is tried again.
@@ -60,7 +60,7 @@ pub struct Origin<'a> {
     pub since: Instant,
 }
 
-/// What came of a set of CRDs.
+/// The outcome of a set of CRDs.
 #[derive(Default)]
 pub struct Outcome {
     pub events: Vec<Event>,
@@ -393,7 +393,7 @@ fn released(id: String, verdict: Verdict) -> Event {
     Event::Released(Released { at: Timestamp::now(), id, verdict })
 }
 
-/// What the API server said against a definition.
+/// The API server's words against a definition.
 fn refusal(definition: &Definition, error: &anyhow::Error) -> Diagnostic {
     let place = definition.place("", "");
     Diagnostic {

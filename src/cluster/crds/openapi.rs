@@ -8,7 +8,7 @@ use opdev_client::{ApiError, resource_of, send};
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 
-/// Whether the cluster serves a kind.
+/// The cluster's answer about a kind.
 pub(super) enum Served {
     No,
     /// With this schema, where OpenAPI has one.

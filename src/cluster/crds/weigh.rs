@@ -1,4 +1,4 @@
-//! What becomes of a CRD that differs from the one on the API server: applied, held for the user's word, or
+//! The outcome for a CRD that differs from the one on the API server: applied, held for the user's word, or
 //! never sent. Pure: two definitions and the objects there are, in; a decision with its reasons, out.
 
 use opdev_event::{Diagnostic, Finding, Hurt, Severity, Weight, mask};
@@ -20,7 +20,7 @@ pub(super) struct Weighed {
     pub(super) decision: Decision,
 }
 
-/// What becomes of a CRD.
+/// The outcome for a CRD.
 pub(super) enum Decision {
     Apply,
     /// It waits, and why.

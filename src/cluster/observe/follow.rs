@@ -36,7 +36,7 @@ const FAILURES: u32 = 3;
 /// What stays of the buffer for lines once a long one is read.
 const BUFFER: usize = 64 << 10;
 
-/// What is known of a kind; it outlives each watch, so that what went while nobody watched is told, too.
+/// The known facts about a kind; it outlives each watch, so that what went while nobody watched is told, too.
 #[derive(Default)]
 pub(super) struct Known {
     objects: BTreeMap<Watched, Mark>,
@@ -339,7 +339,7 @@ impl Kind {
         let mut line = Vec::new();
         let (mut busy, mut rest) = (Busy::default(), None);
         loop {
-            // What was read of a line stays in it while something else comes first.
+            // The content that was read of a line stays in it while something else comes first.
             let read = async {
                 if let Some(until) = rest {
                     tokio::time::sleep_until(until).await;

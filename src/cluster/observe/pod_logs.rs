@@ -174,7 +174,7 @@ impl Last {
     }
 }
 
-/// What became of a container whose log has ended.
+/// The outcome for a container whose log has ended.
 enum Fate {
     /// It runs: the log goes on.
     Runs,

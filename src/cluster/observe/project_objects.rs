@@ -1,4 +1,4 @@
-//! Which objects of a cluster belong to custom resources of the project, directly or through others; all
+//! The objects of a cluster that belong to custom resources of the project, directly or through others; all
 //! others are unrelated objects, of which nothing but the key is kept. Shared by the watches of all kinds: a
 //! Pod belongs to what its ReplicaSet belongs to. Pure but for its lock, which is never held while anything
 //! waits.
@@ -18,7 +18,7 @@ const MOST_GONE: usize = 4_096;
 /// belongs to the project would be asked for one by one.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is known of all kinds together. Clones share it.
+/// The known facts about all kinds together. Clones share it.
 #[derive(Clone)]
 pub(super) struct ProjectObjects(Arc<Shared>);
 

@@ -62,6 +62,6 @@ pub(crate) trait Cluster: View {
         namespace: Option<&str>,
         name: Option<&str>,
     ) -> Result<Vec<Value>, Status>;
-    /// Whether somebody may do something.
+    /// The decision whether somebody may do something.
     fn may(&self, user: &User, wanted: &authorization::Attributes) -> authorization::Decision;
 }

@@ -105,7 +105,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What went wrong on the way.
+/// The error on the way.
 enum ExchangeError {
     /// Nothing listens there.
     Refused(String),

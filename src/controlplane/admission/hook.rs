@@ -83,7 +83,7 @@ impl Rule {
         rules.as_array().into_iter().flatten().map(Rule::read).collect()
     }
 
-    /// Whether it names the resource, in whatever group or version.
+    /// Returns true if it names the resource, in whatever group or version.
     fn may_concern(&self, plural: &str) -> bool {
         self.resources.iter().any(|item| {
             let resource = item.split('/').next().unwrap_or_default();

@@ -70,7 +70,7 @@ impl Admission {
         }
     }
 
-    /// Whether there is any webhook or policy at all: one load, for every write.
+    /// Returns true if there is any webhook or policy at all: one load, for every write.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }
@@ -80,7 +80,7 @@ impl Admission {
         self.any_hooks.load(Ordering::Acquire)
     }
 
-    /// Whether any webhook might be asked about objects of a resource, in whatever group or version.
+    /// Returns true if any webhook might be asked about objects of a resource, in whatever group or version.
     pub(crate) fn may_concern(&self, plural: &str) -> bool {
         self.any_hooks() && self.hooks().may_concern(plural)
     }

@@ -48,7 +48,7 @@ impl std::fmt::Display for Escalation {
     }
 }
 
-/// Whether it may be granted.
+/// Checks that it may be granted.
 pub(crate) fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), Escalation> {
     if decide(policy, grant.user, &grant.authority).allowed {
         return Ok(());

@@ -91,7 +91,7 @@ impl Attributes {
 pub(crate) struct Decision {
     /// True if it may be done.
     pub(crate) allowed: bool,
-    /// Which binding allows it, or which roles could not be found; empty where there is nothing to say.
+    /// The binding that allows it, or the roles that could not be found; empty where there is nothing to say.
     pub(crate) reason: String,
 }
 

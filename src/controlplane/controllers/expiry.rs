@@ -12,7 +12,7 @@ use std::time::Duration;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct EventExpiry {
-    /// Whether a look at all of them is planned.
+    /// True if a look at all of them is planned.
     planned: AtomicBool,
 }
 

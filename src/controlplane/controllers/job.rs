@@ -130,7 +130,7 @@ fn index_of(pod: &Value) -> Option<i64> {
     meta::annotation(pod, INDEX)?.parse().ok()
 }
 
-/// Whether a Job is over, well or not.
+/// Returns true if a Job is over, well or not.
 fn over(status: &Map<String, Value>) -> bool {
     conditions::is(status, "Complete", "True") || conditions::is(status, "Failed", "True")
 }

@@ -248,7 +248,7 @@ fn name_of(container: &Value) -> &str {
     text(container, "/name")
 }
 
-/// What is said of a container, by its name.
+/// The words about a container, by its name.
 fn status_of<'a>(statuses: &'a [Value], container: &Value) -> Option<&'a Value> {
     statuses.iter().find(|status| name_of(status) == name_of(container))
 }
@@ -289,7 +289,7 @@ fn out_of_time() -> Value {
     })
 }
 
-/// What becomes of a pod whose containers have changed: those begin anew, whatever the pod's restart policy
+/// The outcome for a pod whose containers have changed: those begin anew, whatever the pod's restart policy
 /// says.
 fn restarted() -> Value {
     let says = |kind: &str| {

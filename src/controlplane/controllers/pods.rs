@@ -18,7 +18,7 @@ pub(crate) fn phase(pod: &Value) -> &str {
     }
 }
 
-/// Whether it has ended, well or not.
+/// Returns true if it has ended, well or not.
 pub(crate) fn finished(pod: &Value) -> bool {
     matches!(phase(pod), "Succeeded" | "Failed")
 }

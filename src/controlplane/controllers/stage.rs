@@ -38,16 +38,16 @@ pub enum StageError {
     Yaml(yaml::Error),
     /// One of them is wrong.
     Stage {
-        /// Which document of the stream, from 1.
+        /// The document of the stream, from 1.
         number: usize,
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// Its error.
         problem: StageProblem,
     },
 }
 
-/// What is wrong with a stage.
+/// The error of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StageProblem {
     /// The document is of another kind.

@@ -1,4 +1,4 @@
-//! Whether a body is of the path's kind and version, in the words of the real server: of a create or an
+//! Checks that a body is of the path's kind and version, in the words of the real server: of a create or an
 //! update, of what a patch made, of an applied configuration. Never looks further than `apiVersion` and
 //! `kind`.
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 /// How much of a body is shown where nothing of it could be read, in bytes.
 const SHOWN: usize = 30;
 
-/// What is wrong with the kind of a body or of a patched object.
+/// The error of the kind of a body or of a patched object.
 enum Wrong {
     /// Kind or version are no texts, or a custom resource has no kind.
     Unreadable(String),

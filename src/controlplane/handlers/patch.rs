@@ -248,7 +248,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether a change may look at the managed fields of an object, or write them.
+/// Returns true if a change may look at the managed fields of an object, or write them.
 fn concerns_managers(kind: Kind, change: &Value) -> bool {
     if kind != Kind::Json {
         return change["metadata"].get("managedFields").is_some();

@@ -72,7 +72,7 @@ impl Call<'_> {
         }))
     }
 
-    /// Whether somebody may do something; `who` unless the review itself names him.
+    /// The decision whether somebody may do something; `who` unless the review itself names him.
     fn access(&self, review: &Value, who: Option<&User>) -> Result<Value, Status> {
         let spec = &review["spec"];
         let causes = self.unfit(spec, who.is_none());
@@ -120,7 +120,7 @@ impl Call<'_> {
         Ok(status)
     }
 
-    /// What is wrong with the question.
+    /// Errors of the question.
     fn unfit(&self, spec: &Value, about_somebody: bool) -> Vec<Cause> {
         let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
         let local = self.resource().namespaced;

@@ -14,7 +14,7 @@ struct Located {
     fields: Vec<String>,
 }
 
-/// What is wrong.
+/// The error.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// The body does not begin with the magic word.

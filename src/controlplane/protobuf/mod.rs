@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 pub(crate) use wire::MAGIC;
 use wire::{DEPTH, Fields, Raw};
 
-/// Whether a field of a definition is not written where it is zero, false or empty. No schema tells.
+/// Returns true if a field of a definition is not written where it is zero, false or empty. No schema tells.
 pub(crate) fn leaves_zero_out(definition: &str, field: &str) -> bool {
     let fields = messages::served().get(definition).map(Vec::as_slice).unwrap_or_default();
     let found = fields.iter().find(|known| known.1 == field);

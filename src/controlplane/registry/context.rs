@@ -4,7 +4,7 @@
 use crate::identity::User;
 use serde_json::{Map, Value};
 
-/// What happens to fields the schema does not know.
+/// The outcome for fields the schema does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
     /// Dropped silently.
@@ -25,7 +25,7 @@ pub struct Context {
     pub manager: String,
     /// A dry run: nothing is stored.
     pub dry_run: bool,
-    /// What happens to unknown fields.
+    /// The outcome for unknown fields.
     pub validation: FieldValidation,
     /// `Warning` headers to send, each once.
     pub warnings: Vec<String>,

@@ -184,7 +184,7 @@ impl Walk {
             Some(TIME | MICRO_TIME) if !value.is_string() => return Err(place.mismatch(value, "string")),
             Some(TIME) => return Ok(time::seconds(value)?),
             Some(MICRO_TIME) => return Ok(time::micros(value)?),
-            // What was read from the store and patched.
+            // The content that was read from the store and patched.
             Some(FIELDS_V1) if compact::is_compact(value) => return Ok(()),
             _ => {}
         }

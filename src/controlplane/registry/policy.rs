@@ -136,7 +136,7 @@ pub(crate) fn forbidden(user: &User, wanted: &Attributes, reason: &str) -> Statu
     }
 }
 
-/// Whether only what the garbage collector works with differs: owners and finalizers.
+/// Returns true if only what the garbage collector works with differs: owners and finalizers.
 fn only_collected(object: &Value, current: &Value) -> bool {
     let bare = |object: &Value| {
         let mut object = object.clone();

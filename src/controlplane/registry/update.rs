@@ -22,7 +22,7 @@ pub struct Change<'a> {
     pub resource: &'a Resource,
     /// The object.
     pub key: &'a Key,
-    /// Which part of it.
+    /// The part of it that is written.
     pub part: Part,
     /// How the new object came to be.
     pub way: UpdateMethod,

@@ -107,7 +107,7 @@ fn acceptor(serving: &Serving) -> Result<TlsAcceptor, Failure> {
     Ok(TlsAcceptor::from(Arc::new(server_only(serving)?)))
 }
 
-/// Whether a certificate goes with its key.
+/// Checks that a certificate goes with its key.
 ///
 /// # Errors
 /// Why it does not.

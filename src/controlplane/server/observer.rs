@@ -20,7 +20,7 @@ pub(super) const COPIED: usize = 256 * 1024;
 
 /// Sees what one client does. Its methods are called on the way of a request, so they must not wait.
 pub trait Observer: Send + Sync + 'static {
-    /// Whether a request is disturbed, before it is handled.
+    /// The disturbance of a request, before it is handled.
     fn treatment(&self, _asked: &Asked) -> Treatment {
         Treatment::default()
     }
@@ -105,7 +105,7 @@ pub enum Reset {
     After,
 }
 
-/// Whether events of a watch pass.
+/// The passage of events of a watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Passage {
     /// All of them.
@@ -143,7 +143,7 @@ pub struct Exchange {
     pub answer: Copied,
     /// From the request's head to the answer; of a watch and of a list in parts, to its head.
     pub took: Duration,
-    /// Whether a treatment made it what it is.
+    /// True if a treatment made it what it is.
     pub disturbed: bool,
 }
 

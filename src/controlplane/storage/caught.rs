@@ -17,7 +17,7 @@ pub(super) fn caught<T>(work: impl FnOnce() -> T) -> std::thread::Result<T> {
     done
 }
 
-/// Whether a panic on this thread is caught by the store, which tells what it means.
+/// Returns true if a panic on this thread is caught by the store, which tells what it means.
 pub fn panics_are_caught() -> bool {
     DEPTH.get() > 0
 }

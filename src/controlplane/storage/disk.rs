@@ -47,7 +47,7 @@ pub(super) trait Disk: Send {
 pub(super) struct CommitError {
     /// The file of the store.
     pub(super) file: PathBuf,
-    /// What went wrong there.
+    /// The error there.
     pub(super) cause: Box<dyn Error + Send + Sync>,
 }
 
@@ -92,7 +92,7 @@ impl Error for OpenError {}
 pub struct MovedAside {
     /// Where the damaged file is now.
     pub to: PathBuf,
-    /// What is wrong with it.
+    /// Its error.
     pub why: String,
     /// How many objects came back.
     pub back: usize,

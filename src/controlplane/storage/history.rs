@@ -51,7 +51,7 @@ impl Change {
 /// The history no longer reaches back to the revision asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired {
-    /// What was asked for.
+    /// The request.
     pub wanted: u64,
     /// The oldest revision from which all changes are known.
     pub oldest: u64,

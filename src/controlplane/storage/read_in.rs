@@ -36,7 +36,7 @@ struct Record {
     text: Range<usize>,
 }
 
-/// What became of a record; without an object where its text is none.
+/// The outcome for a record; without an object where its text is none.
 struct Made {
     table: Arc<str>,
     key: Key,

@@ -37,16 +37,16 @@ pub struct Stored {
     key: Key,
     attributes: Attributes,
     content: Mutex<Content>,
-    /// Whether its tree was asked for since `trees` looked last.
+    /// True if its tree was asked for since `trees` looked last.
     asked: AtomicBool,
-    /// Whether `trees` keeps its tree.
+    /// True if `trees` keeps its tree.
     kept: AtomicBool,
     /// The owner of the tree, which decides how long it is kept; nobody for an object outside the store,
     /// which keeps it.
     trees: Weak<Trees>,
 }
 
-/// What is known of a version of an object before its content.
+/// The known facts about a version of an object before its content.
 pub(super) struct Head {
     pub(super) key: Key,
     /// The revision that writes it.
@@ -133,7 +133,7 @@ impl Stored {
         &self.key
     }
 
-    /// What is known of the object without reading it.
+    /// The known facts about the object without reading it.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }

@@ -65,7 +65,8 @@ impl Trees {
         Arc::new(Trees { indexing, all, dictionaries: Dictionaries::default() })
     }
 
-    /// What is known of an object without reading it; `before` is what was known of it before it changed.
+    /// The known facts about an object without reading it; `before` is what was known of it before it
+    /// changed.
     pub(super) fn attributes(&self, object: &Value, before: Option<&Attributes>) -> Attributes {
         Attributes::after(self.indexing, object, &self.all.shared, before)
     }

@@ -36,7 +36,7 @@ struct Waiting {
     readers: HashMap<Arc<str>, Readers>,
     /// Counts what was pushed.
     entry: u64,
-    /// Whether somebody waits for what is in the batch.
+    /// True if somebody waits for what is in the batch.
     awaited: bool,
     closing: bool,
 }

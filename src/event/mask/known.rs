@@ -42,7 +42,7 @@ pub fn secrets_of_object(secret: &Value) -> Vec<String> {
     known(found)
 }
 
-/// Whether a value, in base64 or not, is a host, a port or another plain name.
+/// Returns true if a value, in base64 or not, is a host, a port or another plain name.
 fn is_name(value: &Value, in_base64: bool) -> bool {
     let Some(text) = value.as_str() else { return false };
     let decoded = if in_base64 { STANDARD.decode(text).ok() } else { Some(text.as_bytes().to_vec()) };

@@ -14,7 +14,7 @@ pub struct LoopFound {
     pub at: Timestamp,
     /// The custom resource whose reconciles are in it.
     pub object: ObjectRef,
-    /// What sort it is.
+    /// The sort.
     pub kind: LoopKind,
     /// How many reconciles were in it so far.
     pub reconciles: u32,

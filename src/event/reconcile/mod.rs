@@ -37,9 +37,9 @@ pub struct Reconcile {
     pub steps: Vec<Step>,
     /// Every API call it made, in order.
     pub calls: Vec<Call>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What changed in the object's own `status`, masked.
+    /// The changes in the object's own `status`, masked.
     #[serde(with = "changes")]
     pub status: Vec<Change>,
     /// What was written to other objects.
@@ -160,7 +160,7 @@ pub struct Call {
     pub place: Option<Place>,
 }
 
-/// What came of a reconcile.
+/// The outcome of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
@@ -239,7 +239,7 @@ pub struct Failure {
 pub struct Cause {
     /// When it arose.
     pub at: Timestamp,
-    /// What it was.
+    /// The value before.
     #[serde(flatten)]
     pub kind: CauseKind,
 }

@@ -23,13 +23,14 @@ pub fn dependent_update_counts(old: &Value, new: &Value) -> bool {
     !same_but_status(old, new, &[])
 }
 
-/// Whether an update of a child, or of an object that was read, asks a program again: its status counts, too.
+/// Returns true if an update of a child, or of an object that was read, asks a program again: its status
+/// counts, too.
 pub fn child_update_counts(old: &Value, new: &Value) -> bool {
     old["status"] != new["status"] || dependent_update_counts(old, new)
 }
 
-/// Whether an update of a custom resource has changed nothing but what its own reconcile writes: status and
-/// finalizers.
+/// Returns true if an update of a custom resource has changed nothing but what its own reconcile writes:
+/// status and finalizers.
 pub fn is_own_part(old: &Value, new: &Value) -> bool {
     same_but_status(old, new, &["finalizers"])
 }

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 pub enum PauseScope {
     /// One custom resource.
     Object {
-        /// Which.
+        /// The object.
         object: ObjectRef,
     },
     /// All objects of a kind, whatever their version.
     Kind {
-        /// Which.
+        /// The kind.
         gvk: Gvk,
     },
 }

@@ -1,4 +1,5 @@
-//! What is known of a reconcile beyond what every reconcile has, where the operator is a process of its own.
+//! The known facts about a reconcile beyond what every reconcile has, where the operator is a process of its
+//! own.
 
 use crate::TraceLevel;
 use crate::evidence::Handover;
@@ -23,17 +24,17 @@ pub struct ProgramTrace {
     /// Causes that are the echo of an earlier reconcile's write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_writes: Vec<OwnWrite>,
-    /// Which of its calls are guessed to be its own, by their place in `calls`.
+    /// Calls that are guessed to be its own, by their place in `calls`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guessed_calls: Vec<u32>,
-    /// Which of its calls were disturbed on purpose, by their place in `calls`.
+    /// Calls that were disturbed on purpose, by their place in `calls`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbed_calls: Vec<u32>,
     /// How many of its last calls came after its end, from goroutines that went on. The reconcile is told
     /// again with each.
     #[serde(default, skip_serializing_if = "is_none")]
     pub late_calls: u32,
-    /// What is wrong with it.
+    /// Its errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<ReadFinding>,
     /// What findings about the operator are judged by, for the first one that asks.
@@ -90,7 +91,7 @@ pub struct ReadFinding {
     pub kind: FindingKind,
     /// What happened, with names and numbers.
     pub message: String,
-    /// What to do.
+    /// The fix.
     pub hint: String,
     /// The object it is about.
     pub object: ObjectRef,

@@ -80,32 +80,32 @@ pub const CANNOT_BE_ASKED: &str = "the program cannot be asked for one reconcile
 pub enum ViewRequest {
     /// Follow the logs of these containers and of no others. A level, answered by log lines.
     PodLogs {
-        /// Which; none leaves all.
+        /// The sources; none leaves all.
         sources: Vec<LogSource>,
     },
     /// Read this object whole, where only its metadata is watched, and keep it current, and no other one. A
     /// level, answered by `ObjectSeen`.
     Look {
-        /// Which; none lets go.
+        /// The object; none lets go.
         object: Option<ObjectRef>,
     },
     /// Read the objects of a kind as the API server's table of them, and keep it current, and no other table.
     /// A level, answered by `TableChanged`.
     ShowTable {
-        /// Which; none lets go.
+        /// The table; none lets go.
         table: Option<TableQuery>,
     },
     /// Read the object of the table's selected row whole, and keep it current. A level, answered by
     /// `RowRead`.
     ReadRow {
-        /// Which; none lets go.
+        /// The object; none lets go.
         object: Option<ObjectRef>,
     },
     /// Tell which kinds the API server serves. Answered by `KindsServed`.
     ListKinds,
     /// Tell which files and folders a typed path may lead to.
     ListPaths {
-        /// What was typed.
+        /// The typed text.
         typed: String,
     },
     /// Tell which files the project has. Answered by `FilesListed`.
@@ -130,7 +130,7 @@ pub enum SessionRequest {
     Switch {
         /// Where to.
         to: Destination,
-        /// What becomes of the custom resources here.
+        /// The outcome for the custom resources here.
         how: OnExit,
     },
     /// Stop opdev, after something was done about the custom resources.
@@ -179,7 +179,7 @@ pub enum NewFrom {
     },
 }
 
-/// What happens to the dependents of a deleted object.
+/// The outcome for the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Propagation {
     /// Dependents are collected afterwards.
@@ -206,12 +206,12 @@ pub enum RequestOutcome {
     Failed {
         /// What and why.
         message: String,
-        /// What to do.
+        /// The fix.
         hint: Option<String>,
     },
     /// The user dropped it.
     Cancelled {
-        /// What is known of what it did.
+        /// The known facts about what it did.
         message: String,
     },
 }

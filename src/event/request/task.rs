@@ -24,12 +24,12 @@ pub enum Task {
     Project(ProjectTask),
     /// Several tasks as one. A task that fails does not stop the others.
     Each {
-        /// Which.
+        /// The tasks.
         tasks: Vec<Task>,
     },
     /// Drop a request that is under way.
     Cancel {
-        /// Which.
+        /// The request.
         id: RequestId,
     },
 }
@@ -53,7 +53,7 @@ pub enum ObjectTask {
     Delete {
         /// The object.
         object: ObjectRef,
-        /// What happens to its dependents.
+        /// The outcome for its dependents.
         propagation: Propagation,
         /// Seconds that its containers get to end; `None` leaves it to the object.
         grace: Option<u32>,
@@ -62,7 +62,7 @@ pub enum ObjectTask {
     DropFinalizers {
         /// The object.
         object: ObjectRef,
-        /// Which ones.
+        /// The finalizers.
         finalizers: Vec<String>,
     },
     /// Make a pod of the embedded control plane fail, or let it recover.
@@ -109,7 +109,7 @@ pub enum OperatorTask {
     },
     /// Disturb the calls of the operator's own program: these rules replace those before; none ends it.
     Disturb {
-        /// Which faults, for which calls.
+        /// The faults, each with the calls that it hits.
         rules: Vec<FaultRule>,
     },
 }
@@ -205,7 +205,7 @@ pub enum ClusterTask {
 pub enum ProjectTask {
     /// Run a program: in the place of the screen, which the screen itself does, or beside it.
     Run {
-        /// Which.
+        /// The program.
         program: ProgramRun,
     },
     /// Save a text that the screen shows.

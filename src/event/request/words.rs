@@ -3,10 +3,10 @@
 use super::{ClusterTask, DraftTask, NewFrom, ObjectTask, OperatorTask, ProjectTask, SourcesTask, Task};
 use crate::{DraftId, TrustAnswer};
 
-/// What is known of a cancelled task that makes several calls.
+/// The known facts about a cancelled task that makes several calls.
 const PARTLY_DONE: &str =
     "what was done before stays, and the API server may still carry out the call that was under way";
-/// What is known of a cancelled task that makes one call, or that somebody else carries out.
+/// The known facts about a cancelled task that makes one call, or that somebody else carries out.
 const PERHAPS_DONE: &str = "it may have been carried out all the same";
 
 impl Task {
@@ -69,7 +69,7 @@ impl Task {
         matches!(self, Task::Project(ProjectTask::Run { .. }))
     }
 
-    /// What is known of the task once it is cancelled.
+    /// The known facts about the task once it is cancelled.
     pub fn once_cancelled(&self) -> &'static str {
         match self {
             Task::Object(task) => task.once_cancelled(),

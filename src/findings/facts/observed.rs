@@ -116,7 +116,7 @@ impl ObservedCall {
         !matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS")
     }
 
-    /// Whether it writes and is no dry run and no review, which are not stored.
+    /// Returns true if it writes and is no dry run and no review, which are not stored.
     pub fn stores(&self) -> bool {
         self.writes() && !self.query.contains("dryRun=") && !self.path.contains("reviews")
     }

@@ -12,7 +12,7 @@ pub struct Traced {
     pub process: u64,
     /// When it arrived.
     pub at: Timestamp,
-    /// What it says.
+    /// The text.
     pub record: Record,
 }
 
@@ -46,7 +46,7 @@ pub enum Record {
     Unreadable {
         /// Its beginning.
         line: String,
-        /// What is wrong with it.
+        /// Its error.
         why: String,
     },
     /// The process has closed its end, mostly because it is gone.
@@ -159,7 +159,7 @@ pub struct RecordedEvent {
 pub struct TraceCause {
     /// When.
     pub t: i64,
-    /// What it was.
+    /// The value before.
     pub why: Why,
     /// The event that is a cause: `add`, `update`, `delete`.
     pub event: String,
@@ -292,7 +292,7 @@ pub struct LogRecord {
     pub level: i32,
     /// The logger's name.
     pub logger: String,
-    /// What it says.
+    /// The text.
     pub message: String,
     /// The error it was given.
     pub error: String,

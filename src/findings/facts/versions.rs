@@ -12,7 +12,7 @@ const VERSIONS: usize = 6;
 /// Objects that are known at once.
 const OBJECTS: usize = 20_000;
 
-/// What is known of one object, oldest first.
+/// The known facts about one object, oldest first.
 #[derive(Debug, Default)]
 struct Known {
     versions: VecDeque<Version>,
@@ -110,8 +110,8 @@ impl Versions {
     }
 }
 
-/// Whether one resourceVersion is older than another, as far as both are numbers, which every API server
-/// makes them.
+/// Returns true if one resourceVersion is older than another, as far as both are numbers, which every API
+/// server makes them.
 pub fn older(a: &str, b: &str) -> bool {
     match (a.parse::<u128>(), b.parse::<u128>()) {
         (Ok(a), Ok(b)) => a < b,

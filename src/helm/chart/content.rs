@@ -23,7 +23,7 @@ struct Late {
     unread: Unread,
 }
 
-/// What became of files that are read late. One that cannot be read then is empty to who asks, so who asks
+/// The outcome for files that are read late. One that cannot be read then is empty to who asks, so who asks
 /// has to look here before the outcome is used.
 #[derive(Debug, Clone, Default)]
 pub struct Unread(Arc<OnceLock<String>>);

@@ -178,6 +178,6 @@ pub struct Crd {
     pub path: String,
     /// The path in its own chart.
     pub name: String,
-    /// What it says.
+    /// The text.
     pub content: String,
 }

@@ -34,7 +34,7 @@ pub fn read_dir_in_work(folder: &Path) -> io::Result<FileSet> {
     read_all(folder, Editors::AreLeftOut)
 }
 
-/// What becomes of the files that editors keep beside those of the user.
+/// The outcome for the files that editors keep beside those of the user.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Editors {
     /// As for Helm.
@@ -65,7 +65,7 @@ pub fn read_dir_late(folder: &Path) -> io::Result<(FileSet, Unread)> {
     Ok((files?, unread))
 }
 
-/// Whether a file says what a chart or a subchart is, and not only what it brings along.
+/// Returns true if a file says what a chart or a subchart is, and not only what it brings along.
 fn is_structure(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     matches!(

@@ -1,5 +1,5 @@
-//! Which templates read what `.Release` says of this very revision: `IsInstall`, `IsUpgrade` and `Revision`.
-//! A chart that does renders otherwise as the next revision, whatever its values. Pure.
+//! Templates that read the facts of `.Release` about this very revision: `IsInstall`, `IsUpgrade` and
+//! `Revision`. A chart that does renders otherwise as the next revision, whatever its values. Pure.
 
 use super::memory::Outputs;
 use super::places::file_of;

@@ -104,7 +104,7 @@ pub struct Rendered {
     pub warnings: Vec<String>,
     /// The chart as the release took it (dependencies decided, values imported): what the record stores.
     pub chart: Chart,
-    /// Whether a template read the clock, randomness or the cluster.
+    /// True if a template read the clock, randomness or the cluster.
     pub impure: bool,
     /// The templates that read what `.Release` says of this very revision, `NOTES.txt` included; known only where
     /// there is a memory.
@@ -125,7 +125,7 @@ pub struct Unreadable {
 /// Why a chart does not render.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderError {
-    /// What went wrong, with what is known about it.
+    /// The error, with what is known about it.
     pub kind: Box<RenderErrorKind>,
     /// Helm's own text.
     pub message: String,
@@ -137,7 +137,7 @@ pub struct RenderError {
     pub hints: Vec<String>,
 }
 
-/// What went wrong when a chart was rendered.
+/// The error when a chart was rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RenderErrorKind {

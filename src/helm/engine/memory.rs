@@ -79,7 +79,7 @@ pub(super) type Outputs = BTreeMap<String, Arc<Output>>;
 pub(super) struct Output {
     pub(super) text: String,
     pub(super) seen: Seen,
-    /// Whether it asked clock, randomness or cluster.
+    /// True if it asked clock, randomness or cluster.
     pub(super) impure: bool,
     /// How many templates before it had changed what the others see.
     pub(super) epoch: usize,
@@ -134,7 +134,7 @@ impl Prepared {
         }
     }
 
-    /// Whether it still is what a chart and values come to.
+    /// Returns true if it still is what a chart and values come to.
     pub(super) fn fits(&self, chart: &Chart, user: &Value) -> bool {
         self.user == *user && same_values(&self.given, chart)
     }

@@ -1,6 +1,6 @@
-//! Which outputs of the last render stand for themselves in this one. Decided in the order in which templates run: one
-//! that changes what the others see begins an epoch, and what comes after it is kept only where the epochs before it
-//! began alike and what it read of this one is the same.
+//! Outputs of the last render that stand for themselves in this one. Decided in the order in which templates
+//! run: one that changes what the others see begins an epoch, and what comes after it is kept only where the
+//! epochs before it began alike and what it read of this one is the same.
 
 use super::memory::{Base, Epoch, Output, Outputs};
 use crate::template::{Compared, Map, Paths, ReadSet, Reads, StableObjects, TemplateSet, World};

@@ -133,7 +133,7 @@ pub fn further_names(index: &Value) -> Result<Vec<String>, RecordError> {
     serde_json::from_slice(&names).map_err(|_| wrong())
 }
 
-/// Whether a record lacks parts, as one of which not all was stored.
+/// Returns true if a record lacks parts, as one of which not all was stored.
 pub fn is_torn(record: &Value) -> bool {
     is_index(record) && record["data"]["torn"] == true
 }

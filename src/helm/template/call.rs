@@ -274,7 +274,7 @@ fn fits(value: &Value, ty: Ty) -> bool {
     }
 }
 
-/// Whether a function writes JSON, or YAML through JSON.
+/// Returns true if a function writes JSON, or YAML through JSON.
 fn is_json(function: &str) -> bool {
     matches!(
         function,

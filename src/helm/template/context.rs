@@ -61,7 +61,7 @@ pub trait Environment {
     }
 }
 
-/// Which Helm's functions and texts to follow.
+/// The Helm whose functions and texts are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Compat {
     /// Helm 3.19
@@ -108,7 +108,7 @@ pub struct Context<'a> {
     pub(super) included: HashMap<Box<[u8]>, u32, Quickly>,
     /// Nested template executions on the stack.
     pub(super) depth: u32,
-    /// Whether something read the clock, randomness or the cluster, so that the output may differ next time.
+    /// True if something read the clock, randomness or the cluster, so that the output may differ next time.
     pub(super) impure: bool,
     /// A key that a map does not have is an error.
     pub(super) strict: bool,
@@ -218,7 +218,7 @@ impl<'a> Context<'a> {
         Context { reads: Some(reads), ..self }
     }
 
-    /// Whether anything since the last time this was asked read the clock, randomness or the cluster.
+    /// Returns true if anything since the last time this was asked read the clock, randomness or the cluster.
     pub fn take_impure(&mut self) -> bool {
         std::mem::take(&mut self.impure)
     }

@@ -279,7 +279,7 @@ pub(super) enum TimeError {
     ExtraText {
         /// The text.
         value: String,
-        /// What follows.
+        /// The rest.
         rest: String,
     },
 }

@@ -520,7 +520,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether the token is a field of what is before it.
+/// Returns true if the token is a field of what is before it.
 fn continues(token: Token<'_>) -> bool {
     token.kind == Kind::Field && !token.spaced
 }

@@ -159,7 +159,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// What was read since the last time this was asked.
+    /// The content that was read since the last time this was asked.
     #[must_use]
     pub fn take(&self) -> Seen {
         self.seen.take()

@@ -86,8 +86,8 @@ fn cached(schema: &[u8]) -> Arc<CachedSchema> {
     read
 }
 
-/// Whether a schema of a chart, or of one of its subcharts, refers to something outside itself: what it says may change
-/// although the schema does not.
+/// Returns true if a schema of a chart, or of one of its subcharts, refers to something outside itself: what
+/// it says may change although the schema does not.
 pub(crate) fn reaches_out(chart: &Chart) -> bool {
     chart.schema.as_ref().is_some_and(|schema| refers(schema))
         || chart.subcharts.iter().any(|subchart| reaches_out(subchart))

@@ -158,7 +158,7 @@ impl Written {
 
 type Check = fn(&Value) -> Result<(), Box<dyn Error>>;
 
-/// Whether a number is a multiple of the divisor in a slot.
+/// Checks that a number is a multiple of the divisor in a slot.
 fn check<const SLOT: usize>(value: &Value) -> Result<(), Box<dyn Error>> {
     let Value::Number(number) = value else { return Ok(()) };
     let divisor = DIVISORS_IN_USE.with_borrow(|divisors| divisors.get(SLOT).cloned());

@@ -274,7 +274,7 @@ impl Copies {
         self.patch(object, &patch).await
     }
 
-    /// Whether nobody will give it back who still runs.
+    /// Returns true if nobody will give it back who still runs.
     fn is_left_behind(&self, frozen: &Frozen) -> bool {
         frozen.host == host() && !is_alive(frozen.pid)
     }

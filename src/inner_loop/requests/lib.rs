@@ -68,7 +68,7 @@ pub struct Requests {
     pub copies: Copies,
     /// What is under way, to be cancelled.
     pub tasks: Tasks,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
     /// What is written or looked at before it is written.
     pub drafts: Drafts,

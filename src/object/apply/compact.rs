@@ -30,8 +30,8 @@ pub fn is_compact(fields: &Value) -> bool {
     })
 }
 
-/// Whether a compact `fieldsV1` stands in a JSON text, or in a string of it, which nobody outside the API
-/// server may see.
+/// Returns true if a compact `fieldsV1` stands in a JSON text, or in a string of it, which nobody outside the
+/// API server may see.
 pub fn is_in_text(text: &[u8]) -> bool {
     // Data of a client may have a NUL before a brace, too.
     memchr::memmem::find_iter(text, br"\u0000{").any(|at| {

@@ -187,8 +187,8 @@ impl FieldManager<'_> {
         )
     }
 
-    /// Whether a whole object fits its schema. A custom resource may have been written when the schema was
-    /// another one; a built-in object was read as its type and always does.
+    /// Checks that a whole object fits its schema. A custom resource may have been written when the schema
+    /// was another one; a built-in object was read as its type and always does.
     fn fits(&self, object: &Value) -> Result<(), Mismatches> {
         if self.schema.is_built_in() { Ok(()) } else { typed::check_kept(object, self.schema) }
     }

@@ -358,7 +358,7 @@ impl<'a> Evaluation<'a> {
         Evaluation { lazy: Lazy::new(variables, scope, &library.0, authorizer), budget }
     }
 
-    /// What is left of the budget.
+    /// The rest of the budget.
     pub fn left(&self) -> u64 {
         self.budget
     }

@@ -60,7 +60,7 @@ impl Conditions {
         self.hold_in(Evaluation::new(&given, &[], Some(authorizer), &libraries, CONDITIONS_BUDGET))
     }
 
-    /// Whether all are true of what is evaluated.
+    /// Returns true if all are true of what is evaluated.
     ///
     /// # Errors
     /// None is false, but some cannot be evaluated.

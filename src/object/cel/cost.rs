@@ -19,7 +19,7 @@ const KEY: &str = "x-kubernetes-validations";
 /// Deepest schema that is looked at.
 const DEEPEST: usize = 64;
 
-/// What is said of the rules of one schema.
+/// The words about the rules of one schema.
 #[derive(Default)]
 struct Costs {
     faults: Vec<RuleFault>,

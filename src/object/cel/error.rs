@@ -49,7 +49,7 @@ pub enum ExpressionError {
     },
     /// It compiles and makes no program all the same: a constant in it has no value.
     Program {
-        /// What is wrong with the constant.
+        /// The error of the constant.
         why: String,
     },
 }

@@ -104,7 +104,7 @@ impl<'s> Place<'s> {
     }
 }
 
-/// What is known of an expression.
+/// The known facts about an expression.
 #[derive(Clone, Debug)]
 pub(super) struct Estimate<'s> {
     pub(super) cost: u64,

@@ -14,7 +14,7 @@ const FORMAT_PATTERN: f64 = 128.0;
 /// The longest name of a format.
 const FORMAT: u64 = 64;
 
-/// What is known of an argument.
+/// The known facts about an argument.
 pub(super) struct Argument<'a> {
     pub(super) size: Size,
     pub(super) kind: Kind,

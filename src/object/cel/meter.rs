@@ -92,8 +92,8 @@ pub(super) fn is_constant(expr: &Expr) -> bool {
     }
 }
 
-/// Whether `in` looks into a list that is written out, which costs nothing; `Some(true)` where the list is
-/// empty.
+/// Returns true if `in` looks into a list that is written out, which costs nothing; `Some(true)` where the
+/// list is empty.
 pub(super) fn looked_up(function: &str, args: &[Expr]) -> Option<bool> {
     let ("@in", [_, Expr { node: Node::List(items), .. }]) = (function, args) else { return None };
     let plain = |item: &Expr| {

@@ -112,13 +112,13 @@ pub(super) fn from_fields_v1_text(text: &str) -> Option<FieldSet> {
 /// Reads the fields of one place.
 struct Level;
 
-/// What was read of one place.
+/// The content that was read of one place.
 #[derive(Default)]
 struct Below {
     set: FieldSet,
     /// True if it has a `.`.
     own: bool,
-    /// Whether nothing stands in it, not even what is of an unknown kind.
+    /// True if nothing stands in it, not even what is of an unknown kind.
     empty: bool,
 }
 

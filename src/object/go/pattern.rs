@@ -7,13 +7,13 @@ use std::fmt;
 /// A pattern that Go does not accept: Go's `syntax.Error`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
-    /// What is wrong.
+    /// The error.
     pub code: ErrorCode,
     /// The part of the pattern that is wrong.
     pub expression: String,
 }
 
-/// What is wrong with a pattern: Go's `syntax.ErrorCode`.
+/// The error of a pattern: Go's `syntax.ErrorCode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCode {
     /// A class such as `[z-a]`.

@@ -149,7 +149,7 @@ fn old_item<'a>(item: &Value, old: Option<&'a Value>, schema: &Schema) -> Option
     old?.as_array()?.iter().find(same_keys)
 }
 
-/// Whether a value is what it was. Fields without a schema cannot be told to be the same.
+/// Returns true if a value is what it was. Fields without a schema cannot be told to be the same.
 pub(crate) fn unchanged(value: &Value, old: &Value, schema: &Schema) -> bool {
     match (value, old) {
         (Value::Object(new), Value::Object(before)) => {

@@ -15,7 +15,7 @@ pub struct FieldSelector {
 pub struct Term {
     /// The field, such as `metadata.name`.
     pub field: String,
-    /// Whether the value must be the same, or must differ.
+    /// True if the value must be the same, or must differ.
     pub equal: bool,
     /// The value.
     pub value: String,

@@ -8,7 +8,7 @@ use super::terms::{
 use crate::schema::{PatchRule, SchemaRef};
 use serde_json::{Value, json};
 
-/// Which changes are of interest, and whether the order of lists is written down.
+/// The changes that are of interest, and whether the order of lists is written down.
 #[derive(Clone, Copy, Default)]
 pub(super) struct DiffOptions {
     pub(super) ignore_changes: bool,

@@ -63,7 +63,7 @@ pub(super) struct Reader<'t> {
     wanted: &'t [&'t str],
     /// Whether to leave alone what does not become JSON.
     strict: bool,
-    /// Whether what is read now is not wanted, so that nothing is built.
+    /// True if what is read now is not wanted, so that nothing is built.
     pub(super) skips: bool,
 }
 

@@ -32,7 +32,7 @@ pub struct Writer {
     levels: Vec<Level>,
     place: Place,
     column: usize,
-    /// Whether the last character was white or an indicator that needs no space after it.
+    /// True if the last character was white or an indicator that needs no space after it.
     whitespace: bool,
     /// True if only indentation stands on the line so far.
     indention: bool,
@@ -196,7 +196,7 @@ impl Writer {
         self.place = Place::Value;
     }
 
-    /// What becomes of a string on its way through JSON that is read as YAML.
+    /// The outcome for a string on its way through JSON that is read as YAML.
     fn through_json<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         if text.is_ascii() && !text.contains('\u{7f}') {
             return Cow::Borrowed(text);

@@ -159,8 +159,8 @@ pub fn from_str(text: &str) -> Result<Value, Error> {
     }
 }
 
-/// Whether a text may be read as JSON in place of YAML, which takes a tenth of the time: should it be JSON at
-/// all, both mean the same.
+/// Returns true if a text may be read as JSON in place of YAML, which takes a tenth of the time: should it be
+/// JSON at all, both mean the same.
 pub fn is_plain_json(text: &str) -> bool {
     plain::means_the_same(text)
 }

@@ -171,7 +171,7 @@ impl<'t> Reader<'t> {
         matches!(self.byte(0), b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'-')
     }
 
-    /// Whether a line begins here with `---` or `...`.
+    /// Returns true if a line begins here with `---` or `...`.
     pub(super) fn at_document_mark(&self) -> bool {
         let three = [self.byte(0), self.byte(1), self.byte(2)];
         self.mark.column == 0 && (three == *b"---" || three == *b"...") && self.is_space_or_end(3)

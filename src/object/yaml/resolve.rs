@@ -167,7 +167,7 @@ pub(super) fn is_base60(text: &str) -> bool {
     groups > 0 && rest.is_empty()
 }
 
-/// Whether go-yaml takes a text for a date or a time.
+/// Returns true if go-yaml takes a text for a date or a time.
 fn is_timestamp(text: &str) -> bool {
     let bytes = text.as_bytes();
     if bytes.len() < 8 || !bytes[..4].iter().all(u8::is_ascii_digit) || bytes[4] != b'-' {

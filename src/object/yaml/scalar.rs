@@ -91,7 +91,7 @@ pub(super) fn string_style(text: &str, key: bool, version_3: bool) -> Style {
     full_style(text, key, version_3)
 }
 
-/// Whether a text is a word or a line of words that may stand plain, whatever is around it.
+/// Returns true if a text is a word or a line of words that may stand plain, whatever is around it.
 fn is_everyday(text: &[u8]) -> bool {
     let (Some(first), Some(last)) = (text.first(), text.last()) else { return false };
     if !(first.is_ascii_alphanumeric() || matches!(first, b'_' | b'/' | b'$' | b'(')) || *last == b' ' {

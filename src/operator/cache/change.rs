@@ -56,8 +56,8 @@ impl Before {
         Before { state: Arc::new(state), tree: OnceLock::new(), leads_elsewhere }
     }
 
-    /// Whether the change may have moved the object from one owner to another, or from one label to another.
-    /// Told without reading the state.
+    /// Returns true if the change may have moved the object from one owner to another, or from one label to
+    /// another. Told without reading the state.
     pub(crate) fn leads_elsewhere(&self) -> bool {
         self.leads_elsewhere
     }

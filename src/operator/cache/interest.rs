@@ -1,4 +1,4 @@
-//! Which objects of a stream somebody is interested in: these are kept whole, of the others the metadata.
+//! Objects of a stream that somebody is interested in: these are kept whole, of the others the metadata.
 //! Pure.
 
 use super::mapping::{OWNER_LABEL, Primary, primaries_of};

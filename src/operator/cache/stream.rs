@@ -258,7 +258,7 @@ fn is_forbidden(error: &watcher::Error) -> bool {
     }
 }
 
-/// Whether no answer came, or it broke off.
+/// Returns true if no answer came, or it broke off.
 fn is_lost(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(error)

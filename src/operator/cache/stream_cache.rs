@@ -48,7 +48,7 @@ pub struct Cache {
     /// The newest resource version that the stream has shown; what is older and not known here is gone. Where
     /// each namespace has a watch of its own, that of each of them.
     positions: HashMap<Option<Box<str>>, u64>,
-    /// Whether each namespace has a watch of its own, which may be behind those of others.
+    /// True if each namespace has a watch of its own, which may be behind those of others.
     by_namespace: bool,
 }
 

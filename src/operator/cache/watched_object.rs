@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for Text {
     }
 }
 
-/// Which fields of an object are read.
+/// The fields of an object that are read.
 #[derive(Clone, Copy)]
 enum Fields {
     /// These; of `metadata` all but `managedFields`.

@@ -44,7 +44,7 @@ pub(super) struct Heard {
 #[derive(Debug)]
 pub(super) struct ToMap {
     pub(super) script: Arc<TypeReconciler>,
-    /// Which of its `watches`.
+    /// The place of the entry in its `watches`.
     pub(super) at: usize,
     /// The kind that the script stands for.
     pub(super) primary: Gvk,
@@ -59,7 +59,7 @@ pub(super) struct Seen {
     pub(super) dependents: Vec<Gvk>,
     /// Kinds of children.
     pub(super) children: Vec<Gvk>,
-    /// What was read, where the reconcile is a program's.
+    /// The content that was read, where the reconcile is a program's.
     pub(super) reads: Option<Vec<Read>>,
     /// States of objects, and whether the reconcile wrote them.
     pub(super) known: Vec<(Arc<Value>, bool)>,
@@ -192,8 +192,9 @@ impl Kinds {
         }
     }
 
-    /// Whether the streams have shown these objects as they are here, or newer, and all that reconciles have written. Streams of kinds
-    /// that are not served or may not be watched show nothing, and are left out.
+    /// Returns true if the streams have shown these objects as they are here, or newer, and all that
+    /// reconciles have written. Streams of kinds that are not served or may not be watched show nothing, and
+    /// are left out.
     pub(super) fn have_shown(&self, objects: &[Arc<Value>]) -> bool {
         self.open.iter().filter(|(_, stream)| stream.problem.is_none()).all(|(follow, stream)| {
             let cache = stream.cache.read();

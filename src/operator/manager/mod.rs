@@ -58,7 +58,7 @@ pub struct ManagerInput {
     pub events: EventSink,
     /// The numbers of reconciles.
     pub numbers: ReconcileNumbers,
-    /// What the user asks for.
+    /// The user's request.
     pub requests: mpsc::Receiver<ManagerRequest>,
     /// How to run.
     pub settings: Settings,
@@ -405,7 +405,7 @@ impl Manager {
         }
     }
 
-    /// Whether a reconcile of an object runs or has run.
+    /// Returns true if a reconcile of an object runs or has run.
     fn has_begun(&self, key: &ObjectKey) -> bool {
         self.queue.is_running(key) || self.memories.contains_key(key)
     }

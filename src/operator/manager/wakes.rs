@@ -1,5 +1,5 @@
-//! Which objects an event wakes, and as what cause: the object itself, the owner of a child, the custom resource of
-//! a release's object, and whoever has read the object. Pure.
+//! Objects that an event wakes, each with its cause: the object itself, the owner of a child, the custom
+//! resource of a release's object, and whoever has read the object. Pure.
 
 use super::kinds::Served;
 use crate::queue::{Kind, Mark, kind_of};
@@ -97,7 +97,7 @@ impl Readers {
 pub(super) struct Reads(Vec<(Read, Option<LabelSelector>)>);
 
 impl Reads {
-    /// Whether what happened to an object concerns a read.
+    /// Returns true if what happened to an object concerns a read.
     fn concern(&self, gvk: &Gvk, happened: &Happened) -> bool {
         let is_read = |state: &Value| self.0.iter().any(|read| is_read(read, gvk, state));
         is_read(happened.object.identity()) || happened.moved_from().is_some_and(is_read)

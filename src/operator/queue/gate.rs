@@ -91,7 +91,7 @@ impl Gate {
         !self.steps.contains(key) && self.is_paused(key)
     }
 
-    /// Whether an object, or its kind, is paused; it may still be let through once.
+    /// Returns true if an object, or its kind, is paused; it may still be let through once.
     pub(crate) fn is_paused(&self, key: &ObjectKey) -> bool {
         self.objects.contains_key(key) || self.holds_kind(key)
     }

@@ -97,7 +97,7 @@ pub async fn run(mut trial: Trial) -> Shadowed {
     shadowed
 }
 
-/// What came of one try.
+/// The outcome of one try.
 pub(super) enum Tried {
     Ran(Box<ShadowObject>),
     Skipped(ObjectRef, String),

@@ -47,7 +47,7 @@ impl ChartReconcile {
         Ok(Verdict::new(Outcome::Uninstalled))
     }
 
-    /// Whether objects of the release that should go still exist; they are deleted once more.
+    /// Returns true if objects of the release that should go still exist; they are deleted once more.
     async fn still_there(&mut self) -> anyhow::Result<bool> {
         let manifest = self.parent.object.pointer("/status/deployedRelease/manifest").and_then(Value::as_str);
         let Some(manifest) = manifest.map(str::to_owned) else { return Ok(false) };

@@ -91,7 +91,7 @@ fn flag(object: &Value, name: &str, default: bool) -> bool {
     }
 }
 
-/// Whether a text is what Go takes for true.
+/// Returns true if a text is what Go takes for true.
 pub(crate) fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "True" | "TRUE")
 }

@@ -38,7 +38,7 @@ pub(crate) struct Case<'a> {
     pub(crate) on_save: OnSave,
 }
 
-/// What to do.
+/// The fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) step: ReleaseStep,
@@ -76,7 +76,8 @@ impl Case<'_> {
         explain::blamed(&self.next.release_reads, &self.in_place.manifest, &self.next.manifest)
     }
 
-    /// Whether notes and hooks are what they were. A rendering whose `lookup` saw nothing cannot tell.
+    /// Returns true if notes and hooks are what they were. A rendering whose `lookup` saw nothing cannot
+    /// tell.
     fn is_same_beside(&self) -> bool {
         self.in_place.looked_up || self.deployed.has_notes_and_hooks(self.in_place)
     }

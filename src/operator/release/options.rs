@@ -54,7 +54,7 @@ pub(crate) struct HelmAction {
     pub(crate) hooks: bool,
     /// True if `crds` of the chart are installed.
     pub(crate) crds: bool,
-    /// What the record says.
+    /// The content of the record.
     pub(crate) description: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What happens to the release of a living custom resource: nothing yet → install; the chart renders
+//! The outcome for the release of a living custom resource: nothing yet → install; the chart renders
 //! something new → a new revision, or the deployed revision rewritten in place (see `decide`); nothing new →
 //! drift repair. A write that fails is taken back to the last working manifest.
 

@@ -118,8 +118,8 @@ impl Watcher {
         Ok(true)
     }
 
-    /// What was read last is broken, or it is not. A text that is being typed is saved again soon: the saves
-    /// that follow within a moment wait for a pause.
+    /// The content that was read last is broken, or it is not. A text that is being typed is saved again
+    /// soon: the saves that follow within a moment wait for a pause.
     pub fn is_broken(&self, broken: bool) {
         self.pending.lock().is_broken(broken);
     }

@@ -385,7 +385,8 @@ fn managers(object: &Value) -> Vec<String> {
     entries.iter().filter_map(|entry| entry["manager"].as_str()).map(str::to_owned).collect()
 }
 
-/// Whether a label or an annotation of an object leads to another one, or the spec of that one names it.
+/// Returns true if a label or an annotation of an object leads to another one, or the spec of that one names
+/// it.
 fn tied(object: &Value, primary: &Value) -> bool {
     let (name, uid) = (meta::name(primary).unwrap_or_default(), meta::uid(primary).unwrap_or_default());
     let leads = |field: &str| {

@@ -57,7 +57,7 @@ pub struct Attribution {
     open: HashMap<String, Open>,
     ended: VecDeque<(String, Arc<Reconcile>)>,
     versions: Versions,
-    /// Which reconcile wrote which version.
+    /// The reconcile that wrote each version.
     written: HashMap<(ObjectKey, String), u64>,
     written_order: VecDeque<(ObjectKey, String)>,
     /// Kinds by group and plural, learned from what was read and written.

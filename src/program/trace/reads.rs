@@ -26,7 +26,7 @@ const FIELDS: usize = 5_000;
 /// Names that a message lists.
 const NAMES: usize = 3;
 
-/// What is known of earlier reconciles.
+/// The known facts about earlier reconciles.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     failed: HashMap<(String, ObjectKey), u32>,
@@ -100,11 +100,11 @@ impl Memory {
 /// What is known beside the reconcile.
 pub(crate) struct Known<'a> {
     pub(crate) versions: &'a Versions,
-    /// Which reconcile wrote which version.
+    /// The reconcile that wrote each version.
     pub(crate) written: &'a HashMap<(ObjectKey, String), u64>,
 }
 
-/// What is wrong with a reconcile that has ended.
+/// The error of a reconcile that has ended.
 pub(crate) fn findings(
     open: &Open,
     reconcile: &Reconcile,

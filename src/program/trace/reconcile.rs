@@ -238,7 +238,7 @@ impl Open {
         }
     }
 
-    /// What changed in the object's own status, and everything else that was written; masked. Whether a
+    /// The changes in the object's own status, and everything else that was written; masked. Whether a
     /// reconcile has changed something is decided without what is only guessed to be its own.
     fn changes(&self, with_guessed: bool) -> (Vec<Change>, Vec<ObjectChange>) {
         let (mut status, mut objects) = (Vec::new(), Vec::new());

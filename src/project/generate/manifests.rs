@@ -84,7 +84,7 @@ impl Made {
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    /// What is wrong.
+    /// The error.
     pub(crate) fn errors(&self) -> impl Iterator<Item = &opdev_event::Diagnostic> {
         self.diagnostics.iter().filter(|one| one.severity == opdev_event::Severity::Error)
     }

@@ -112,7 +112,7 @@ fn without_kubeconfig(arguments: &[String]) -> Vec<String> {
     kept
 }
 
-/// Whether a variable says which cluster a program works on.
+/// Returns true if a variable says which cluster a program works on.
 fn is_of_cluster(name: &str) -> bool {
     matches!(name, "KUBECONFIG" | "KUBERNETES_SERVICE_HOST" | "KUBERNETES_SERVICE_PORT" | "KUBERNETES_MASTER")
 }

@@ -169,7 +169,7 @@ fn of_deployment(object: &Value, file: String, kustomized: &Kustomized, pod: Pod
     found
 }
 
-/// Whether a text is a path, or an argument with it.
+/// Returns true if a text is a path, or an argument with it.
 fn names(text: &str, path: &str) -> bool {
     text == path || text.strip_suffix(path).is_some_and(|before| before.ends_with('='))
 }

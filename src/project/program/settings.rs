@@ -56,11 +56,11 @@ pub struct Settings {
     pub args: Vec<String>,
     /// The highest level of trace. Default `auto`.
     pub trace: TraceWish,
-    /// What becomes of copy methods of the project's types before a build of a Go operator. Default `write`.
+    /// The outcome for copy methods of the project's types before a build of a Go operator. Default `write`.
     pub generate: Generate,
     /// How long the program may take to stop before it is killed, such as `10s`. Default 10 seconds.
     pub stop_after: Option<String>,
-    /// Whether `go vet` looks at the packages of saved files of a Go operator. Default yes.
+    /// True if `go vet` looks at the packages of saved files of a Go operator. Default yes.
     pub vet: Option<bool>,
     /// The kinds that it reconciles. Default: those that no other program names.
     pub kinds: Vec<String>,
@@ -96,7 +96,7 @@ impl TraceWish {
     }
 }
 
-/// What becomes of `zz_generated.deepcopy.go` files whose methods are not those of the types any more.
+/// The outcome for `zz_generated.deepcopy.go` files whose methods are not those of the types any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Generate {
@@ -152,7 +152,7 @@ pub struct Plan {
     pub lease: Option<String>,
     /// The highest level of trace that the user allows.
     pub trace: TraceWish,
-    /// What becomes of copy methods before a build.
+    /// The outcome for copy methods before a build.
     pub generate: Generate,
     /// How long it may take to stop.
     pub stop_after: Duration,

@@ -55,8 +55,8 @@ impl Trust {
         Trust { root: Arc::new(root.to_owned()), store, decided, answers: watch::Sender::new(0) }
     }
 
-    /// Whether a permission was given, for now or for good. Something that was never asked about was not
-    /// given.
+    /// Returns true if a permission was given, for now or for good. Something that was never asked about was
+    /// not given.
     pub fn grants(&self, permission: &Permission) -> bool {
         self.decided.borrow().granted.contains(permission)
     }
@@ -112,8 +112,8 @@ impl Trust {
         Ok(open)
     }
 
-    /// Whether all that the project's files want is answered. Where it is not, or where objects of the
-    /// control plane want more, the user is asked, once for each set of wishes.
+    /// Returns true if all that the project's files want is answered. Where it is not, or where objects of
+    /// the control plane want more, the user is asked, once for each set of wishes.
     pub async fn ask(&self, wanted: &[Permission], events: &EventSink) -> Result<bool> {
         for notice in self.news() {
             events.emit(Event::Noticed(notice)).await;

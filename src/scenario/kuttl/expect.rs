@@ -72,7 +72,7 @@ enum Forbidden {
 }
 
 impl Expect {
-    /// Whether a failed reconcile is what is waited for.
+    /// Returns true if a failed reconcile is what is waited for.
     pub(super) fn awaits_failure(&self) -> bool {
         self.outcome == Some(Outcome::Failed)
     }

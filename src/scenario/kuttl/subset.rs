@@ -1,5 +1,4 @@
-//! Whether an object has what an assert says: maps are partial, lists have the same length, all else is
-//! equal.
+//! Compares an object with an assert: maps are partial, lists have the same length, all else is equal.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Who answers the finalizers of charts where no operator is left to do it: the reconcilers of this program,
+//! Answers the finalizers of charts where no operator is left to do it, with the reconcilers of this program,
 //! for the kind that is to go and no other. Two operators at once would run hooks twice, so it begins only
 //! where nobody has answered for a while and nobody is known who could.
 
@@ -34,7 +34,7 @@ const EVENTS: usize = 1_024;
 /// How long it may take to stop.
 const STOP: Duration = Duration::from_secs(5);
 
-/// Whether and how somebody stands in for the operator of a kind.
+/// The stand-in for the operator of a kind, if there is one.
 pub(super) struct StandIn<'a> {
     session: &'a Session,
     input: &'a DeployInput,

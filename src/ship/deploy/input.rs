@@ -17,7 +17,7 @@ pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
 pub struct DeployInput {
     /// The project.
     pub project: Project,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
     /// The cluster.
     pub cluster: Choice,
@@ -37,15 +37,15 @@ pub struct ApplyOptions {
     pub save: bool,
     /// The namespace, instead of that of `config/default`.
     pub namespace: Option<String>,
-    /// Whether the API server is only asked what it would do.
+    /// True if the API server is only asked what it would do.
     pub dry_run: bool,
     /// True if fields of other managers are taken.
     pub force_conflicts: bool,
     /// True if objects whose kind the cluster does not serve are left out.
     pub skip_missing: bool,
-    /// Whether nothing is left out, not even what only watches the operator.
+    /// True if nothing is left out, not even what only watches the operator.
     pub strict: bool,
-    /// Whether CRDs are applied although objects would lose data or not be valid any more.
+    /// True if CRDs are applied although objects would lose data or not be valid any more.
     pub accept_impact: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct ApplyOptions {
 pub struct RemoveOptions {
     /// True if custom resources go that nobody has named.
     pub with_objects: bool,
-    /// Whether what else is in the namespace goes with it, whoever has put it there.
+    /// True if what else is in the namespace goes with it, whoever has put it there.
     pub with_unrelated: bool,
     /// Asks the user whether these go, where there is somebody to ask; it is given a list of them.
     pub ask: Option<fn(&str) -> Result<bool>>,

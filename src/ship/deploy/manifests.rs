@@ -28,7 +28,7 @@ use std::sync::Arc;
 const CRDS: &str = "config/crd";
 const DEFAULT: &str = "config/default";
 
-/// What becomes of the objects.
+/// The outcome for the objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
     /// They are applied, so the files must be right.

@@ -24,13 +24,13 @@ use std::str::FromStr;
 pub struct PlanInput {
     /// The project.
     pub project: Project,
-    /// What the user allows the project.
+    /// The permissions that the user gives the project.
     pub trust: Trust,
     /// The cluster.
     pub cluster: Choice,
     /// How the operator would run; namespace and read-only are filled in here.
     pub operator: Settings,
-    /// Whether objects of all namespaces are looked at; `None` leaves it to the cluster's kind.
+    /// True if objects of all namespaces are looked at; `None` leaves it to the cluster's kind.
     pub all_namespaces: Option<bool>,
     /// The objects; empty means all.
     pub objects: Vec<Selector>,

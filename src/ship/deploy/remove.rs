@@ -379,8 +379,8 @@ fn is_refusal(error: &anyhow::Error) -> bool {
     matches!(ApiError::of(error), Some(ApiError::Refused { .. }))
 }
 
-/// Whether the cluster, or the operator as it works, has made an object. `owners` are the uids of all that
-/// goes.
+/// Returns true if the cluster, or the operator as it works, has made an object. `owners` are the uids of all
+/// that goes.
 fn is_of_the_cluster(kind: &str, object: &Value, owners: &BTreeSet<&str>) -> bool {
     let name = meta::name(object).unwrap_or_default();
     let references = meta::owner_references(object);

@@ -1,4 +1,4 @@
-//! Which files of a project go into its image: those that the operator reads, and nothing else. Never a link
+//! Files of a project that go into its image: those that the operator reads, and nothing else. Never a link
 //! out of the project, never a file that holds a key.
 
 use crate::{Entries, HOME, IgnoreFile, secret_in};

@@ -42,7 +42,7 @@ impl Authorization {
         Authorization { client, known: Mutex::default() }
     }
 
-    /// Whether a token may get a path.
+    /// The verdict whether a token may get a path.
     ///
     /// # Errors
     /// Where the API server does not answer.

@@ -47,7 +47,7 @@ impl Creations {
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
 
-/// What is known of one kind.
+/// The known facts about one kind.
 struct Listed {
     resource: ApiResource,
     /// When objects were created that were there at the first look, until somebody asks.

@@ -22,9 +22,8 @@ const TELL_AGAIN: Duration = Duration::from_secs(60);
 /// How long the release at the end may take.
 const RELEASE: Duration = Duration::from_secs(1);
 
-/// Whether this process leads right now, for everybody who writes. It ends by itself, also where the
-/// election's own task does not run: a process that was frozen and goes on must not write what it was about
-/// to.
+/// The lead of this process, for everybody who writes. It ends by itself, also where the election's own task
+/// does not run: a process that was frozen and goes on must not write what it was about to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lead(Arc<Mutex<Option<Instant>>>);
 

@@ -1,6 +1,7 @@
-//! Who leads, as a pure state machine: it is told what a Lease says and when, and says what to write. A
-//! candidate judges by its own clock since when a Lease has not changed, never by the times in it, so that
-//! clocks may differ. Knows no API server.
+//! The problem: two processes must never both believe that they lead, although their clocks differ, a network
+//! may stop, and a process may be frozen and go on. So leading is a pure state machine: it is told what a
+//! Lease says and when, and says what to write. A candidate judges by its own clock since when a Lease has
+//! not changed, never by the times in it, so that clocks may differ. Knows no API server.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub(super) struct Seen {
     pub(super) transitions: i32,
 }
 
-/// What to do.
+/// The fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Make oneself the holder.

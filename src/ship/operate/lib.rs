@@ -38,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use work::{Rules, Work};
 
-/// What to run.
+/// The command to run.
 pub struct OperateInput {
     /// The project.
     pub project: Project,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub enum LogLevel {
     /// Only what failed.
     Error,
-    /// What changed.
+    /// The changes.
     Info,
     /// Also reconciles that changed nothing.
     Debug,

@@ -112,7 +112,7 @@ impl Metrics {
         self.lock().serve(gvk, workers);
     }
 
-    /// Whether this process leads.
+    /// Notes that this process leads, or not.
     pub(super) fn leads(&self, leads: bool) {
         self.lock().leads = leads;
     }

@@ -60,7 +60,7 @@ impl Loader {
         self.take(sources, loaded);
     }
 
-    /// Whether a chart or a program waits for a kind.
+    /// Returns true if a chart or a program waits for a kind.
     pub fn waits(&self, gvk: &Gvk) -> bool {
         let watch = self.before.as_ref().and_then(|before| before.watch(&gvk.group, &gvk.kind));
         watch.is_some_and(|watch| self.reconcilers.waits(watch.path())) || self.held.waits(gvk)

@@ -15,7 +15,7 @@ use opdev_panes::waterfall;
 use opdev_state::State;
 use std::sync::Arc;
 
-/// Whether one is possible right now; if not, why.
+/// Checks that one is possible right now; the error says why not.
 pub(crate) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), NotNow> {
     match see {
         See::OlderVersion | See::NewerVersion => {

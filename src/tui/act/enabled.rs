@@ -7,7 +7,7 @@ use opdev_panes::disabled::NotNow;
 use opdev_panes::keys::action::Do;
 use opdev_state::State;
 
-/// Whether an action is possible right now; if not, why.
+/// Checks that an action is possible right now; the error says why not.
 pub(crate) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), NotNow> {
     if let Do::Seek(seek) = does {
         return find::enabled(seek, view, state);

@@ -31,7 +31,7 @@ use opdev_panes::replicas::replicas;
 use opdev_state::{Seen, State};
 use std::sync::Arc;
 
-/// Whether an action is possible right now; if not, why.
+/// Checks that an action is possible right now; the error says why not.
 pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), NotNow> {
     match does {
         Do::Apply
@@ -125,7 +125,7 @@ fn disturbing(state: &State) -> Result<(), NotNow> {
     }
 }
 
-/// Whether the program of the project reconciles one of what is selected.
+/// Returns true if the program of the project reconciles one of what is selected.
 fn of_program(view: &ViewState, state: &State) -> bool {
     let targets = view.custom_targets(state);
     targets.iter().any(|seen| state.program_of(&seen.key.group, &seen.key.kind).is_some())

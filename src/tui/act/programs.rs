@@ -70,7 +70,7 @@ fn filled(text: &str, mut put: impl FnMut(&str, &str) -> Result<String, NotNow>)
     Ok(out)
 }
 
-/// Whether a command of the user can start now; if not, why.
+/// Checks that a command of the user can start now; the error says why not.
 pub(crate) fn possible(own: &OwnCommand, view: &ViewState, state: &State) -> Result<(), NotNow> {
     let command = &own.command;
     connected(state)?;
@@ -176,7 +176,7 @@ fn environment(state: &State) -> Vec<(String, String)> {
     state.started.as_ref().map(|started| started.environment.clone()).unwrap_or_default()
 }
 
-/// Whether there is a pod to open a shell in; if not, why.
+/// Checks that there is a pod to open a shell in; the error says why not.
 pub(crate) fn shell_in(view: &ViewState, state: &State) -> Result<Arc<Seen>, NotNow> {
     if connected(state)?.cluster.embedded {
         return Err("the embedded control plane plays the life of pods and runs no containers; there is no shell in one".into());
@@ -206,7 +206,7 @@ pub(crate) fn shell_request(pod: &Seen, view: &ViewState, state: &State) -> Requ
     })
 }
 
-/// Whether ports of the selected object can be forwarded; if not, why.
+/// Checks that ports of the selected object can be forwarded; the error says why not.
 pub(crate) fn forwarded(view: &ViewState, state: &State) -> Result<Arc<Seen>, NotNow> {
     if connected(state)?.cluster.embedded {
         return Err("the embedded control plane runs no containers; nothing listens on its pods".into());

@@ -1,4 +1,4 @@
-//! Whether anything can be asked for at all: the connection is there, and the cluster may be written to.
+//! Conditions of every request: the connection is there, and the cluster may be written to.
 
 use opdev_event::Started;
 use opdev_panes::disabled::NotNow;
@@ -12,7 +12,7 @@ pub(crate) fn connected(state: &State) -> Result<&Started, NotNow> {
     state.started.as_deref().ok_or(NotNow::NotConnected)
 }
 
-/// Whether writes are allowed; if not, why.
+/// Checks that writes are allowed; the error says why not.
 ///
 /// # Errors
 /// What allows them.

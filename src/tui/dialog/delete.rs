@@ -25,7 +25,7 @@ pub(crate) struct Delete {
     pub owned: Vec<(String, usize)>,
     /// The finalizers that have to go first.
     pub finalizers: Vec<String>,
-    /// What happens to what they own.
+    /// The outcome for what they own.
     pub propagation: Propagation,
     /// Seconds for containers to end, as typed; empty leaves it to the object.
     pub grace: String,

@@ -17,7 +17,7 @@ use opdev_state::State;
 /// The dialog about a held change.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldDialog {
-    /// Which.
+    /// Its id.
     pub id: String,
     /// The first visible line of what changes.
     pub scroll: usize,

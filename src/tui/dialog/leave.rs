@@ -1,4 +1,4 @@
-//! What becomes of the custom resources when opdev leaves a cluster that lives on, for good or for another
+//! The outcome for the custom resources when opdev leaves a cluster that lives on, for good or for another
 //! one.
 
 use super::answer::Answer;

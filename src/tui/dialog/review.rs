@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(crate) struct ReviewDialog {
     /// The draft.
     pub id: DraftId,
-    /// Which of its stages.
+    /// The stage that is shown.
     pub at: Timestamp,
     /// The first visible line.
     pub scroll: usize,

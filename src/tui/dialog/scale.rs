@@ -23,7 +23,7 @@ pub(crate) struct Scale {
     pub from: Option<i64>,
     /// What stands in the field.
     pub typed: String,
-    /// Whether the field still holds what it was opened with: typing replaces it.
+    /// True if the field still holds what it was opened with: typing replaces it.
     pub fresh: bool,
     /// The custom resource whose reconciler will put the number back.
     pub owner: Option<String>,

@@ -20,7 +20,7 @@ pub(crate) struct Unlock {
     pub server: String,
     /// Why it is not clearly local.
     pub marks: String,
-    /// What was typed so far.
+    /// The text typed so far.
     pub typed: String,
 }
 

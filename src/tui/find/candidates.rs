@@ -119,12 +119,12 @@ impl Remembered {
 pub(crate) struct Picker {
     pub(crate) what: What,
     pub(crate) typed: String,
-    /// Whether what is typed comes from the last time: typing replaces it.
+    /// True if what is typed comes from the last time: typing replaces it.
     pub(crate) resumed: bool,
     pub(crate) index: usize,
-    /// Which of the commands typed before is shown, counted from the newest.
+    /// The command typed before that is shown, counted from the newest.
     pub(crate) recalled: Option<usize>,
-    /// Whether the kinds of the API server are among what can be chosen.
+    /// True if the kinds of the API server are among what can be chosen.
     pub(crate) has_kinds: bool,
     /// The files that are.
     pub(crate) files: Option<Arc<[String]>>,

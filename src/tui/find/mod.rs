@@ -87,7 +87,7 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
     }
 }
 
-/// Whether one of them is possible right now; if not, why.
+/// Checks that one of them is possible right now; the error says why not.
 pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(), NotNow> {
     match seek {
         Seek::Context if state.started.is_none() => Err(NotNow::NotConnected),

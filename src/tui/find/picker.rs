@@ -144,7 +144,7 @@ impl Picker {
         Answer::Stay
     }
 
-    /// Whether what was typed is a port of its own, and no part of the selected one.
+    /// Returns true if what was typed is a port of its own, and no part of the selected one.
     fn is_own_port(&self) -> bool {
         let Some(at) = self.best.get(self.index) else { return true };
         let is_number = self.typed.trim().split(':').all(|part| part.parse::<u16>().is_ok());
@@ -179,7 +179,7 @@ impl Picker {
             .then(|| (word, rest.trim()))
     }
 
-    /// Whether what was typed says all: a number to scale to, or a namespace by its whole name.
+    /// Returns true if what was typed says all: a number to scale to, or a namespace by its whole name.
     fn has_argument(&self, state: &State) -> bool {
         match self.argument() {
             Some(("scale" | "disturb" | "save" | "forward", _)) => true,
@@ -198,8 +198,8 @@ impl Picker {
         (word.to_owned(), rest.trim().to_owned())
     }
 
-    /// Whether what was typed is a kind with a filter, or nothing that the palette knows: then the API server
-    /// may know it.
+    /// Returns true if what was typed is a kind with a filter, or nothing that the palette knows: then the
+    /// API server may know it.
     fn means_table(&self, state: &State) -> bool {
         let (word, filter) = self.table_words();
         let is_kind = || state.served.iter().flat_map(|kinds| kinds.iter()).any(|kind| kind.is_called(&word));
@@ -230,7 +230,7 @@ impl Picker {
         Answer::Close
     }
 
-    /// Whether what was typed is meant as a rule of its own: no rule of the list is like it.
+    /// Returns true if what was typed is meant as a rule of its own: no rule of the list is like it.
     fn is_rule(&self) -> bool {
         let typed = self.typed.trim();
         !typed.is_empty() && (self.matching() == 0 || typed.parse::<FaultRule>().is_ok())

@@ -26,7 +26,7 @@ pub struct How {
     pub grouping: [Grouping; 2],
     /// True if `managedFields` and other bookkeeping are shown.
     pub managed: bool,
-    /// Whether each line of YAML says who owns it.
+    /// True if each line of YAML says who owns it.
     pub owners: bool,
     /// The version looked at; the newest where it is none, or that of another object.
     pub version: Option<(ObjectKey, u64)>,

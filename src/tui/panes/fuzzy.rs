@@ -1,7 +1,7 @@
 //! Fuzzy matching: the letters of each word in their order, anywhere; words at the start of a part of a name
 //! and in one piece first. Case does not matter for ASCII. Fast enough for 100,000 candidates at every key.
 
-/// What was typed.
+/// The typed text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     words: Vec<Vec<u8>>,

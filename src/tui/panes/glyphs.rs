@@ -4,8 +4,8 @@
 use ratatui::buffer::Buffer;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Whether the locale, or the terminal, can show no more than ASCII. Where nothing names a locale, most
-/// terminals can.
+/// Returns true if the locale, or the terminal, can show no more than ASCII. Where nothing names a locale,
+/// most terminals can.
 pub fn ascii_only(var: impl Fn(&str) -> Option<String>) -> bool {
     let locale =
         ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| var(name).filter(|text| !text.is_empty()));

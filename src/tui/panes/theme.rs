@@ -204,7 +204,7 @@ enum Colours {
 /// What the environment tells of a terminal.
 struct Terminal {
     colours: Colours,
-    /// Whether its background is light, where that is known.
+    /// True if its background is light, where that is known.
     light: Option<bool>,
     /// True if it can be asked: some do not answer, and some show the question.
     answers: bool,

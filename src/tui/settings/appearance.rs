@@ -14,11 +14,11 @@ pub(crate) struct Look {
     pub(crate) mouse: bool,
     /// True if the terminal is known to understand links.
     pub(crate) knows_links: bool,
-    /// Whether places in files are links, where the settings say so.
+    /// True if places in files are links, where the settings say so.
     pub(crate) links: Option<bool>,
     /// For times of day.
     pub(crate) zone: TimeZone,
-    /// What came of the settings.
+    /// The outcome of the settings.
     pub(crate) following: Following,
 }
 

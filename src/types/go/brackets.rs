@@ -119,7 +119,7 @@ struct Scan<'t> {
 impl Scan<'_> {
     fn run(&mut self) {
         let bytes = self.text.as_bytes();
-        // Whether a line break here ends a statement.
+        // A line break ends a statement where this is true.
         let mut complete = false;
         while let Some(byte) = bytes.get(self.at).copied() {
             if (self.at == 0 || bytes.get(self.at - 1) == Some(&b'\n')) && self.keyword().is_some() {

@@ -29,7 +29,7 @@ pub(crate) struct Kept {
     pub(crate) schemas: HashMap<TypeId, Arc<Schema>>,
     /// Types that a type refers to.
     pub(crate) needs: HashMap<TypeId, Vec<TypeId>>,
-    /// What is wrong with a type.
+    /// Errors of a type.
     pub(crate) problems: HashMap<TypeId, Vec<Diagnostic>>,
     pub(crate) resolved: flatten::Resolved,
     /// The described schemas of types without source: whether they have one now is asked in each generation,
@@ -99,7 +99,7 @@ pub(crate) struct Builder<'a> {
     optional_packages: HashMap<Arc<str>, bool>,
     /// Modules whose source is missing and whose built-in facts were used.
     pub(crate) without_source: HashSet<String>,
-    /// What is said of built-in types, once one without source was met.
+    /// The words about built-in types, once one without source was met.
     pub(crate) descriptions: Option<Descriptions>,
 }
 

@@ -107,7 +107,7 @@ fn module_of(package: &str, missing: &Missing) -> (String, String) {
     })
 }
 
-/// What is said of a built-in type.
+/// The words about a built-in type.
 struct Said<'a> {
     descriptions: &'a Descriptions,
     definition: String,

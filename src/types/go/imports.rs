@@ -88,7 +88,7 @@ fn escape(path: &str) -> String {
     out
 }
 
-/// What is left of an import path below a module's path.
+/// The rest of an import path below a module's path.
 fn below<'p>(path: &'p str, module: &str) -> Option<&'p str> {
     if module.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! What is wrong with the project's own files before any schema is made: text that is no Go, markers with
-//! arguments that cannot be read, and markers that have no effect, with what was probably meant.
+//! Errors of the project's own files before any schema is made: text that is no Go, markers with arguments
+//! that cannot be read, and markers that have no effect, with what was probably meant.
 
 use super::comments::RawMarker;
 use super::markers::{Reading, Target, read, unknown};

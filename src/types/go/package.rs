@@ -103,7 +103,7 @@ impl Package {
         self.files.iter().flat_map(|file| file.types.iter().map(move |decl| (file, decl)))
     }
 
-    /// Whether a type has `MarshalJSON`, and whether it has `MarshalText`, of its own.
+    /// Two answers: a type has `MarshalJSON` of its own, and it has `MarshalText`.
     pub(crate) fn marshals(&self, name: &str) -> (bool, bool) {
         (self.json.contains(name), self.text.contains(name))
     }

@@ -1,4 +1,4 @@
-//! Which release of controller-gen is followed: its output changed from release to release, and a project
+//! The release of controller-gen that is followed: its output changed from release to release, and a project
 //! pins one. Holds no rules itself; the places that differ ask `Profile::at_least`.
 
 use crate::diagnostic::Diagnostic;

@@ -28,7 +28,7 @@ impl Severity {
     }
 }
 
-/// What kind of difference it is.
+/// The kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
     /// Group, plural, kind or scope: the identity of the resource.

@@ -37,7 +37,7 @@ impl Bridge {
         Rc::new(Bridge { answers, reads: RefCell::default(), lines: Cell::new(0) })
     }
 
-    /// What was read, each once.
+    /// The content that was read, each once.
     pub(super) fn take_reads(&self) -> Vec<Read> {
         self.reads.take().into_iter().collect()
     }

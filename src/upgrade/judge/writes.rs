@@ -53,7 +53,8 @@ pub(super) fn refused(observed: &Observed) -> Vec<Finding> {
     found
 }
 
-/// Whether a write that went through stored what was refused before. A rollback to what was there does not.
+/// Returns true if a write that went through stored what was refused before. A rollback to what was there
+/// does not.
 fn makes_up_for(refused: &Write, done: &Write) -> bool {
     if refused.is_dry_run() != done.is_dry_run() {
         return false;

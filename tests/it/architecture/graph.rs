@@ -1,4 +1,4 @@
-//! Which module names which, and the cycles of it.
+//! Modules and those they name, and the cycles of that graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 

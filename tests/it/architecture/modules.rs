@@ -231,7 +231,7 @@ fn is_indexed(token: &TokenTree) -> bool {
     }
 }
 
-/// Whether what is indexed at `at` is assigned to, borrowed to be changed, or emptied.
+/// Returns true if what is indexed at `at` is assigned to, borrowed to be changed, or emptied.
 fn is_changed(tokens: &[TokenTree], at: usize) -> bool {
     let is_index = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket);
     let end = at + tokens[at..].iter().take_while(|token| is_index(token)).count();

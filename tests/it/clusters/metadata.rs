@@ -208,7 +208,7 @@ async fn of_unrelated_objects_the_keys_are_told_until_they_belong_to_the_project
     let whole = |(path, form): &(String, String)| path.contains("/pods?watch") && !form.contains("as=");
     assert!(asked.iter().any(whole), "{asked:?}");
 
-    // What happens to the unrelated object is not told; what happens to one that is looked at is.
+    // The outcome for the unrelated object is not told; what happens to one that is looked at is.
     let mark = opdev.mark();
     let lonely = ObjectRef {
         gvk: Gvk::new("", "v1", "Pod"),

@@ -201,7 +201,7 @@ impl Served {
     }
 }
 
-/// What is known of one object by whoever writes it.
+/// The known facts about one object by whoever writes it.
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// Its number as acknowledged, with the revision; `None` where it is not there.

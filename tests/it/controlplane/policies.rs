@@ -267,7 +267,7 @@ async fn parameters_come_from_the_objects_that_a_binding_names() {
     plane.stop().await;
 }
 
-/// What is wrong with a policy or a binding that is not kept.
+/// The error of a policy or a binding that is not kept.
 async fn refusal(plane: &ControlPlane, object: Value) -> String {
     let kind = object["kind"].as_str().unwrap().to_lowercase();
     let plural = if kind.ends_with('y') { kind.replace("policy", "policies") } else { format!("{kind}s") };

@@ -186,7 +186,7 @@ async fn the_garbage_collector_converts_on_no_worker() {
 }
 
 thread_local! {
-    /// Whether the clock stands still for this thread.
+    /// True if the clock stands still for this thread.
     static STUCK: Cell<bool> = const { Cell::new(false) };
 }
 

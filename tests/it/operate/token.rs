@@ -9,7 +9,7 @@ use kube::{Client, Config};
 use serde_json::json;
 use std::fs;
 
-/// What the API server says to a token: a status, 200 where it is taken.
+/// The API server's words to a token: a status, 200 where it is taken.
 async fn status(cluster: &Cluster, token: &str) -> u16 {
     let mut kubeconfig = Kubeconfig::from_yaml(&cluster._listening.kubeconfig).unwrap();
     let user = json!({"name": "other", "user": {"token": token}});

@@ -151,8 +151,8 @@ fn said(changes: &[ObjectChange], left_out: &ShadowObject) -> Vec<String> {
     changes.iter().filter(hook).filter_map(told).collect()
 }
 
-/// Whether a value is drawn by the API server, or is a checksum, which may be one of a certificate that a
-/// template has drawn.
+/// Returns true if a value is drawn by the API server, or is a checksum, which may be one of a certificate
+/// that a template has drawn.
 fn is_drawn(path: &str) -> bool {
     path.contains("checksum/") || DRAWN.iter().any(|name| path.ends_with(name))
 }

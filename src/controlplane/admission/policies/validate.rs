@@ -27,7 +27,7 @@ impl Denial {
 type Denials<'a> = Vec<(&'a str, Option<&'a str>, Denial)>;
 
 impl Policies {
-    /// Whether a request may go on; adds warnings.
+    /// Decides whether a request may go on; adds warnings.
     ///
     /// # Errors
     /// The first denial, or a namespace that is not there.

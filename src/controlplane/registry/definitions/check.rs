@@ -1,4 +1,5 @@
-//! What is refused of a CustomResourceDefinition, as causes of a `Status`. The rules are in `opdev_object::definition`.
+//! Refusals of a CustomResourceDefinition, as causes of a `Status`. The rules are in
+//! `opdev_object::definition`.
 
 use crate::error::Cause;
 use opdev_object::definition;
@@ -19,7 +20,7 @@ pub(crate) fn validate(object: &Value, current: Option<&Value>) -> Vec<Cause> {
     errors.into_iter().map(cause).collect()
 }
 
-/// What is wrong with a definition that is to replace another.
+/// Errors of a definition that is to replace another.
 pub(crate) fn validate_update(object: &Value, current: &Value) -> Vec<Cause> {
     definition::validate_update(object, current).into_iter().map(cause).collect()
 }

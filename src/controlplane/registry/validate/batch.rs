@@ -1,4 +1,4 @@
-//! What is refused of jobs and cron jobs. Read `crate::schedule` for the five fields of cron.
+//! Refusals of jobs and cron jobs. Read `crate::schedule` for the five fields of cron.
 
 use super::checks::{absent, at_least_zero, immutable, one_of, selector};
 use super::job_policies;

@@ -6,7 +6,7 @@ use crate::error::Cause;
 use crate::resource::quantity;
 use serde_json::Value;
 
-/// Whether a field is missing, null, or an empty text.
+/// Returns true if a field is missing, null, or an empty text.
 pub(crate) fn absent(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(str::is_empty)
 }

@@ -1,4 +1,4 @@
-//! What is refused of a container: its name and image, ports, environment, mounts, resources, probes.
+//! Refusals of a container: its name and image, ports, environment, mounts, resources, probes.
 
 use super::checks::{
     absent, amount, at_least_zero, entries, identity, items, named, one_of, optional, port, port_number,

@@ -1,5 +1,6 @@
-//! What is refused of built-in kinds: by hand for the kinds that operators write, enumerations and required fields of
-//! all others by their schema. Never changes an object. Custom resources are validated by their own schema.
+//! Refusals of built-in kinds: by hand for the kinds that operators write, enumerations and required fields
+//! of all others by their schema. Never changes an object. Custom resources are validated by their own
+//! schema.
 
 pub(super) mod batch;
 mod checks;
@@ -31,8 +32,8 @@ pub(crate) fn blocks(causes: &[Cause]) -> bool {
     causes.iter().any(|cause| BLOCKING.contains(&cause.reason.as_str()))
 }
 
-/// What is wrong with a custom resource against its schema and rules. It may replace `current`, which is looked at as
-/// it would be read today; `blocked` is whether its metadata leave too little for rules.
+/// The error of a custom resource against its schema and rules. It may replace `current`, which is looked at
+/// as it would be read today; `blocked` is whether its metadata leave too little for rules.
 pub(crate) fn by_schema(
     resource: &Resource,
     object: &Value,
@@ -117,7 +118,7 @@ fn cause(error: FieldError) -> Cause {
     Cause::text(error.reason.cause(), error.path, error.message)
 }
 
-/// What is wrong with a new object of a built-in kind.
+/// Errors of a new object of a built-in kind.
 pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
     validate_all(resource, object, None)
 }
@@ -150,8 +151,8 @@ fn covers(known: &str, field: &str) -> bool {
     field.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest == ".type" || rest.starts_with('['))
 }
 
-/// What is wrong with an object of a built-in kind that replaces `current`. `metadata_causes` are those causes of its
-/// metadata that are reported between the other ones.
+/// The error of an object of a built-in kind that replaces `current`. `metadata_causes` are those causes of
+/// its metadata that are reported between the other ones.
 pub(crate) fn update(
     resource: &Resource,
     object: &Value,

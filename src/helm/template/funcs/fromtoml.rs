@@ -21,7 +21,7 @@ pub(super) fn parse(text: &str) -> Value {
     Value::Map(value)
 }
 
-/// What is wrong with a document; `Display` is what go-toml says.
+/// The error of a document; `Display` is what go-toml says.
 #[derive(Debug)]
 enum TomlError {
     /// A mistake that needs no more words than its name.

@@ -98,7 +98,7 @@ enum UrlError {
     NoBracket,
     /// What follows the host is not a port.
     Port {
-        /// What follows.
+        /// The rest.
         text: String,
     },
     /// A `%` without two hexadecimal digits.

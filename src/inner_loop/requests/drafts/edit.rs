@@ -19,7 +19,7 @@ use serde_json::Value;
 /// Ends the comments that opdev puts on top.
 const RULE: &str = "#---";
 
-/// What becomes of a text.
+/// The outcome for a text.
 enum Judged {
     /// It can be written.
     Fine(Box<Review>),

@@ -32,7 +32,7 @@ pub(super) struct Fingerprint {
     pub(super) wanted: Vec<(String, Value)>,
 }
 
-/// What is known of the reconciles of one object.
+/// The known facts about the reconciles of one object.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
     input: u64,

@@ -152,7 +152,7 @@ impl History {
         }
     }
 
-    /// Whether the release is this owner's, or at least nobody else's.
+    /// Returns true if the release is this owner's, or at least nobody else's.
     pub fn belongs_to(&self, owner: &Owner) -> bool {
         self.other_kind(owner).is_none()
     }

@@ -85,7 +85,7 @@ pub async fn foretell(api: &Api, intents: &[Intent<'_>], ask: Ask) -> Foretold {
     found
 }
 
-/// Whether a refusal says that something is missing which is about to be created.
+/// Returns true if a refusal says that something is missing which is about to be created.
 fn names_one(message: &str, coming: &[&str]) -> bool {
     message.contains("not found") && coming.iter().any(|name| message.contains(&format!("{name:?}")))
 }
@@ -145,8 +145,8 @@ pub async fn foretell_status(
     }
 }
 
-/// Whether the API server refused what was to be written because it does not fit its kind: the same text is
-/// refused again.
+/// Returns true if the API server refused what was to be written because it does not fit its kind: the same
+/// text is refused again.
 pub(crate) fn is_unfit(error: &ApiError) -> bool {
     match error {
         ApiError::Refused { code: 400 | 422, .. } => matches!(judge(error), Answer::Refused(_)),

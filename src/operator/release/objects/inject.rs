@@ -19,7 +19,7 @@ pub struct Owner {
     pub namespace: Option<String>,
     pub name: String,
     pub uid: String,
-    /// Whether what it owns also names its uid in a label: a program's.
+    /// True if what it owns also names its uid in a label: a program's.
     pub marks: bool,
 }
 

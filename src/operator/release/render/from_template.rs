@@ -1,5 +1,5 @@
-//! Which template an object of a release comes from, so that what fails at one object names the file to look
-//! at. Pure.
+//! The template that an object of a release comes from, so that a failure of one object names the file to
+//! look at. Pure.
 
 use crate::engine::Engine;
 use crate::objects;

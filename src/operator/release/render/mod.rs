@@ -56,7 +56,7 @@ pub(crate) struct Rendered {
     pub(crate) chart: Chart,
     /// True if a template called `lookup`.
     pub(crate) looked_up: bool,
-    /// Whether a template asked for the time, for randomness or for the cluster.
+    /// True if a template asked for the time, for randomness or for the cluster.
     pub(crate) impure: bool,
     /// The templates that read which revision this is.
     pub(crate) release_reads: Vec<ReleaseRead>,

@@ -26,7 +26,7 @@ pub const AUTH_PROVIDER: &str = "opdev";
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagerOptions {
-    /// Whether managers take part in leader election; `None` leaves it to the program.
+    /// True if managers take part in leader election; `None` leaves it to the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader_election: Option<bool>,
     /// Where metrics are served, such as `0` for nowhere; `None` leaves it to the program.

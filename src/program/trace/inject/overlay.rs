@@ -1,5 +1,5 @@
-//! Which Go files are added to a build, for which version of controller-runtime. They are written below a
-//! cache folder and named to the go command in an overlay; the project's own folder stays as it is.
+//! Go files that are added to a build, by the version of controller-runtime. They are written below a cache
+//! folder and named to the go command in an overlay; the project's own folder stays as it is.
 
 use opdev_event::TraceLevel;
 use sha2::{Digest as _, Sha256};

@@ -60,7 +60,7 @@ pub struct RoleFiles {
     found: Vec<Found>,
     /// The text of a role file that is not written yet: what the markers and charts ask for.
     pub generated: Option<String>,
-    /// What is wrong with them.
+    /// Their errors.
     pub problems: Vec<Diagnostic>,
 }
 

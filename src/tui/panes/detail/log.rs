@@ -83,7 +83,7 @@ impl DetailTab for Log {
         "log"
     }
 
-    /// Which levels are shown, what came since it is held, and what was dropped.
+    /// The levels that are shown, the lines that came since it is held, and the lines that were dropped.
     fn note(&self, page: &Page<'_>) -> Row {
         let (mut row, log) = (Row::default(), &page.state.log);
         if page.log_level != Level::Trace {

@@ -117,7 +117,7 @@ pub trait DetailTab: Sync {
         Made { rows, first: None }
     }
 
-    /// Whether what was shown stays while its end is not followed.
+    /// Returns true if what was shown stays while its end is not followed.
     fn holds_still(&self) -> bool {
         false
     }

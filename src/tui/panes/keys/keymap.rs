@@ -1,5 +1,5 @@
-//! Which key does what. The defaults come from `registry`; what the settings bind anew replaces them, all or
-//! nothing: a map with a mistake in it never takes the place of one without.
+//! Keys and their actions. The defaults come from `registry`; what the settings bind anew replaces them, all
+//! or nothing: a map with a mistake in it never takes the place of one without.
 
 use super::action::{Action, Do, KeyNames};
 use super::chord::{Chord, Key};
@@ -8,7 +8,7 @@ use opdev_event::{Binding, Diagnostic, Severity};
 use opdev_object::spelling::nearest;
 use std::collections::BTreeMap;
 
-/// Which key does what.
+/// Keys and their actions.
 #[derive(Clone, Debug)]
 pub struct Keymap {
     bound: Vec<(Chord, Do)>,

@@ -81,7 +81,7 @@ impl ReconcileList {
         Some((self.list.get(row.reconcile)?, row.line))
     }
 
-    /// Whether the selected row is that of several reconciles, which enter unfolds, or one of theirs.
+    /// Returns true if the selected row is that of several reconciles, which enter unfolds, or one of theirs.
     pub fn stands_for_many(&self) -> bool {
         self.rows.get(self.selection.index).is_some_and(|row| row.times > 1)
     }

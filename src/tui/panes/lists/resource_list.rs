@@ -16,7 +16,7 @@ pub struct ResourceList {
     pub filter: String,
     pub rows: Vec<Arc<Seen>>,
     pub table: Table,
-    /// Whether only what has a fault is shown.
+    /// True if only what has a fault is shown.
     pub faults: bool,
     pub sort: Sort,
     /// Whether the columns of the CRD are shown, and whether that of the namespace was, as last drawn.

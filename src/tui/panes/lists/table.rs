@@ -41,7 +41,7 @@ pub struct Sort {
     pub down: bool,
 }
 
-/// Which rows, in which order.
+/// The rows that are shown, and their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub(crate) filter: String,

@@ -118,7 +118,7 @@ const IN_FRONT: &str = "trap : INT; waits=$1; shift; \"$@\"; code=$?; if [ $code
 pub struct Editor {
     /// What it is, in words.
     name: String,
-    /// Whether what it says with its end is the user's to hear.
+    /// True if what it says with its end is the user's to hear.
     is_editor: bool,
     pid: u32,
     ended: oneshot::Receiver<io::Result<ExitStatus>>,

@@ -21,9 +21,9 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Whether the screen is up; whoever sets it to false gives the terminal back.
+/// True if the screen is up; whoever sets it to false gives the terminal back.
 static UP: AtomicBool = AtomicBool::new(false);
-/// Whether the terminal reports the mouse to us.
+/// True if the terminal reports the mouse to us.
 static MOUSE: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 static SCREEN: Mutex<Option<TerminalOwner>> = Mutex::new(None);

@@ -453,7 +453,7 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
     }
 }
 
-/// Whether values share what they refer to after an assignment, interfaces aside.
+/// Returns true if values share what they refer to after an assignment, interfaces aside.
 fn is_reference(ty: &Type) -> bool {
     matches!(ty, Type::Slice(_) | Type::Map(..) | Type::Pointer(_))
 }

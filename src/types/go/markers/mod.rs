@@ -51,7 +51,7 @@ fn strings(value: Option<&Value>) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What became of a marker.
+/// The outcome for a marker.
 #[derive(Debug)]
 pub(crate) enum Reading {
     Known(Marker),
