@@ -1,5 +1,5 @@
-//! What many custom resources and a long day cost `opdev run --embedded`: a process of its own on a copy of
-//! the demo's Memcached chart; its memory, the processor time it used, and how long each step took.
+//! The cost of many custom resources and a long day for `opdev run --embedded`: a process of its own on a
+//! copy of the demo's Memcached chart; its memory, the processor time it used, and how long each step took.
 //!
 //! `cargo bench --bench many -- saves 500`: so many Memcached are created, three saves of a template, a start
 //! on that store. `cargo bench --bench many -- day 10 3600`: ten Memcached, a patch of `replicaCount` every

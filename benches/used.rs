@@ -1,5 +1,5 @@
-//! What the benches of whole programs share: the memory and the processor time of a process, from `/proc`.
-//! Linux only.
+//! Parts that the benches of whole programs share: the memory and the processor time of a process, from
+//! `/proc`. Linux only.
 
 /// What a process has used so far.
 #[derive(Clone, Copy)]

@@ -1,5 +1,6 @@
-//! What a large cluster weighs: pods and ConfigMaps of 8 KB each in a server of its own process; its memory,
-//! the processor time it used, and how long each step took. `cargo bench -p opdev-controlplane --bench weight
+//! The weight of a large cluster: pods and ConfigMaps of 8 KB each in a server of its own process; its
+//! memory, the processor time it used, and how long each step took. `cargo bench -p opdev-controlplane
+//! --bench weight
 //! -- 1000 10000 30000` (numbers of pods; a third as many ConfigMaps come with them). `OPDEV_WEIGHT_SERVERS`
 //! names other programs to measure beside this one, as in `before=/path/to/opdev,now=/path/to/opdev`: each is
 //! started as `PROGRAM serve`; the real API server with etcd is `real=tests/reference/kubernetes/serve.py`.

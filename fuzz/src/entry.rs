@@ -1,4 +1,4 @@
-//! What a fuzzer calls: bytes in, nothing out; a panic, a hang or unbounded memory is the finding.
+//! Functions that a fuzzer calls: bytes in, nothing out; a panic, a hang or unbounded memory is the finding.
 
 use opdev_helm::chart::{Chart, FileSet, read_dir};
 use opdev_helm::engine::{Capabilities, Compat, Environment, ReleaseInfo, RenderInput, Rendered, render};

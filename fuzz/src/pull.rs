@@ -1,7 +1,7 @@
-//! What comes from afar: the index of a chart repository, manifests, lists of tags, configs and tokens of a
-//! registry, and the files in which Helm and Docker remember repositories and logins. A server on loopback
-//! answers with the fuzzer's bytes, and the readers are called as the commands call them. Run it without a
-//! proxy in the environment.
+//! Content that comes from afar: the index of a chart repository, manifests, lists of tags, configs and
+//! tokens of a registry, and the files in which Helm and Docker remember repositories and logins. A server on
+//! loopback answers with the fuzzer's bytes, and the readers are called as the commands call them. Run it
+//! without a proxy in the environment.
 
 use opdev_pull::{Access, ChartRequest, Homes, ImageReference, download, download_image};
 use opdev_os::sha256;

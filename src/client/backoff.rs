@@ -1,6 +1,6 @@
-//! What failed for a moment is tried again: after 0.2 s, then twice as long each time, up to 30 s. An API
-//! server that is busy (429), fails itself (5xx) or does not answer may take a write the next time; what it
-//! has refused stays refused. Every first write at the start passes here, or keeps a `Backoff` of its own
+//! A call that failed for a moment is tried again: after 0.2 s, then twice as long each time, up to 30 s. An
+//! API server that is busy (429), fails itself (5xx) or does not answer may take a write the next time; what
+//! it has refused stays refused. Every first write at the start passes here, or keeps a `Backoff` of its own
 //! beside other work.
 
 use crate::ApiError;

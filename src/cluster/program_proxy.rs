@@ -1,6 +1,6 @@
-//! What the operator's own program asks of a cluster, on its way there: with the credentials of the
-//! kubeconfig, which the program never sees. Answers go through frame by frame, streams and upgrades as they
-//! are, and never compressed: a trace is made of what they say. Never disturbs a call.
+//! Calls of the operator's own program on their way to a cluster: with the credentials of the kubeconfig,
+//! which the program never sees. Answers go through frame by frame, streams and upgrades as they are, and
+//! never compressed: a trace is made of what they say. Never disturbs a call.
 
 use super::link::{Answer, Link, Relayed};
 use super::unpacked::unpacked;

@@ -1,5 +1,5 @@
-//! What a client will take: reads `Accept` into a form (the object, a Table, only metadata), an encoding
-//! (JSON, YAML, pretty JSON, protobuf). Never renders anything; `table` does.
+//! The form that a client will take: reads `Accept` into a form (the object, a Table, only metadata), an
+//! encoding (JSON, YAML, pretty JSON, protobuf). Never renders anything; `table` does.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, USER_AGENT};

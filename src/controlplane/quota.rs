@@ -1,7 +1,6 @@
-//! What objects use of the resources that quotas limit: which objects a quota looks at, and how much each
-//! takes. What is special about a kind is the `Evaluator` of its `Strategy`. Pure; `controllers::quota`
-//! writes what is used, `registry` refuses what would be too much. The rules are those of upstream's
-//! evaluators (`pkg/quota/v1`).
+//! The use of resources that quotas limit: which objects a quota looks at, and how much each takes. What is
+//! special about a kind is the `Evaluator` of its `Strategy`. Pure; `controllers::quota` writes what is used,
+//! `registry` refuses what would be too much. The rules are those of upstream's evaluators (`pkg/quota/v1`).
 
 use crate::resource::quantity::{canonical, nano};
 use opdev_object::meta;

@@ -1,5 +1,5 @@
-//! What the user writes or looks at before it is written to the cluster: a file in the editor, a change to
-//! confirm. The file's text is in the file only; changes are masked.
+//! Text that the user writes or looks at before it is written to the cluster: a file in the editor, a change
+//! to confirm. The file's text is in the file only; changes are masked.
 
 use super::ObjectChange;
 use jiff::Timestamp;

@@ -1,5 +1,5 @@
-//! What a saved type file or reconciler does to what is in the cluster: facts before and after, and the ones
-//! that wait for the user's word. Plain data; `inner_loop` decides, the screen shows.
+//! The impact of a saved type file or reconciler on the objects in the cluster: facts before and after, and
+//! changes that need the user's answer. Plain data; `inner_loop` decides, the screen shows.
 
 use super::{Place, ShadowObject, millis};
 use jiff::Timestamp;

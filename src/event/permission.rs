@@ -1,5 +1,5 @@
-//! What a project wants opdev to do beyond rendering charts and applying them to a local cluster. Each wish
-//! is asked about once. Plain data: `project/trust` collects what is wanted, asks and remembers.
+//! Actions that a project wants of opdev beyond rendering charts and applying them to a local cluster. Each
+//! wish is asked about once. Plain data: `project/trust` collects what is wanted, asks and remembers.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
-//! What a reconcile would do to one object, told before it is done: by a plan, a shadow run, or a chart that
-//! is held. Plain data; the operator foresees it, `cli/print` and the screen show it.
+//! The plan of a reconcile for one object, told before anything is done: by `opdev plan`, by a dry run of a
+//! script, or for a chart that is held. Plain data; the operator foresees it, `cli/print` and the screen show
+//! it.
 
 use super::reconcile::changes;
 use super::{Diagnostic, Finding, Hurt, ObjectChange};

@@ -1,5 +1,5 @@
-//! What the settings say about the terminal: keys, colours, mouse. Words only, with their places; what they
-//! mean is known where keys and colours are.
+//! Settings of the terminal: keys, colours, mouse. Words only, with their places; what they mean is known
+//! where keys and colours are.
 
 use super::{Diagnostic, Place, UserCommand};
 use jiff::Timestamp;

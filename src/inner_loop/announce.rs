@@ -1,5 +1,4 @@
-//! What is told first when a cluster is worked on: warnings about settings, and how far the cluster is
-//! protected.
+//! The first notices about a cluster: warnings about settings, and how far the cluster is protected.
 
 use opdev_cluster::Connection;
 use opdev_event::sink::EventSink;

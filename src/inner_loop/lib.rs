@@ -78,7 +78,7 @@ pub struct Input {
     pub all_namespaces: Option<bool>,
     /// The only kinds to reconcile; empty means all.
     pub only: Vec<String>,
-    /// Whether to poll files rather than to listen to the kernel.
+    /// True to poll files rather than to listen to the kernel.
     pub poll: bool,
     /// True if saved charts wait for the user's word.
     pub hold: bool,

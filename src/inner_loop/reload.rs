@@ -62,7 +62,7 @@ pub(crate) struct Reloader {
     pub(crate) asked: mpsc::Receiver<Ask>,
     /// Programs that have just taken over and whose writes the API server refuses.
     pub(crate) unfit: mpsc::Receiver<UnfitWrite>,
-    /// Whether to poll rather than listen.
+    /// True to poll rather than listen.
     pub(crate) poll: bool,
     /// True if saved charts wait for the user's word from the start.
     pub(crate) hold: bool,

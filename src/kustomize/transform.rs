@@ -1,4 +1,5 @@
-//! What a kustomization does to all objects: namespace, prefix and suffix, labels, annotations, replicas.
+//! Changes that a kustomization makes to all objects: namespace, prefix and suffix, labels, annotations,
+//! replicas.
 
 use crate::config::Config;
 use crate::error::{ErrorKind, FieldError, KustomizationError, ObjectError};

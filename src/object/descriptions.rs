@@ -1,4 +1,4 @@
-//! What the Go types of Kubernetes say about its built-in definitions and their fields, line by line, and
+//! Descriptions of the built-in definitions and their fields in the Go types of Kubernetes, line by line, and
 //! what the API makes of that, in the words of `kubectl explain`. Apart from the facts, for hardly anybody
 //! asks: they are decoded for each who does, and not kept.
 

@@ -1,6 +1,6 @@
-//! Whether a CRD's schema is structural, with the errors the server gives where it is not.
-//! CEL rules (`x-kubernetes-validations`) are compiled with it; `cel` says what they are.
-//! Read `structural`; `untyped_resource` is the schema of custom resources that have none.
+//! Checks that a CRD's schema is structural, with the errors the server gives where it is not. CEL rules
+//! (`x-kubernetes-validations`) are compiled with it; `cel` says what they are. Read `structural`;
+//! `untyped_resource` is the schema of custom resources that have none.
 
 use crate::cel::Rules;
 use crate::facts;

@@ -1,4 +1,4 @@
-//! Whether git tracks a folder or anything in it, from the index alone: running git in a repository of
+//! Tells whether git tracks a folder or anything in it, from the index alone: running git in a repository of
 //! somebody else's would run what its configuration names.
 
 use crate::read;

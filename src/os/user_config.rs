@@ -1,6 +1,6 @@
-//! What the user's own `config.yaml` says about clusters: `allowContexts`, the contexts that may be written
-//! to although they are not clearly local. A project's file cannot say so: it may come from anybody. Keys and
-//! colours are read in `project/preferences`.
+//! The user's own `config.yaml` on clusters: `allowContexts`, the contexts that may be written to although
+//! they are not clearly local. A project's file cannot say so: it may come from anybody. Keys and colours are
+//! read in `project/preferences`.
 
 use crate::read;
 use anyhow::{Context as _, Result, bail};

@@ -1,4 +1,4 @@
-//! What `go build` says, as diagnostics with place, excerpt and hint. Pure: texts in, diagnostics out.
+//! Errors of `go build` as diagnostics with place, excerpt and hint. Pure: texts in, diagnostics out.
 
 use opdev_event::{Diagnostic, Place, Severity};
 use opdev_sources::chart_problems;

@@ -1,5 +1,5 @@
-//! What a traced process asked and was answered, on its way from the connections to the task that makes
-//! reconciles of it.
+//! Calls and answers of a traced process, on their way from the connections to the task that makes reconciles
+//! of it.
 //!
 //! To wake the task takes about as long as a tenth of a call, and the call would wait for it. So the task is
 //! woken for the first observation only. While more come, it looks by itself every few milliseconds.

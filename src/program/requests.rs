@@ -1,5 +1,5 @@
-//! What the user asks of the operator's own programs: reconciles through its trace, faults and events in what
-//! it hears of the API server.
+//! The user's requests to the operator's own programs: reconciles through its trace, faults and events in
+//! what it hears of the API server.
 
 use super::start::{Handle, Handles};
 use crate::Ask;

@@ -95,7 +95,7 @@ pub struct Place<'a> {
     pub sources: &'a watch::Receiver<Arc<Sources>>,
     /// The permissions that the user gives the project.
     pub trust: &'a Trust,
-    /// Whether to poll files rather than to listen to the kernel.
+    /// True to poll files rather than to listen to the kernel.
     pub poll: bool,
     /// The faults that its calls get from the start, and the number that decides which calls are hit by
     /// chance.

@@ -202,7 +202,7 @@ impl Tracing {
         self.listener.reconcile(wish)
     }
 
-    /// Whether a process has said that it tells of its reconciles.
+    /// Tells whether a process has said that it tells of its reconciles.
     pub fn tells(&self) -> watch::Receiver<bool> {
         self.listener.tells()
     }

@@ -142,7 +142,7 @@ pub struct Allow {
 pub struct Reload {
     /// Milliseconds of quiet before a change is read. Default 20.
     pub debounce: Option<u64>,
-    /// Whether to look at the files twice a second rather than to listen to the kernel.
+    /// True to look at the files twice a second rather than to listen to the kernel.
     pub poll: bool,
     /// What a saved chart does to the revision that is deployed: `rewrite` or `upgrade`. `reload: upgrade` says the
     /// same. Without it the hooks decide.

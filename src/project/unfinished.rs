@@ -1,4 +1,4 @@
-//! Whether `opdev init` or `opdev create api` was ended in the middle of its writes here.
+//! Finds an `opdev init` or `opdev create api` that was ended in the middle of its writes here.
 
 use std::path::Path;
 

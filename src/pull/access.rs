@@ -20,7 +20,7 @@ pub struct Access {
     pub skip_verification: bool,
     /// True if a registry is asked without TLS.
     pub plain_http: bool,
-    /// Whether the credentials go to every host that an index names, and not to the repository's only; also
+    /// True if the credentials go to every host that an index names, and not to the repository's only; also
     /// whether one login goes to several registries of a chart's dependencies.
     pub pass_to_all_hosts: bool,
     /// What the command line alone says, where the entry of a repository is mixed in.

@@ -1,4 +1,4 @@
-//! What `helm dependency list` prints: each dependency of a chart and whether it lies in `charts/`.
+//! The output of `helm dependency list`: each dependency of a chart and whether it lies in `charts/`.
 
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, Dependency, read_dir};

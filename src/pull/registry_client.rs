@@ -1,5 +1,5 @@
-//! What a registry is asked over HTTP, for charts and for images: manifests and blobs, to and from it, with
-//! the login that it asks for. Each digest is checked.
+//! The HTTP client of a registry, for charts and for images: manifests and blobs, to and from it, with the
+//! login that it asks for. Each digest is checked.
 
 use super::Access;
 use super::logins::{self, Login};

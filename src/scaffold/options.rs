@@ -1,4 +1,4 @@
-//! What one asks of a new project or a new API, and how its files are filled.
+//! Options of a new project or a new API, and the variables that fill its files.
 
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, FileSet};

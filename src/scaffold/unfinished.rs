@@ -1,7 +1,8 @@
-//! What makes the writes of `opdev init` and `opdev create api` one: a note in the project's folder of what
-//! is about to be written, made before the first file and removed after the last. Where opdev was killed in
-//! between, the note is still there, and the next of these commands takes back what was written. A file that
-//! somebody has changed since stays.
+//! The problem: `opdev init` and `opdev create api` write many files, and may be killed between two of them.
+//! So the writes become one: there is a note in the project's folder of what is about to be written, made
+//! before the first file and removed after the last. Where opdev was killed in between, the note is still
+//! there, and the next of these commands takes back what was written. A file that somebody has changed since
+//! stays.
 
 use crate::{PlannedFile, PresentFile, ProjectFiles};
 use anyhow::{Context as _, Result, bail};

@@ -449,7 +449,7 @@ impl Running {
     }
 }
 
-/// Whether every kind is served; the error says why one never will be.
+/// Tells whether every kind is served; the error says why one never will be.
 fn serving(state: &State) -> Result<Option<()>> {
     if let Some(why) = &state.stopping {
         bail!("opdev stops: {why}");

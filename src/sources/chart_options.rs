@@ -90,7 +90,7 @@ pub enum Storage {
 /// Options of one of Helm's actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ActionOptions {
-    /// Whether to wait until the objects are ready, or gone.
+    /// True to wait until the objects are ready, or gone.
     pub wait: Option<bool>,
     /// True if that includes Jobs.
     pub wait_for_jobs: Option<bool>,

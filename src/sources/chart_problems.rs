@@ -1,4 +1,4 @@
-//! What is wrong with a chart, as a diagnostic with place, excerpt and hint. Pure.
+//! Errors of a chart, as diagnostics with place, excerpt and hint. Pure.
 
 use super::time_limit::{self, TimeLimit};
 use opdev_event::{Diagnostic, Place, Severity, mask};
@@ -144,8 +144,8 @@ pub fn template_text(chart: &Chart, path: &str) -> Option<String> {
     chart.subcharts.iter().find(|one| one.name() == name).and_then(|one| template_text(one, rest))
 }
 
-/// Whether the chart's templates are sound as far as that can be told without an object: a text that does not
-/// parse is never sound; one that does not render with the defaults may need values, so `strict` decides.
+/// Checks that the chart's templates are sound as far as that can be told without an object: a text that does
+/// not parse is never sound; one that does not render with the defaults may need values, so `strict` decides.
 pub(super) fn check(
     folder: &str,
     chart: &Chart,

@@ -1,4 +1,4 @@
-//! What was read from the disk at one moment, and what is said of a file that cannot be used.
+//! Files as they were read from the disk at one moment, and the words about one that cannot be used.
 
 use super::Allow;
 use super::definitions::Types;

@@ -1,4 +1,4 @@
-//! What a saved chart does to the revision that is deployed.
+//! The effect of a saved chart on the deployed revision.
 
 /// What a saved chart does to the revision that is deployed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

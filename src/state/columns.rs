@@ -1,4 +1,4 @@
-//! What stands in a printer column of a CRD: the JSON paths that are in use there, and no others.
+//! Values of printer columns of a CRD: the JSON paths that are in use there, and no others.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,6 +1,6 @@
-//! What is known, reduced from events: plain data, no clock, no IO. A clone is cheap: every part is shared
-//! until it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and `health`
-//! answer the questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
+//! The state of everything, reduced from events: plain data, no clock, no IO. A clone is cheap: every part is
+//! shared until it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and
+//! `health` answer the questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
 
 pub mod budget;
 mod census;

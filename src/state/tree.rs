@@ -1,4 +1,4 @@
-//! What belongs to an object: the tree of owned objects, and what a custom resource makes of it in one row.
+//! The tree of owned objects, and its summary in the row of a custom resource.
 
 use super::health::Level;
 use super::{Seen, State};

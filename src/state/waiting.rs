@@ -1,4 +1,4 @@
-//! What an object is waiting for, in words: its kind, its reconciles, its conditions, what it owns. Pure
+//! Reasons for which an object waits, in words: its kind, its reconciles, its conditions, what it owns. Pure
 //! reading of the state; empty means that nothing holds it up.
 
 use super::health::Level;

@@ -1,5 +1,5 @@
-//! What is different about a disturbed run: its end, its history, what it waits for in vain, what it did to
-//! others. Pure.
+//! Differences of a disturbed run: its end, its history, what it waits for in vain, what it did to others.
+//! Pure.
 
 use super::normal::{Fields, SECRET, Snapshot};
 use super::plan::Class;

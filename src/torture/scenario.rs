@@ -1,4 +1,4 @@
-//! What is done with a sample in a run: the scenarios that follow from its fields. Pure.
+//! The actions on a sample in a run: the scenarios that follow from its fields. Pure.
 
 use opdev_object::meta::{self, ObjectRef};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What the terminal has asked for, and what it was asked: so that each is asked once.
+//! Requests that the terminal has made, and questions that it was asked, so that each comes once.
 
 use jiff::Timestamp;
 use opdev_event::{DraftId, LogSource, Request, RequestId, TableQuery, TrustAsked};

@@ -1,4 +1,4 @@
-//! What the terminal keeps when opdev goes on working on another cluster, and what it forgets.
+//! The change to another cluster: some of the view is kept, the rest is forgotten.
 
 use super::asked::Requests;
 use super::find::last_search::Finder;

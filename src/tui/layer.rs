@@ -1,5 +1,5 @@
-//! What lies over the panes: dialogs, lists to choose from, lines to type into. Each keeps its own state,
-//! takes its keys and draws itself; this is the one trait that all of them have. A new one is a file in
+//! Layers over the panes: dialogs, lists to choose from, lines to type into. Each keeps its own state, takes
+//! its keys and draws itself; this is the one trait that all of them have. A new one is a file in
 //! `dialog`, and the action that opens it.
 
 use super::dialog::Answer;

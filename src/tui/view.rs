@@ -1,6 +1,6 @@
-//! What the terminal itself knows, in parts: each pane, what lies over them, keys, looks, the screen as last
-//! drawn. Everything else is in the `State`. `refresh` brings the parts up to a state; selections follow
-//! their objects, not their rows.
+//! The view of the terminal, in parts: each pane, what lies over them, keys, looks, the screen as last drawn.
+//! Everything else is in the `State`. `refresh` brings the parts up to a state; selections follow their
+//! objects, not their rows.
 
 use super::asked::{Asked, Questions, Requests};
 use super::find::last_search::Finder;

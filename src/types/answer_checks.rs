@@ -1,5 +1,5 @@
-//! What every engine checks in an answer, whichever way it was written: children, conditions, events and
-//! times. Plain JSON in; the text of what is wrong follows the path of the value.
+//! Checks of an answer that every engine makes, whichever way it was written: children, conditions, events
+//! and times. Plain JSON in; the text of what is wrong follows the path of the value.
 
 use crate::contract::RequestedEvent;
 use opdev_object::meta::{self, Gvk};

@@ -1,4 +1,4 @@
-//! What a rehearsal found, in lines for people: the variants, then the findings, worst first.
+//! The report of a rehearsal, in lines for people: the variants, then the findings, worst first.
 
 use super::end::End;
 use super::finding::{Class, Finding, Level};

@@ -1,5 +1,5 @@
-//! What the user asks for, against the embedded control plane: texts from the editor, dry runs, conflicts,
-//! undo. The editor is the test itself: it finds the draft's file in an event, and says when it is done.
+//! The user's requests against the embedded control plane: texts from the editor, dry runs, conflicts, undo.
+//! The editor is the test itself: it finds the draft's file in an event, and says when it is done.
 
 use crate::inner_loop::Opdev;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};

@@ -1,4 +1,4 @@
-//! What the CRDs of a project would change on the API server. Writes nothing.
+//! Changes that the CRDs of a project would make on the API server. Writes nothing.
 
 use super::weigh::{self, Decision};
 use super::{PATH, get, list};

@@ -1,5 +1,5 @@
-//! What is watched beside the custom resources, and how much is read of it. A kind whose rows, waits and
-//! conditions are read off its spec, status or data is read whole; of the others an API server sends the
+//! Kinds that are watched beside the custom resources, and how much is read of each. A kind whose rows, waits
+//! and conditions are read off its spec, status or data is read whole; of the others an API server sends the
 //! metadata, and the whole of one object only while somebody looks at it (`follow`). This table is the one
 //! place that decides it.
 

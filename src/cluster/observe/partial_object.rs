@@ -1,5 +1,5 @@
-//! What is read of every object that a list or a watch brings: who it is, and what it belongs to. The rest of
-//! the text is passed over; a tree is made of those objects only that somebody needs (`pick`).
+//! The part that is read of every object that a list or a watch brings: its identity, and its owners. The
+//! rest of the text is passed over; a tree is made of those objects only that somebody needs (`pick`).
 
 use opdev_object::meta::Gvk;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What admission knows of a request, and what it can ask about the cluster around it.
+//! Facts that admission knows of a request, and questions that it can ask about the cluster around it.
 
 use crate::authorization;
 use crate::contract::View;

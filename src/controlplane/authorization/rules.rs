@@ -1,4 +1,4 @@
-//! What one rule matches, whom one subject names, and whether some rules cover another.
+//! Rules and subjects: requests that a rule matches, users that a subject names, rules that cover another.
 
 use super::Attributes;
 use crate::identity::{User, service_account_name};

@@ -1,5 +1,5 @@
-//! What a controller can see: objects by resource, namespace and name, always the newest state.
-//! Never writes. The registry implements [`View`]; tests implement it in memory.
+//! The view of a controller: objects by resource, namespace and name, always the newest state. Never writes.
+//! The registry implements [`View`]; tests implement it in memory.
 
 use crate::attributes::{Attributes, Lookup};
 use opdev_object::meta;

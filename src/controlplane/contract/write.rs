@@ -1,5 +1,5 @@
-//! What a controller can ask for: writes as data, and notes that become Kubernetes Events.
-//! Never carries them out; the runner does, through the same rules as requests over HTTP.
+//! Requests of a controller: writes as data, and notes that become Kubernetes Events. Never carries them out;
+//! the runner does, through the same rules as requests over HTTP.
 
 use serde_json::Value;
 use std::time::Duration;

@@ -194,7 +194,7 @@ impl Api {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AheadOfDisk;
 
-/// Whether nothing limits how long an answer takes.
+/// Returns true if nothing limits how long an answer takes.
 fn runs_long(target: &Target, query: &Query) -> bool {
     let stream = |sub: &str| ["attach", "exec", "log", "portforward", "proxy"].contains(&sub);
     target.watch || query.flag("watch") == Some(true) || target.subresource.as_deref().is_some_and(stream)

@@ -172,7 +172,7 @@ impl Registry {
         self.admission.may_concern(&resource.plural)
     }
 
-    /// Whether webhooks or policies are asked about a write: never about policies.
+    /// Returns true if webhooks or policies are asked about a write: never about policies.
     pub(super) fn calls_admission(&self, ctx: &Context, resource: &Resource) -> bool {
         self.admission.any() && !ctx.skip_admission && !resource.rules.exempt_from_admission
     }

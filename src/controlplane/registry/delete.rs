@@ -180,7 +180,7 @@ fn unheld(resource: &Resource, options: &DeleteOptions, current: &Stored) -> boo
         && propagation(resource, options, &|_| false) == (false, false)
 }
 
-/// Whether dependents are let go, and whether they go first; `has` says which finalizers the object has.
+/// Two answers: dependents are let go, and they go first; `has` says which finalizers the object has.
 fn propagation(resource: &Resource, options: &DeleteOptions, has: &dyn Fn(&str) -> bool) -> (bool, bool) {
     let said = options.propagation.or(options
         .orphan_dependents

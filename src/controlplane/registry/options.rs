@@ -1,4 +1,4 @@
-//! What a delete is asked for, and what came of it.
+//! Options of a delete, and its outcome.
 
 use crate::contract::Propagation;
 use crate::storage::Stored;

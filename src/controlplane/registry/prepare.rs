@@ -1,5 +1,5 @@
-//! What the server itself sets on an object before it is written: which part of it the request may change,
-//! the status it starts with, its generation. What is special about a kind is in its `Strategy`. Read
+//! Fields that the server itself sets on an object before it is written: which part of it the request may
+//! change, the status it starts with, its generation. What is special about a kind is in its `Strategy`. Read
 //! `validate` for what is refused.
 
 use super::defaults;

@@ -1,4 +1,4 @@
-//! What is special about a built-in kind, from its defaults to its printer columns: one `Strategy` for each
+//! The special rules of a built-in kind, from its defaults to its printer columns: one `Strategy` for each
 //! kind, as the strategies of kube-apiserver. The strategies themselves stand in `kinds`; here is only their
 //! shape. A kind without one, and every custom resource, has [`Strategy::COMMON`].
 

@@ -1,4 +1,4 @@
-//! What is read of an X.509 certificate: whom it names and when it ends. Checks no signature.
+//! The part of an X.509 certificate that is read: its subject and its end. Checks no signature.
 
 use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;

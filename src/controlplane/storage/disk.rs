@@ -1,5 +1,6 @@
-//! What the store asks of whatever keeps it over a restart: everything at the start, then batch after batch.
-//! Knows no file and no format; `database` is the one there is, `writer` the one who calls it.
+//! The contract between the store and the medium that keeps it over a restart: everything at the start, then
+//! batch after batch. Knows no file and no format; `database` is the one there is, `writer` the one who calls
+//! it.
 
 use super::{Key, Stored};
 use std::collections::{BTreeMap, HashMap};

@@ -1,5 +1,5 @@
-//! What changed about a watched object and who wrote it, in the short form that a cause carries.
-//! Bookkeeping of the API server is left out, secrets are masked. Pure.
+//! The change of a watched object and its writer, in the short form that a cause carries. Bookkeeping of the
+//! API server is left out, secrets are masked. Pure.
 
 use crate::{FieldChange, mask};
 use opdev_object::diff::{Change, diff, reorderings};
@@ -48,8 +48,8 @@ fn same_but_status(old: &Value, new: &Value, left_out: &[&str]) -> bool {
     })
 }
 
-/// Whether two objects have the same fields, some of which are left out, and others compared in a way of
-/// their own.
+/// Returns true if two objects have the same fields, some of which are left out, and others compared in a way
+/// of their own.
 fn same_fields(
     old: &Value,
     new: &Value,

@@ -1,4 +1,4 @@
-//! What is paused: objects and kinds whose causes collect without leading to reconciles.
+//! Paused objects and kinds whose causes collect without leading to reconciles.
 
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};

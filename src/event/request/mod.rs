@@ -1,6 +1,6 @@
-//! What one can ask of the inner loop, split by who carries it out. `task` has what is announced and answered
-//! by `RequestStarted` and `RequestFinished`, `words` what a task is called and whether it writes to the
-//! cluster.
+//! Requests to the inner loop, split by the part that carries them out. `task` has what is announced and
+//! answered by `RequestStarted` and `RequestFinished`, `words` what a task is called and whether it writes to
+//! the cluster.
 
 mod task;
 mod words;

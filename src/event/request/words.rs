@@ -1,4 +1,4 @@
-//! What a task is called, whether it writes to the cluster, and what is known of it where it is cancelled.
+//! Names of tasks, whether each writes to the cluster, and what is known of one that is cancelled.
 
 use super::{ClusterTask, DraftTask, NewFrom, ObjectTask, OperatorTask, ProjectTask, SourcesTask, Task};
 use crate::{DraftId, TrustAnswer};

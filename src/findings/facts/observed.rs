@@ -1,4 +1,4 @@
-//! What was seen of a process's calls to the API server: each call with its answer, each event of its
+//! Calls of a process to the API server, as they were seen: each call with its answer, each event of its
 //! watches. Plain data; `program/trace` decides to which reconcile a call belongs.
 
 use super::record::{PrintedLine, Traced};

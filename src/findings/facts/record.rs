@@ -1,5 +1,5 @@
-//! What a traced process tells of its controllers, as it comes over its socket: one record a line.
-//! Plain data; `program/trace` reads it off the socket and makes reconciles of it.
+//! Records of a traced process about its controllers, as it comes over its socket: one record a line. Plain
+//! data; `program/trace` reads it off the socket and makes reconciles of it.
 
 use jiff::Timestamp;
 use opdev_event::LogLine;

@@ -1,4 +1,5 @@
-//! What opdev asks for itself on the embedded control plane, and rules over reads, errors and readiness.
+//! Reconciles that opdev asks for itself on the embedded control plane, and rules over reads, errors and
+//! readiness.
 
 use super::*;
 

@@ -250,7 +250,7 @@ impl<'a> Lexer<'a> {
         None
     }
 
-    /// Whether a right delimiter is here, and whether it trims.
+    /// Two answers: a right delimiter is here, and it trims.
     fn at_right_delim(&self) -> Option<bool> {
         match self.bytes() {
             [b'}', b'}', ..] => Some(false),

@@ -1,5 +1,5 @@
-//! What templates read of a render's input, so that an output can be kept while all of that stays the same.
-//! Maps of the input note it themselves (`Watch`); what is made on the way is not watched. Compared in
+//! Reads of a render's input, so that an output can be kept while all of that stays the same. Maps of the
+//! input note it themselves (`Watch`); what is made on the way is not watched. Compared in
 //! `engine`.
 
 use std::cell::{Cell, RefCell};

@@ -1,6 +1,5 @@
-//! What templates see of a render's input once one of them has changed it, so that two renders can be
-//! compared there. Every map that can be reached gets a number anew and notes what is read of it, also those
-//! that templates made.
+//! The input of a render once a template has changed it, so that two renders can be compared there. Every map
+//! that can be reached gets a number anew and notes what is read of it, also those that templates made.
 
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;

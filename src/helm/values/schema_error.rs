@@ -1,4 +1,4 @@
-//! What values.schema.json says against values, and why a schema cannot be used.
+//! Errors of values against values.schema.json, and of a schema that cannot be used.
 
 use std::fmt::{self, Write};
 

@@ -1,6 +1,6 @@
-//! What the library that checks schemas would read in another way than Helm's: patterns are in Go's syntax,
-//! and a multiple of a fraction is reckoned exactly. A schema is rewritten before it is compiled, and what it
-//! then says is told in the author's words.
+//! Rules that the library which checks schemas would read in another way than Helm's: patterns are in Go's
+//! syntax, and a multiple of a fraction is reckoned exactly. A schema is rewritten before it is compiled, and
+//! what it then says is told in the author's words.
 
 use boon::{Compiler, Format};
 use opdev_object::go::pattern::{self, PatternError};

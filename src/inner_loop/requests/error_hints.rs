@@ -1,4 +1,4 @@
-//! What to do about the errors of requests.
+//! Hints about the errors of requests.
 
 use opdev_client::ApiError;
 use opdev_event::{ObjectTask, Task};

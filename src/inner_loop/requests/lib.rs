@@ -62,7 +62,7 @@ pub struct Requests {
     pub events: EventSink,
     /// What is reconciled.
     pub sources: watch::Receiver<Arc<Sources>>,
-    /// Whether anything may be written.
+    /// The switch that says whether anything may be written.
     pub guard: Guard,
     /// Copies of the operator on the cluster.
     pub copies: Copies,

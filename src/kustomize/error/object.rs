@@ -1,4 +1,4 @@
-//! What is wrong with objects, their fields, and what selects them.
+//! Errors of objects, of their fields, and of what selects them.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Whether an applied configuration fits its schema, with the texts the server gives where it does not.
+//! Checks that an applied configuration fits its schema, with the texts the server gives where it does not.
 
 use super::error::{Mismatch, MismatchKind, Mismatches};
 use crate::facts::QUANTITY;

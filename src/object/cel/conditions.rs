@@ -45,7 +45,7 @@ impl Conditions {
         self.list.is_empty()
     }
 
-    /// Whether all are true of a request; `request` is an AdmissionRequest.
+    /// The value of all conditions together; `request` is an AdmissionRequest.
     ///
     /// # Errors
     /// None is false, but some cannot be evaluated.

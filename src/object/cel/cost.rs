@@ -1,5 +1,5 @@
-//! What the rules of a schema may cost at worst, and what a real server says of those that may cost too much: each by
-//! itself, times how often its part of the schema may be there, and all of a schema together.
+//! The cost of the rules of a schema at worst, and a real server's words about rules that may cost too much:
+//! each by itself, times how often its part of the schema may be there, and all of a schema together.
 
 use super::estimate::estimate;
 use super::kind::Kind;

@@ -1,4 +1,5 @@
-//! What calls may cost at worst, and how large their results may be: a server's tables, function by function.
+//! The cost of calls at worst, and the largest size of their results: a server's tables, function by
+//! function.
 
 use super::ast::{Expr, Node};
 use super::estimate::{Size, at};

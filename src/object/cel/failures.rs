@@ -1,5 +1,5 @@
-//! What a server says where a value is not of a type that can be worked with: values without a schema are
-//! looked into when they are there, not before.
+//! A server's words about a value of a type that cannot be worked with: values without a schema are looked
+//! into when they are there, not before.
 
 use super::kind::{Bound, Kind};
 use super::signatures::signatures;

@@ -1,4 +1,4 @@
-//! What evaluations cost. One count is a server's, to the point: it decides what is refused, in its words.
+//! The cost of evaluations. One count is a server's, to the point: it decides what is refused, in its words.
 //! The other is our own, for steps that a server does not count: it keeps any evaluation short.
 
 use super::ast::{Expr, Node};
@@ -66,7 +66,7 @@ pub(super) fn is_read(expr: &Expr) -> bool {
     }
 }
 
-/// Whether one more is counted where a part of it is read: not where the way goes on, or is chosen.
+/// Decides whether one more is counted where a part of it is read: not where the way goes on, or is chosen.
 pub(super) fn begins(operand: &Expr) -> u64 {
     u64::from(!is_read(operand) && !matches!(operand.node, Node::Cond { .. }))
 }

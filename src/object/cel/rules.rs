@@ -312,7 +312,7 @@ fn field_path(schema: &Value, path: &str) -> Option<String> {
     Some(out)
 }
 
-/// Whether what stood here before still stands here.
+/// The comparison of a value with the one that stood here before.
 struct Ratchet<'a> {
     old: Option<&'a Value>,
     schema: Option<&'a SchemaRef>,

@@ -22,7 +22,7 @@ impl Pattern {
         self.compiled.as_ref()
     }
 
-    /// Whether it matches somewhere in `value`; the error says why it cannot be compiled.
+    /// Matches somewhere in `value`; the error says why the pattern cannot be compiled.
     pub(crate) fn is_match(&self, value: &str) -> Result<bool, &PatternError> {
         self.regex().map(|regex| regex.is_match(value))
     }

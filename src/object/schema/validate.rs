@@ -309,7 +309,7 @@ fn one_of(path: &mut String, value: &Value, checks: &Checks, out: &mut Outcome) 
     out.merge(best.unwrap_or_default());
 }
 
-/// Whether a value is none of those that are allowed.
+/// Returns true if a value is none of those that are allowed.
 pub(super) fn check_enum(path: &str, value: &Value, schema: &Schema) -> Option<FieldError> {
     let checks = schema.checks.as_ref().filter(|checks| !checks.enumeration.is_empty())?;
     if checks.enumeration.iter().any(|allowed| same(allowed, value)) {

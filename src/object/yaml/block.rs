@@ -61,7 +61,7 @@ pub(super) struct Reader<'t> {
     pub(super) depth: usize,
     /// Keys of the outermost map whose values are kept; all, where none is named.
     wanted: &'t [&'t str],
-    /// Whether to leave alone what does not become JSON.
+    /// True to leave values alone that do not become JSON.
     strict: bool,
     /// True if what is read now is not wanted, so that nothing is built.
     pub(super) skips: bool,

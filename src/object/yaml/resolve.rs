@@ -1,4 +1,4 @@
-//! What a plain scalar means by go-yaml v2: YAML 1.1 words, octals, underscores, timestamps, base-60
+//! The meaning of a plain scalar in go-yaml v2: YAML 1.1 words, octals, underscores, timestamps, base-60
 //! look-alikes. Never looks at quotes or tags; `compose` does.
 
 use super::number;

@@ -1,5 +1,5 @@
-//! What happened to one object of a stream, with its state before as a packed text that is read when it is
-//! asked for. Pure.
+//! One change of an object of a stream, with its state before as a packed text that is read when it is asked
+//! for. Pure.
 
 use super::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use super::watched_object::WatchedObject;

@@ -1,6 +1,6 @@
-//! What is watched: the kinds of the sources, the kinds of their releases' objects, the children and the reads of
-//! programs, and the CRDs. One stream for each thing to follow, whoever asks for it, ended when nobody does any more.
-//! Never queues by itself; `wakes` says which objects an event wakes.
+//! The watched kinds: those of the sources, the kinds of their releases' objects, the children and the reads
+//! of programs, and the CRDs. One stream for each thing to follow, whoever asks for it, ended when nobody
+//! does any more. Never queues by itself; `wakes` says which objects an event wakes.
 
 use super::changed_while_running::{During, Unread};
 use super::wakes::{self, Readers, Wake};
@@ -279,7 +279,7 @@ impl Kinds {
 
     /// The kinds that an object has to lead to for a reconcile to ask for it.
     fn leading(&self) -> Vec<Primary> {
-        // Whether they are namespaced says which object of them it is, not whether it is one.
+        // The scope of a kind says which of its objects is meant, not whether there is one.
         let primary =
             |(group, kind): &Kind| Primary { group: group.clone(), kind: kind.clone(), namespaced: true };
         self.primaries.keys().map(primary).collect()

@@ -1,5 +1,5 @@
-//! What the manager does about loops: tells them and pauses their object; and the proof that a reconcile has
-//! nothing left to do, by running it again.
+//! Loops in the manager: tells them and pauses their object; and the proof that a reconcile has nothing left
+//! to do, by running it again.
 
 use super::Manager;
 use super::refusal::{Answer, Refusal};
@@ -88,7 +88,7 @@ impl Manager {
     }
 }
 
-/// Whether a reconcile wrote anything, and what.
+/// The writes of a reconcile, if it made any.
 ///
 /// # Errors
 /// Where it did: what it wrote.

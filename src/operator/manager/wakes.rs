@@ -201,7 +201,8 @@ impl View<'_> {
     }
 }
 
-/// Whether what happened to an object asks for a reconcile of the chart, or of the program, that it belongs to.
+/// Decides whether an event of an object asks for a reconcile of the chart, or of the program, that it
+/// belongs to.
 fn counts(happened: &Happened) -> (bool, bool) {
     match (&happened.event, happened.before()) {
         (WatchEvent::Added, _) => (false, true),

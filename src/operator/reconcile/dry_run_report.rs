@@ -1,4 +1,4 @@
-//! What a trial run of a chart or a program has found.
+//! The report of a dry run of a chart or a program.
 
 use opdev_event::{Action, Diagnostic, ShadowObject, Skipped};
 use opdev_object::meta::ObjectRef;

@@ -1,4 +1,4 @@
-//! What reconciles would do, asked without a running operator: objects are listed, tried, and nothing is
+//! Plans of all reconciles, made without a running operator: objects are listed, tried, and nothing is
 //! watched or written. Read `reconcile/trial.rs` for how each one is tried.
 
 use super::dry_run;

@@ -1,4 +1,4 @@
-//! What a custom resource's annotations ask for. Booleans and durations read as Go reads them. Pure.
+//! Options in a custom resource's annotations. Booleans and durations read as Go reads them. Pure.
 
 use opdev_object::go::duration::{self, DurationError};
 use opdev_object::meta;

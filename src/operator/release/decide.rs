@@ -1,6 +1,6 @@
-//! Whether a rendering that is not what is deployed becomes a new revision or takes the place of the deployed
-//! one, and why. Production knows only the new revision; a saved file may take the place of one, so that an
-//! afternoon of edits does not bury the history. Pure; read `upgrade` for what then happens.
+//! Decides whether a rendering that is not what is deployed becomes a new revision or takes the place of the
+//! deployed one, and why. Production knows only the new revision; a saved file may take the place of one, so
+//! that an afternoon of edits does not bury the history. Pure; read `upgrade` for what then happens.
 
 use super::history::Stored;
 use super::render::Rendered;

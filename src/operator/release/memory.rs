@@ -1,4 +1,4 @@
-//! What a worker needs for one reconcile, and what is kept of an object until the next one.
+//! State that a worker needs for one reconcile, and state of an object until the next one.
 
 use super::history::records::Kept;
 use super::recorder::Emitted;

@@ -46,7 +46,7 @@ pub(crate) struct Forces {
 /// How one of Helm's actions is done.
 #[derive(Clone, Debug)]
 pub(crate) struct HelmAction {
-    /// Whether to wait for the objects, and for Jobs, too.
+    /// The wait for the objects, and for Jobs, too.
     pub(crate) wait: Option<Jobs>,
     /// How long that may take, and how long one hook may.
     pub(crate) timeout: Duration,
@@ -58,7 +58,7 @@ pub(crate) struct HelmAction {
     pub(crate) description: Option<String>,
 }
 
-/// Whether Jobs are waited for.
+/// Returns true if Jobs are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Jobs {
     /// They are done before the action is.

@@ -1,4 +1,4 @@
-//! What bringing a release to its chart and values would do, found without writing: the same render, decision
+//! The plan that brings a release to its chart and values, made without writing: the same render, decision
 //! and plan. Read `upgrade` for what then happens.
 
 use super::crds::enabled;

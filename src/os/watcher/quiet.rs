@@ -53,7 +53,7 @@ impl Quiet {
         self.last_done = Some(now);
     }
 
-    /// Whether the last burst has brought something that is broken.
+    /// Notes that the last burst has brought something that is broken, or not.
     pub(super) fn is_broken(&mut self, broken: bool) {
         self.broken = self.before.filter(|_| broken);
     }

@@ -1,4 +1,4 @@
-//! What the supervisor tells of a program and of its builds.
+//! Events of the supervisor about a program and its builds.
 
 use super::{Life, Running};
 use crate::connections;

@@ -1,4 +1,4 @@
-//! What a reconcile of a process proves, for findings: each write by object and path with hashes of its
+//! Evidence of a reconcile of a process, for findings: each write by object and path with hashes of its
 //! values, each refusal with the field that the server named. Pure.
 
 use super::reconcile::{Open, Write};

@@ -89,7 +89,7 @@ impl Listener {
         Ok((Listener { path: socket.to_owned(), processes, tells, accepting }, receiver))
     }
 
-    /// Whether a process has said that it tells of its reconciles.
+    /// Tells whether a process has said that it tells of its reconciles.
     pub fn tells(&self) -> watch::Receiver<bool> {
         self.tells.clone()
     }

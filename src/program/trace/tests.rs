@@ -1,4 +1,4 @@
-//! What was seen of the PodSet operator, in short, and what becomes of it.
+//! Observations of the PodSet operator, in short, and the reconciles that become of them.
 
 mod printed;
 

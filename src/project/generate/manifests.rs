@@ -1,5 +1,6 @@
-//! What controller-gen would write for a project: CRDs, roles and webhook configurations, as files with their
-//! places, and how they differ from what is committed. Writes only where `write` is called; runs no Go.
+//! Manifests that controller-gen would write for a project: CRDs, roles and webhook configurations, as files
+//! with their places, and how they differ from what is committed. Writes only where `write` is called; runs
+//! no Go.
 
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, Chart};

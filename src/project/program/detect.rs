@@ -1,4 +1,4 @@
-//! What program a project has: named in `opdev.yaml`, or found in a Go project by its `PROJECT`, `go.mod` and
+//! The program of a project: named in `opdev.yaml`, or found in a Go project by its `PROJECT`, `go.mod` and
 //! Makefile. Reads files and runs nothing: whether the project's program may be started is asked for later.
 
 use super::files;

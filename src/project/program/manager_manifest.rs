@@ -1,7 +1,7 @@
-//! What the manager's Deployment would give to the program in a cluster: environment and arguments of its
-//! container in `config/manager`, with the patches of the kustomizations that lead there. Literal values and
-//! the downward API are taken, and files of a generated ConfigMap are named where they lie in the project;
-//! what else a Secret or a ConfigMap holds is named and left out.
+//! The surroundings that the manager's Deployment would give to the program in a cluster: environment and
+//! arguments of its container in `config/manager`, with the patches of the kustomizations that lead there.
+//! Literal values and the downward API are taken, and files of a generated ConfigMap are named where they lie
+//! in the project; what else a Secret or a ConfigMap holds is named and left out.
 
 use super::kustomization::{Kustomized, items, texts};
 use opdev_kustomize::BuiltObject;

@@ -1,5 +1,5 @@
-//! What opdev is to build, start and watch: the settings under `operator:` in `opdev.yaml`, and the plan that
-//! comes of them and of the project's own files. Plain data.
+//! The program that opdev builds, starts and watches: the settings under `operator:` in `opdev.yaml`, and the
+//! plan that comes of them and of the project's own files. Plain data.
 
 use opdev_event::shell;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};

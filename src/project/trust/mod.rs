@@ -1,5 +1,5 @@
-//! What a cloned project may make opdev do is decided by the user, once for each content. `wanted` is the one
-//! place that collects what a project's files want; `Trust` knows what was allowed and asks about the rest;
+//! The user decides what a cloned project may make opdev do, once for each content. `wanted` is the one place
+//! that collects what a project's files want; `Trust` knows what was allowed and asks about the rest;
 //! `store` remembers it outside the project.
 //!
 //! To guard something new: add a variant to `event::Permission`, return it from `wanted::wanted` where the

@@ -1,4 +1,4 @@
-//! What is asked about, what is remembered, and that nobody else decides.
+//! Questions, remembered answers, and proof that nobody else decides.
 
 use super::*;
 use crate::{files, load};

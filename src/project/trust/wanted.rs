@@ -1,6 +1,6 @@
-//! What a project's files want beyond rendering charts and applying them to a local cluster: one typed list,
-//! collected here and nowhere else. Reads `watches.yaml` and looks for the operator's own program; the rest
-//! is in the project's settings already.
+//! Permissions that a project's files want beyond rendering charts and applying them to a local cluster: one
+//! typed list, collected here and nowhere else. Reads `watches.yaml` and looks for the operator's own
+//! program; the rest is in the project's settings already.
 
 use crate::Project;
 use crate::program::Programs;

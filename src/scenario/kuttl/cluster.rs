@@ -1,4 +1,4 @@
-//! What a test asks of the API server: create or patch, delete, look, and hear of changes.
+//! Requests of a test to the API server: create or patch, delete, look, and hear of changes.
 
 use super::expressions::Expressions;
 use super::files::{Deletion, Manifest};

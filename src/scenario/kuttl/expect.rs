@@ -1,5 +1,5 @@
-//! What only opdev can say about a step: how reconciles ended, how many there were, what they wrote and why
-//! they ran. It stands in `NN-name.opdev.yaml` beside the step, a name that kuttl leaves alone.
+//! Expectations that only opdev can judge about a step: how reconciles ended, how many there were, what they
+//! wrote and why they ran. It stands in `NN-name.opdev.yaml` beside the step, a name that kuttl leaves alone.
 
 use opdev_event::{LoopFound, Outcome, Reconcile, words};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What an administrator has to give a developer so that `opdev run -n NAMESPACE` lacks nothing: the
+//! Rights that an administrator has to give a developer so that `opdev run -n NAMESPACE` lacks nothing: the
 //! project's CustomResourceDefinitions, and a Role with its RoleBinding for one namespace. Asks no cluster.
 
 use anyhow::{Context as _, Result, anyhow, bail};

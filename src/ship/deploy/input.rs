@@ -1,4 +1,4 @@
-//! What the commands are given, and the words for objects that all of them use.
+//! Input of the commands, and the words for objects that all of them use.
 
 use anyhow::Result;
 use opdev_cluster::Choice;

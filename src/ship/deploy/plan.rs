@@ -1,4 +1,4 @@
-//! What reconciles with the project's files as they are would do to everything that is there. Writes nothing,
+//! The plan for all objects: what reconciles with the project's files as they are would do. Writes nothing,
 //! neither to the cluster nor into the project. Starts no operator: `operator::foresee` tries each object.
 
 use anyhow::{Context as _, Result, bail};

@@ -1,5 +1,4 @@
-//! What the pods of a workload wait for: their containers' reasons, why they are not scheduled, what events
-//! say.
+//! Reasons for which the pods of a workload wait: of their containers, of scheduling, of events.
 
 use anyhow::Result;
 use http::Method;

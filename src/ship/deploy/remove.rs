@@ -394,8 +394,9 @@ fn is_of_the_cluster(kind: &str, object: &Value, owners: &BTreeSet<&str>) -> boo
     }
 }
 
-/// Whether the user lets objects go that the command does not name; an error where not. Custom resources of
-/// the operator, and what somebody else has put into the namespace, are two different things to agree to.
+/// Asks the user to let objects go that the command does not name; an error where the answer is no. Custom
+/// resources of the operator, and what somebody else has put into the namespace, are two different things to
+/// agree to.
 async fn agreed(
     cluster: &str,
     dependents: &[Dependents],

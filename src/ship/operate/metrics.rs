@@ -1,6 +1,5 @@
-//! What is counted of the operator, under the names of controller-runtime and helm-operator, so that their
-//! dashboards and alerts go on. Counts events; reads no clock but to say how long reconciles that run have
-//! been running.
+//! Metrics of the operator, under the names of controller-runtime and helm-operator, so that their dashboards
+//! and alerts go on. Counts events; reads no clock but to say how long reconciles that run have been running.
 
 use super::process;
 use super::text::{Exposition, Histogram, Kind};

@@ -1,6 +1,6 @@
-//! What an object says about itself: a word, ready counts, and whether that is good. Pure reading of the
-//! object, with the words and counts kubectl prints. The words of a pod are in `health/pod.rs`; what a custom
-//! resource makes of its children is in `tree`.
+//! The health of an object, as it says itself: a word, ready counts, and whether that is good. Pure reading
+//! of the object, with the words and counts kubectl prints. The words of a pod are in `health/pod.rs`; what a
+//! custom resource makes of its children is in `tree`.
 
 mod pod;
 

@@ -1,4 +1,4 @@
-//! What leaving a cluster asks first.
+//! Questions before a cluster is left.
 
 use opdev_state::{Seen, State};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a new object begins with: the text of a sample, or what a kind's schema says.
+//! The start of a new object: the text of a sample, or what a kind's schema says.
 
 use super::answer::Answer;
 use crate::draw::boxes::boxed;

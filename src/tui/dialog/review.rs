@@ -1,4 +1,4 @@
-//! What a draft would change, before it is written: cancel, open the text again, write.
+//! Review of a draft's changes before they are written: cancel, open the text again, write.
 
 use super::answer::Answer;
 use crate::draw::boxes::{Choice, boxed, choices, scrolled};

@@ -1,6 +1,6 @@
-//! What comes and goes at the lower edge: what is wrong with the files, until it is fixed or hidden; the
-//! answer to a key that failed, until esc; a short message in the lowest border. The faulty line and the
-//! caret come first, then the fix in full, then the path.
+//! Rows that come and go at the lower edge: the errors of the files, until it is fixed or hidden; the answer
+//! to a key that failed, until esc; a short message in the lowest border. The faulty line and the caret come
+//! first, then the fix in full, then the path.
 
 use super::super::toast::Toast;
 use super::super::view::ViewState;

@@ -1,4 +1,4 @@
-//! What may follow the keys typed so far, in a box above the footer. Who types on quickly never sees it.
+//! Keys that may follow those typed so far, in a box above the footer. Who types on quickly never sees it.
 
 use super::super::view::ViewState;
 use super::frame::plain_box;

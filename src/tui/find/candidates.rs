@@ -1,5 +1,4 @@
-//! What can be chosen from a list, and which of it matches what is typed. Knows no view; `picker` gathers and
-//! opens.
+//! Candidates of a list, and those that match the typed text. Knows no view; `picker` gathers and opens.
 
 use opdev_event::{Destination, FaultRule, PodFailure};
 use opdev_object::meta::ObjectKey;

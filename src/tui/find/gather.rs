@@ -1,5 +1,4 @@
-//! What can be chosen from each list, gathered when it opens: actions, objects, kinds, files, namespaces,
-//! contexts.
+//! Candidates of each list, gathered when it opens: actions, objects, kinds, files, namespaces, contexts.
 
 use super::candidates::{Index, Item, What};
 use crate::act::programs;

@@ -7,7 +7,7 @@ use opdev_panes::theme::Theme;
 /// How the screen looks.
 pub(crate) struct Look {
     pub(crate) theme: Theme,
-    /// Whether signs and lines are letters, and whether the terminal itself asks for that.
+    /// The form of signs and lines: letters or not, and whether the terminal itself asks for letters.
     pub(crate) ascii: bool,
     pub(crate) ascii_terminal: bool,
     /// True if the mouse selects and scrolls.

@@ -1,5 +1,5 @@
-//! What each schema marker does to a schema, and what it demands of it, in the words of controller-gen.
-//! Never looks at a Go type.
+//! The effect of each schema marker on a schema, and its demands, in the words of controller-gen. Never looks
+//! at a Go type.
 
 use super::marker_error::MarkerError;
 use super::markers::Marker;

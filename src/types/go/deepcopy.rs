@@ -209,7 +209,7 @@ fn is_object(markers: &[RawMarker], wrong: &mut impl FnMut(&RawMarker, &str)) ->
     })
 }
 
-/// Whether methods are wanted for a type.
+/// Tells whether methods are wanted for a type.
 fn is_enabled(
     markers: &[RawMarker],
     all: bool,

@@ -1,4 +1,4 @@
-//! What the generator is given, and what it makes.
+//! Input and output of the generator.
 
 use super::profile::Profile;
 use crate::diagnostic::{Diagnostic, Place};

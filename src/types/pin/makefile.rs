@@ -1,6 +1,6 @@
-//! What Makefiles run: variables are put in as far as text alone can say, recipe lines become commands with
-//! words. Never runs anything; what only a shell could tell is left empty, as make leaves an unknown
-//! variable.
+//! Commands that Makefiles run: variables are put in as far as text alone can say, recipe lines become
+//! commands with words. Never runs anything; what only a shell could tell is left empty, as make leaves an
+//! unknown variable.
 
 use super::Source;
 use crate::diagnostic::Place;

@@ -1,4 +1,4 @@
-//! What a project says of controller-gen: the flags in its Makefile, and the release it pins there, in
+//! The project's choice of controller-gen: the flags in its Makefile, and the release it pins there, in
 //! `go.mod` or in the CRDs it has committed. Pure: texts in, settings out; never runs make, Go or
 //! controller-gen.
 

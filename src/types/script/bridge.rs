@@ -1,5 +1,5 @@
-//! What a script can call: each function here takes texts and gives texts, and asks the thread that owns the `Host`
-//! over a channel. Records every read. Never touches the outside itself.
+//! Functions that a script can call: each function here takes texts and gives texts, and asks the thread that
+//! owns the `Host` over a channel. Records every read. Never touches the outside itself.
 
 use super::run::{Answers, Ask, Reply};
 use crate::contract::{Exec, Fetch, Read};

@@ -1,4 +1,5 @@
-//! What templates can reach: the observed objects in scope, the functions beside Helm's, and the host behind
+//! The surroundings of templates: the observed objects in scope, the functions beside Helm's, and the host
+//! behind
 //! `lookup` and `select`. Clock and chance come from the pass, so that the same input renders the same text.
 
 use super::short_names;

@@ -1,5 +1,5 @@
-//! What a kubeconfig can say, against servers that check it, and the words for what is wrong with it. Each
-//! failure ends opdev before a screen opens.
+//! Kubeconfigs of every kind against servers that check them, and the words for their errors. Each failure
+//! ends opdev before a screen opens.
 
 use super::door::{Door, write_kubeconfig};
 use crate::inner_loop::demo_project;

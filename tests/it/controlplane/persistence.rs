@@ -1,5 +1,4 @@
-//! What survives: a stop and a start on the same folder, a process that is killed at any moment, a damaged
-//! store.
+//! Survival: a stop and a start on the same folder, a process that is killed at any moment, a damaged store.
 
 use super::serve::{ends, serve};
 use futures::{StreamExt as _, TryStreamExt as _};

@@ -1,4 +1,4 @@
-//! What can go wrong, what is said about it, and how it heals.
+//! Failures, the words about each, and the way back.
 
 use super::world::{World, causes, chart, condition, fed_by, settings, sources, watch_of, web};
 use kube::api::{DynamicObject, PostParams};

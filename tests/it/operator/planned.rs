@@ -1,4 +1,4 @@
-//! What a plan says is what the reconcile then does, object by object and field by field, and a plan writes
+//! A plan says exactly what the reconcile then does, object by object and field by field, and a plan writes
 //! nothing. With `OPDEV_CORPUS=DIR` also for the charts of a corpus (`DIR/charts/NAME`, values in
 //! `DIR/cases/NAME`): one value flipped for each chart, or all cases with `OPDEV_PLAN_CASES=all`, which are
 //! the default values, the charts' own and each `flip-*.yaml`. `OPDEV_PLAN_CHARTS` picks charts by a part of

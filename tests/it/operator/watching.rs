@@ -1,5 +1,5 @@
-//! What leads to a reconcile and what does not: dependents, CRDs that come and go, selectors, hooks, the real
-//! Helm.
+//! Events that lead to a reconcile and events that do not: dependents, CRDs that come and go, selectors,
+//! hooks, the real Helm.
 
 use super::world::{World, causes, chart, condition, serve_kind, settings, sources, watch_of, web};
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};

@@ -1,6 +1,6 @@
-//! What is said where a chart cannot be had from afar, or a dependency cannot be resolved: every text, as a
-//! reader sees it (`tests/golden/pull/errors.txt`; `UPDATE_GOLDEN=1` writes it anew). Nothing is written by a
-//! command that fails.
+//! Errors about a chart that cannot be had from afar, or a dependency that cannot be resolved: every text, as
+//! a reader sees it (`tests/golden/pull/errors.txt`; `UPDATE_GOLDEN=1` writes it anew). Nothing is written by
+//! a command that fails.
 
 use super::{Desk, Reply, Shelf, archive, index, on, repository, said, sha256};
 use std::fs;

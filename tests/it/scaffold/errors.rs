@@ -1,4 +1,4 @@
-//! What `opdev init` and `opdev create api` say where something is wrong: every text, as a reader sees it
+//! Errors of `opdev init` and `opdev create api`: every text, as a reader sees it
 //! (`tests/golden/scaffold/errors.txt`; `UPDATE_GOLDEN=1` writes it anew). Nothing is written by a command
 //! that fails.
 

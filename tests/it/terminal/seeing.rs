@@ -1,4 +1,4 @@
-//! What there is to see of an object and of a reconcile, in a terminal: opened, walked through, resized.
+//! An object and a reconcile in a terminal: opened, walked through, resized.
 
 use super::SIZE;
 use super::runs::{lines, opdev};

@@ -1,4 +1,4 @@
-//! What an API server answers where a Table is asked for: a Table, or, from servers that know none, a plain
+//! The answer of an API server that is asked for a Table: a Table, or, from servers that know none, a plain
 //! list.
 
 use jiff::Timestamp;

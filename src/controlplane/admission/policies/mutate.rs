@@ -1,5 +1,5 @@
-//! What mutating policies make of an object, before any webhook sees it: it is changed, or refused. The texts are the
-//! real server's.
+//! Mutating policies at work on an object, before any webhook sees it: it is changed, or refused. The texts
+//! are the real server's.
 
 use super::super::matching::{Roles, meets, seen};
 use super::validate::given;

@@ -1,4 +1,5 @@
-//! What validating policies make of a request: a refusal, warnings, or nothing. The texts are the real server's.
+//! Validating policies at work on a request: a refusal, warnings, or nothing. The texts are the real
+//! server's.
 
 use super::super::matching::{Roles, VersionedRequest, meets, seen};
 use super::super::review;

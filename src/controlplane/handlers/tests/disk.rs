@@ -1,4 +1,4 @@
-//! What waits for the disk and what does not.
+//! Answers that wait for the disk and answers that do not.
 
 use super::*;
 use crate::storage::Store;

@@ -1,5 +1,5 @@
-//! What a real server refused or warned of, and in which words: `refusals.jsonl` holds objects and its
-//! answers. The file is made by `reference cases` (tests/reference/kubernetes); a new line is a new case.
+//! Refusals and warnings of a real server, in its words: `refusals.jsonl` holds objects and its answers. The
+//! file is made by `reference cases` (tests/reference/kubernetes); a new line is a new case.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the Pod Security Standards refuse of a pod, with the reasons of the real server. Pure.
+//! Checks of the Pod Security Standards on a pod, with the reasons of the real server. Pure.
 //! `minor` is the version of the standard: 34 is v1.34.
 
 use serde_json::Value;

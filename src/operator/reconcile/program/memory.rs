@@ -1,4 +1,4 @@
-//! What is kept of an object from reconcile to reconcile of its program.
+//! The memory of an object from reconcile to reconcile of its program.
 
 use super::guard::Guard;
 use opdev_object::meta::{Gvk, ObjectKey};

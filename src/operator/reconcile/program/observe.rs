@@ -1,4 +1,4 @@
-//! What a program is shown of its children: from the caches of the streams where they know, else from the API
+//! The children that a program is shown: from the caches of the streams where they know, else from the API
 //! server. Writes nothing.
 
 use super::state::{FINALIZER, ScriptReconcile};

@@ -1,5 +1,6 @@
-//! What a program's answer means for its children: which to write, which to delete. Compares with what is there, so
-//! that an object that already is as wanted is not written. Reads where the children do not tell; writes nothing.
+//! The plan that a program's answer makes for its children: which to write, which to delete. Compares with
+//! what is there, so that an object that already is as wanted is not written. Reads where the children do not
+//! tell; writes nothing.
 
 use super::guard::{Fingerprint, hash};
 use super::state::ScriptReconcile;
@@ -243,7 +244,7 @@ impl ScriptReconcile {
         }
     }
 
-    /// Whether an object has to be written to be as wanted.
+    /// Decides whether an object has to be written to be as wanted.
     pub(super) fn differs(
         &self,
         key: &ObjectKey,

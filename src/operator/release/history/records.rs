@@ -1,5 +1,5 @@
-//! What holds the records of a release: Secrets as Helm writes them, ConfigMaps, several Secrets for each, or
-//! this process. Decides nothing about revisions; read `history/mod.rs`.
+//! The storage of the records of a release: Secrets as Helm writes them, ConfigMaps, several Secrets for
+//! each, or this process. Decides nothing about revisions; read `history/mod.rs`.
 
 use anyhow::{Context, anyhow};
 use opdev_client::{Api, At, Resource};

@@ -1,5 +1,5 @@
-//! Whether a live object already says everything an object of the release wants, so that nothing need be
-//! written. In doubt it says no: the write that follows then changes nothing on the server. Pure.
+//! Checks whether a live object already says everything an object of the release wants, so that nothing need
+//! be written. In doubt it says no: the write that follows then changes nothing on the server. Pure.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! What writes would make of objects: asked of the API server as dry runs, and computed where it may not be
-//! asked. Writes nothing.
+//! The outcome of writes before they are made: asked of the API server as dry runs, and computed where it may
+//! not be asked. Writes nothing.
 
 use super::apply::{Force, Mode};
 use super::compare::changes_to;
@@ -174,7 +174,7 @@ pub(crate) fn is_untyped(message: &str) -> bool {
     UNFIT.iter().any(|begin| message.starts_with(begin))
 }
 
-/// Whether the write itself would be refused, or only the question was.
+/// Returns true if the write itself would be refused, and not only the question.
 fn judge(error: &ApiError) -> Answer {
     let text = error.to_string();
     match error {

@@ -1,5 +1,5 @@
-//! What the operator adds to an object of a chart: the namespace, the way back to its custom resource, the
-//! chart's label and Helm's ownership. The stored manifest stays as rendered. Pure.
+//! Fields that the operator adds to an object of a chart: the namespace, the way back to its custom resource,
+//! the chart's label and Helm's ownership. The stored manifest stays as rendered. Pure.
 
 use opdev_cache::mapping::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use opdev_object::meta::{self, Gvk};

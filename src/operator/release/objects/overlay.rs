@@ -1,4 +1,4 @@
-//! What an apply would make of an object.
+//! The object that an apply would leave.
 
 use serde_json::{Map, Value};
 

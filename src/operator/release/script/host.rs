@@ -1,5 +1,6 @@
-//! What a program can reach while it runs: objects from the caches or the API server, what `opdev.yaml` allows of the
-//! outside, and the log. Every read is remembered, so that it is watched. Runs on the program's thread; never writes.
+//! The host of a running program: objects from the caches or the API server, what `opdev.yaml` allows of the
+//! outside, and the log. Every read is remembered, so that it is watched. Runs on the program's thread; never
+//! writes.
 
 use super::outside;
 use opdev_cache::caches::Hub;

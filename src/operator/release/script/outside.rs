@@ -233,7 +233,7 @@ pub fn end_programs() {
     }
 }
 
-/// Whether a child has ended; its number stays its own until it is waited for.
+/// Returns true if a child has ended; its number stays its own until it is waited for.
 fn has_ended(group: &Group) -> std::io::Result<bool> {
     let Some(leader) = group.0 else { return Ok(true) };
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;

@@ -1,4 +1,4 @@
-//! What was seen of an operator written with kopf, in short, and which reconciles it is taken for.
+//! Observations of an operator written with kopf, in short, and the reconciles that they are taken for.
 
 use super::*;
 use opdev_event::sink::ReconcileNumbers;

@@ -1,6 +1,6 @@
-//! What the operator of the newest run was seen to use, beside the roles that the project's markers make, and
-//! the markers that are missing as a change of the file where they belong. Reads the journal of that run;
-//! never asks a cluster.
+//! Rights that the operator of the newest run was seen to use, beside the roles that the project's markers
+//! make, and the markers that are missing as a change of the file where they belong. Reads the journal of
+//! that run; never asks a cluster.
 
 pub mod addition;
 mod markers;

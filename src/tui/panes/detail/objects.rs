@@ -1,4 +1,4 @@
-//! What a reconcile wrote beside the status: object by object, as a difference, or whole where it was created
+//! Writes of a reconcile beside the status: object by object, as a difference, or whole where it was created
 //! or deleted.
 
 use super::changes;

@@ -1,5 +1,5 @@
-//! What a tab of the detail pane sees, and what every tab has: a name, the action that shows it, what it is
-//! about, its lines.
+//! The input of a tab of the detail pane, and the parts of every tab: a name, the action that shows it, what
+//! it is about, its lines.
 
 use super::super::detail_pane::Lines;
 use super::super::pane::Tab;

@@ -1,4 +1,4 @@
-//! What an action is. All of them are in `registry`; what is possible right now is in `enabled`, what an
+//! The type of an action. All of them are in `registry`; what is possible right now is in `enabled`, what an
 //! action does in `update`.
 
 use crate::layout::Side;

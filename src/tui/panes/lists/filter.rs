@@ -1,5 +1,6 @@
-//! What a filter line says: words, `!words`, `/regex/`, `n:namespace` (or `ns:`), `k:kind`, `-l label=value`.
-//! All of it must hold, whatever the case. A part that cannot be read filters nothing and is told.
+//! The language of a filter line: words, `!words`, `/regex/`, `n:namespace` (or `ns:`), `k:kind`, `-l
+//! label=value`. All of it must hold, whatever the case. A part that cannot be read filters nothing and is
+//! told.
 
 use opdev_object::meta::ObjectRef;
 use opdev_object::selector::{LabelSelector, SelectorError};

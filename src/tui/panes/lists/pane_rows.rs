@@ -1,4 +1,4 @@
-//! What the panes have in common: rows, one of them selected, and a filter. Each pane keeps its own; keys and
+//! The common parts of the panes: rows, one of them selected, and a filter. Each pane keeps its own; keys and
 //! the mouse move in whichever has the focus.
 
 use opdev_object::meta::ObjectKey;

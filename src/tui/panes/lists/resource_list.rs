@@ -19,7 +19,7 @@ pub struct ResourceList {
     /// True if only what has a fault is shown.
     pub faults: bool,
     pub sort: Sort,
-    /// Whether the columns of the CRD are shown, and whether that of the namespace was, as last drawn.
+    /// True if the columns of the CRD are shown. Of the namespace it says the same, as last drawn.
     pub wide: bool,
     pub namespace_shown: bool,
     /// True if the rows are of more than one namespace.

@@ -1,5 +1,5 @@
-//! What markers of built-in Go types say and OpenAPI does not show, or shows where no marker says it. Tested
-//! against the source of every type that the facts know.
+//! Facts that markers of built-in Go types state and OpenAPI does not show, or shows where no marker says it.
+//! Tested against the source of every type that the facts know.
 
 use super::super::schema::Schema;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What to say of a marker that has no effect: unknown, misspelt, too new for the pinned release, or standing
+//! Words about a marker that has no effect: unknown, misspelt, too new for the pinned release, or standing
 //! where it describes nothing. controller-gen passes over all of them in silence.
 
 use super::inventory::{DECLARATIVE, Target, all};
