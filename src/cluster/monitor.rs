@@ -1,3 +1,6 @@
+//! The problem: a connection breaks in many ways: a laptop sleeps, a token ends, a tunnel changes its port,
+//! the kubeconfig names another server. Each must be told once, and none may end what the user does.
+//!
 //! Looks after the connection to a context: says what opdev waits for, reads the kubeconfig again, tries
 //! again, and says when all is well. Ends with opdev.
 

@@ -1,3 +1,6 @@
+//! The problem: a cluster that was left still has tasks that end later. Their last events would show objects
+//! of one cluster on the screen of another.
+//!
 //! The way of all events to the bus: state waits for room, log lines are dropped under load and counted. What
 //! tells of one cluster passes a gate, so that nothing of a cluster that was left comes through once another
 //! one is worked on.

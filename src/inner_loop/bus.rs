@@ -1,3 +1,7 @@
+//! The problem: the screen, the journal, the printer and the findings must agree on what happened, although
+//! events come from many tasks and the screen may be slow. So there is one order, one owner, and snapshots
+//! for everybody else.
+//!
 //! The one owner of `State`: drains the event channel, reduces, hands out snapshots, and passes every event
 //! on to the journal and to whoever prints. Nothing else may change the state. What is wrong with the
 //! operator follows from the same events (`findings`), and is passed on like any other.

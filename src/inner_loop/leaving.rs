@@ -1,3 +1,6 @@
+//! The problem: leaving takes time: finalizers need the operator that is about to stop, and a cluster may
+//! have stopped answering. A second wish to leave must be heard meanwhile.
+//!
 //! The way out of a cluster, for good or to another one: what was chosen for the custom resources is done,
 //! everything stops, frozen copies of the operator get their replicas back.
 

@@ -1,3 +1,6 @@
+//! The problem: another cluster may not answer, may be the wrong one, or may need a login. The one that is
+//! worked on must go on until the new one has answered.
+//!
 //! The way to a cluster: it is opened first, and nobody is told of it before it is worked on. While opdev
 //! runs, another one is opened beside the one that is worked on, which is left only once the other one
 //! answers.

@@ -1,3 +1,7 @@
+//! The problem: files change while they are read, CRDs are applied, a question is open, or a reconcile runs;
+//! an editor may save five files for one change, and half of them may be broken. The objects must never see a
+//! mixture of two saves, and never lose the version that works.
+//!
 //! From a burst of file events to a new set of sources: read once, load, bring CRDs to the API server,
 //! publish. One load at a time, the newest files win, and a broken edit never takes away what serves.
 

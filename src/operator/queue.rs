@@ -1,3 +1,7 @@
+//! The problem: an object may change while it is being reconciled, while it waits for a retry, or while its
+//! kind is paused. No cause may be lost, no object may run twice at once, and no failing object may starve
+//! the others.
+//!
 //! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per
 //! object. It carries sets of causes, not just keys: what asks for a reconcile while another one waits or
 //! runs is kept for it. Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds

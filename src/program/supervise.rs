@@ -1,3 +1,6 @@
+//! The problem: builds take seconds, and saves, crashes, keys and the end of opdev come in the middle of
+//! them. Two programs must never write at once, and a broken build must not cost the one that works.
+//!
 //! The life of the operator's program: built at the start and after each save that matters, swapped once a
 //! build has succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended
 //! before the new one starts. While a build is broken, the last working program goes on.

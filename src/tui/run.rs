@@ -1,3 +1,6 @@
+//! The problem: snapshots come faster than a terminal draws, an editor may own the terminal, and the process
+//! may be stopped, resized or hung up at any moment. No key may be lost or do its action twice.
+//!
 //! The loop of the terminal's thread: snapshots, keys, signals and the next visible clock change come in,
 //! frames go out. Draws only when something has changed, and never more often than a screen can show.
 

@@ -1,3 +1,6 @@
+//! The problem: a process may be killed, or a disk may lie, in the middle of any page. Whatever is left must
+//! come back without inventing an object, and without hiding that one is lost.
+//!
 //! Reads a store's file back: all of it where it is whole, and otherwise every record that verifies, wherever
 //! in the file it lies. Says what is lost. Never touches a file: it is given a database, and the bytes.
 

@@ -1,3 +1,6 @@
+//! The problem: a client may see a write only when the disk has it, or a crash takes back what was
+//! acknowledged. A flush for each write is too slow, and readers may not overtake the writer.
+//!
 //! Writes behind the store's back: a thread that takes everything that has come since it last looked and
 //! commits it at once (group commit), so that the cost of a disk's flush is shared by whoever waits for it.
 //! What nobody waits for, as most writes of controllers, is gathered for a moment. What is acknowledged waits

@@ -1,3 +1,6 @@
+//! The problem: a watch breaks, and what happened meanwhile comes as one list: objects that are new, changed
+//! or gone look alike there. Own writes come back as events, and must not lead to a reconcile again.
+//!
 //! The last known state of the objects of one stream, as texts: few of many objects are asked for at any
 //! moment. Of objects that nobody is interested in, only the metadata is kept. Turns raw watch events, lists
 //! after a break included, into what happened: added, modified with both states, deleted. Pure.

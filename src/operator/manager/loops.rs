@@ -1,3 +1,6 @@
+//! The problem: a reconciler whose own writes lead to its next reconcile never comes to an end, but so does,
+//! for a while, a healthy one that waits for pods. The difference shows only over several reconciles.
+//!
 //! Loops in the manager: tells them and pauses their object; and the proof that a reconcile has nothing left
 //! to do, by running it again.
 

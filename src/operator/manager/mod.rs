@@ -1,3 +1,7 @@
+//! The problem: sources, objects, CRDs and the user's requests change at any moment, also in the middle of a
+//! reconcile. A reconcile must work on one set of sources, and a worker that hangs or panics must not take
+//! the others with it.
+//!
 //! Runs the reconcilers: follows the sources, starts and stops kinds, hands objects to workers, reports
 //! reconciles. Never reconciles itself and never stops because a reconcile failed or panicked. `kinds` holds
 //! what is watched, `reload` knows when a saved file has reached the cluster, `worker_end` turns the end of a

@@ -1,3 +1,7 @@
+//! The problem: one save is many events. Editors rename, truncate and write in pieces, git replaces a hundred
+//! files under a lock, and a kernel may drop events. A load that comes too early reads half a file; one that
+//! waits too long is felt by the user.
+//!
 //! Listens to the file system and says when it has come to rest. Reads no file and judges no change:
 //! `reload` compares contents. Survives how editors save: rename-save, chunked writes, delete and recreate.
 

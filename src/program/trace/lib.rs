@@ -1,3 +1,7 @@
+//! The problem: three streams tell of one reconcile (calls over HTTP, events of watches, records over a
+//! socket), each with its own delay, and the end of a reconcile may arrive before its last call. Everything
+//! must be told once, in its reconcile, whatever the order.
+//!
 //! Makes reconciles of what was seen of a process: which call and which read belongs to which reconcile, what
 //! led to it, what it changed. Pure: what was seen goes in, events come out. A call must go in before the end
 //! of its reconcile does; that it may go in before the beginning does no harm.

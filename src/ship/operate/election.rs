@@ -1,3 +1,6 @@
+//! The problem: the lead may end while a write is on its way. Each writer asks here at the moment of its
+//! write, and a process that was frozen past its lease must find out before it writes.
+//!
 //! Leader election over a Lease of the API server: reads the Lease, and writes what `lease` decides.
 
 use super::health::Health;

@@ -1,3 +1,6 @@
+//! The problem: a script that writes something else each time would fill a cluster in a minute. It must be
+//! stopped early, but not a script that makes one child after the other.
+//!
 //! Stops reconciles that feed themselves: own writes that lead to own writes without an end, from the same
 //! input. What others do, a saved file and the user's key start anew. Pure but for the clock that bounds a
 //! window.

@@ -1,3 +1,6 @@
+//! The problem: a release has one record for each revision, several programs may write them, and a crash can
+//! come between two. `helm` must be able to read every state in between.
+//!
 //! The revisions of a release in their Secrets: read, written and kept short the way Helm does, so that the
 //! real `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
 
