@@ -111,7 +111,7 @@ impl Dependencies<'_> {
             bail!("only unpacked charts can be updated");
         }
         let files = read_dir(self.chart).with_context(|| format!("the chart {path} cannot be read"))?;
-        // What lies in charts/ is what is to be mended.
+        // What lies in charts/ is what is to be fixed.
         let own = |path: &str| !path.starts_with("charts/");
         let own: FileSet =
             files.iter().filter(|(path, _)| own(path)).map(|(path, data)| (path, data.clone())).collect();

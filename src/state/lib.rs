@@ -275,7 +275,7 @@ impl State {
         self.paused.iter().find(|paused| paused.what.covers(key))
     }
 
-    /// What is wrong with the files right now, the newest failure first; empty once all is mended.
+    /// What is wrong with the files right now, the newest failure first; empty once all is fixed.
     pub fn problems(&self) -> Vec<Diagnostic> {
         let builds = self.programs.iter().filter_map(|program| program.build_failed.as_ref());
         let failed = self.reload.failed.iter().chain(builds);

@@ -25,9 +25,9 @@ pub struct Observed {
     pub releases: Vec<ReleaseState>,
     /// The parent is being deleted and this is a call of the finalize function.
     pub finalizing: bool,
-    /// The frozen clock of this pass, RFC 3339 in UTC.
+    /// The frozen clock of this reconcile, RFC 3339 in UTC.
     pub now: String,
-    /// Where random numbers of this pass start: the same for the same parent.
+    /// Where random numbers of this reconcile start: the same for the same parent.
     pub seed: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct Desired {
     pub requeue_after: Option<Duration>,
     /// Answer of the finalize function: nothing is left to do and the parent may go.
     pub finalized: bool,
-    /// Objects that were read through the host; a change of one of them is a cause for the next pass.
+    /// Objects that were read through the host; a change of one of them is a cause for the next reconcile.
     pub reads: Vec<Read>,
 }
 
@@ -95,7 +95,7 @@ pub struct Release {
     pub options: Value,
 }
 
-/// A release as it was when the pass began.
+/// A release as it was when the reconcile began.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReleaseState {
     /// The release's name.
@@ -334,7 +334,7 @@ pub trait Host: Send + Sync {
     /// Where the program is not allowed, or did not start.
     fn exec(&self, command: &Exec) -> Result<Executed, HostError>;
 
-    /// A line for the log of this pass. `level` is one of debug, info, warn, error.
+    /// A line for the log of this reconcile. `level` is one of debug, info, warn, error.
     fn log(&self, level: &str, message: &str);
 }
 

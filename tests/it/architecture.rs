@@ -129,9 +129,9 @@ fn packages_have_at_most_eight_thousand_lines() {
     let larger = [
         ("src/controlplane", 44_800),
         ("src/object", 22_600),
-        ("src/helm", 21_200),
+        ("src/helm", 21_300),
         ("src/types", 18_700),
-        ("src/tui", 10_200),
+        ("src/tui", 10_300),
         ("src/tui/panes", 8_200),
     ];
     let mut wrong = Vec::new();

@@ -203,7 +203,7 @@ impl JobSync<'_> {
         self.status.get(field).and_then(Value::as_i64).unwrap_or(0)
     }
 
-    /// Adds pods that have ended since the last pass to the status, and gives them for letting go.
+    /// Adds pods that have ended since the last sync to the status, and gives them for letting go.
     fn count_ended(&mut self) -> Vec<Arc<Value>> {
         let ended: Vec<_> =
             self.pods.iter().filter(|pod| pods::finished(pod) && tracked(pod)).cloned().collect();

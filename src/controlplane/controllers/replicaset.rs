@@ -21,7 +21,7 @@ use std::time::Duration;
 /// `group/plural` of ReplicaSets.
 pub(crate) const RESOURCE: &str = "apps/replicasets";
 
-/// Most pods made or removed in one pass.
+/// Most pods made or removed in one sync.
 const BURST: usize = 500;
 
 /// A kind that keeps a number of pods.

@@ -172,7 +172,7 @@ impl StatefulSetSync<'_> {
         }
     }
 
-    /// False when the pass has to end here.
+    /// False when the sync has to end here.
     fn fill(&mut self) -> bool {
         let monotonic = self.monotonic();
         for (ordinal, pod) in self.replicas.clone() {

@@ -252,7 +252,7 @@ impl RoleSync {
     /// A call was refused: which rule it wants, told once for each verb and namespace.
     async fn lacks(&mut self, refusal: MissingRight) {
         if self.rules.applies && self.is_allowed(&self.of(&refusal)).await {
-            // The roles were mended while the refusal was on its way.
+            // The roles were fixed while the refusal was on its way.
             return;
         }
         let news = {

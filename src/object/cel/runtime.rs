@@ -1,4 +1,4 @@
-//! What functions need of an evaluation: the meter that they charge, the library, and who answers
+//! The part of an evaluation that functions need: the meter that they charge, the library, and who answers
 //! `authorizer`.
 
 use super::authorizer::Authorizer;

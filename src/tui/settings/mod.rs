@@ -1,5 +1,5 @@
 //! The settings of keys, theme and mouse, brought onto the view. A mistake leaves all as it was and is told
-//! until it is mended or dismissed.
+//! until it is fixed or dismissed.
 
 pub(crate) mod appearance;
 pub(crate) mod applied;

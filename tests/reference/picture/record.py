@@ -30,6 +30,11 @@ BACKGROUND, TEXT = "#1a1b26", "#c0caf5"
 LOOK, LONGEST, CAPTION = 0.1, 2.5, 26.0
 
 
+def go_env(name):
+    """A folder of Go's, if Go is there."""
+    return subprocess.run(["go", "env", name], capture_output=True, text=True, check=False).stdout.strip() if shutil.which("go") else ""
+
+
 class Terminal:
     """A program in tmux, with every screen that it showed."""
 
@@ -37,6 +42,8 @@ class Terminal:
         self.socket = f"opdev-picture-{os.getpid()}"
         self.frames, self.caption, self.began = [], "", time.monotonic()
         environment = {**os.environ, "COLORTERM": "truecolor", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state, "HOME": state}
+        # A home of its own would fill the caches of Go anew.
+        environment |= {name: cache for name in ("GOMODCACHE", "GOCACHE") if (cache := go_env(name))}
         environment.pop("KUBECONFIG", None)
         environment.pop("TMUX", None)
         start = ["new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), "-c", folder, command]
@@ -93,7 +100,7 @@ def tour(terminal, project):
     terminal.tmux("send-keys", "-l", "memcached-sample")
     terminal.hold(0.8)
     terminal.keys("Enter")
-    terminal.until("● 3/3")
+    terminal.until("3/3")
     terminal.hold(3)
     template = project / "charts/memcached/templates/deployment.yaml"
     good = template.read_text()
@@ -116,7 +123,7 @@ def tour(terminal, project):
     terminal.until("replicas  3")
     terminal.hold(0.8)
     terminal.keys("5", "Enter")
-    terminal.until("● 5/5")
+    terminal.until("5/5")
     terminal.hold(4)
 
 
@@ -135,7 +142,7 @@ def sample(terminal, name=""):
 def helm_chart(terminal, project):
     terminal.caption = "opdev run --embedded, then a: the sample's release, its pods, and what the reconcile did"
     sample(terminal)
-    terminal.until("● 1/1")
+    terminal.until("1/1")
     # From the newest reconcile to the first one.
     terminal.keys("Tab", "Tab", "Down")
     terminal.until("#1 ")
@@ -144,7 +151,7 @@ def helm_chart(terminal, project):
 def inner_loop(terminal, project):
     terminal.caption = "A saved template is the cause of the next reconcile; the changed field of the Service is on the right"
     sample(terminal)
-    terminal.until("● 1/1")
+    terminal.until("1/1")
     template = project / "helm-charts/site/templates/service.yaml"
     template.write_text(template.read_text().replace("\nspec:", "\nspec:\n  sessionAffinity: ClientIP"))
     terminal.until("edit service.yaml")
@@ -153,7 +160,7 @@ def inner_loop(terminal, project):
 def hybrid(terminal, project):
     terminal.caption = "One project, two kinds: a chart installs the Cache, a script makes what there is for the Backup"
     sample(terminal, "cache-sample")
-    terminal.until("● 1/1")
+    terminal.until("1/1")
     sample(terminal, "backup-sample")
     terminal.until("Backup ")
     terminal.keys("Up")
@@ -167,7 +174,7 @@ def podset(terminal, project):
     terminal.keys("s")
     terminal.until("replicas  1")
     terminal.keys("3", "Enter")
-    terminal.until("● 3/3")
+    terminal.until("3/3")
 
 
 def armada(terminal, project):
@@ -194,7 +201,7 @@ def go_operator(terminal, project):
 def my_chart(terminal, project):
     terminal.caption = "A saved template is live at once; the reconcile names the file and shows the field that changed"
     sample(terminal)
-    terminal.until("● 1/1")
+    terminal.until("1/1")
     template = project / "helm-charts/my-chart/templates/deployment.yaml"
     template.write_text(template.read_text().replace("\nspec:", "\nspec:\n  minReadySeconds: 5", 1))
     terminal.until("edit deployment.yaml")
@@ -202,7 +209,7 @@ def my_chart(terminal, project):
 
 def typed(terminal, command, end):
     """Types a command into the shell, and waits for its end."""
-    terminal.until("$ ")
+    terminal.until("$")
     terminal.tmux("send-keys", "-l", command)
     terminal.keys("Enter")
     terminal.until(*end)
@@ -373,7 +380,7 @@ def project_of(page, scratch):
 def still(program, page):
     """The last screen of a page."""
     script, in_checkout = PAGES[page]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         scratch = pathlib.Path(folder)
         (scratch / "bin").mkdir()
         (scratch / "bin/opdev").symlink_to(program)

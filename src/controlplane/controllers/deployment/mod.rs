@@ -32,7 +32,7 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 /// See the module.
 pub(crate) struct Deployments;
 
-/// One pass over one Deployment: its ReplicaSets as they will be, its status as it will be.
+/// One sync of one Deployment: its ReplicaSets as they will be, its status as it will be.
 struct Rollout<'a> {
     view: &'a dyn View,
     object: &'a Value,

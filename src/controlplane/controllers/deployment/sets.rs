@@ -1,4 +1,4 @@
-//! The ReplicaSets of a Deployment during one pass: which is new, how each is going to be scaled and
+//! The ReplicaSets of a Deployment during one sync: which is new, how each is going to be scaled and
 //! annotated. Never decides how far to scale; `rolling` does.
 
 use super::REVISION;
@@ -18,7 +18,7 @@ const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
 const HASH: &str = "pod-template-hash";
 
-/// One ReplicaSet, with what this pass makes of it.
+/// One ReplicaSet, with what this sync makes of it.
 pub(super) struct Set {
     /// As it was read, or as it will be created.
     pub(super) object: Value,
@@ -47,7 +47,7 @@ impl Set {
         count(&self.object, "/status/availableReplicas")
     }
 
-    /// Removes it at the end of the pass.
+    /// Removes it at the end of the sync.
     pub(super) fn delete(&mut self) {
         self.deleted = true;
     }
