@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::process::{Child, Command};
 
-/// What its recording is named, and what its namespace is for.
+/// The name of its recording, and the purpose of its namespace.
 const NAME: &str = "program";
 /// How long it may take to stop once it was asked to.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -68,8 +68,8 @@ impl CiInput {
         Shared::open((&self.project, &self.trust), &self.cluster, &self.namespaces, &self.shutdown).await
     }
 
-    /// What a world is made from; `folder` is the one for its recording, below the one for all. What the
-    /// project applies at its own starts belongs to no scenario.
+    /// The input that a world is made from; `folder` is the one for its recording, below the one for all.
+    /// What the project applies at its own starts belongs to no scenario.
     pub(super) fn setup(&self, scenario: &str, folder: &Path, shared: Option<Arc<Shared>>) -> Setup {
         Setup {
             scenario: scenario.to_owned(),
@@ -91,7 +91,7 @@ impl CiInput {
 pub struct Pick {
     /// Files of samples or test folders, relative to the project's root; empty means all samples.
     pub paths: Vec<String>,
-    /// What their paths must match.
+    /// The pattern that their paths must match.
     pub filter: Option<Regex>,
     /// The part of them that runs.
     pub shard: Option<Shard>,
@@ -138,7 +138,7 @@ impl FromStr for Shard {
     }
 }
 
-/// What runs on a control plane of its own.
+/// One run on a control plane of its own.
 #[derive(Clone, Debug)]
 pub enum Scenario {
     /// The samples of a file are applied, settled, reconciled once more and deleted.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What the user is told beside such a failure.
+/// The words that the user reads beside such a failure.
 pub const AGAIN: &str = "opdev tries again by itself";
 
 /// When the next try is due, where one is planned.

@@ -1,5 +1,5 @@
-//! What the API server serves: kinds, their plural names and scopes, and its version. Cached; a changed CRD
-//! or API service makes the cache stale, and a kind that is not in it is looked up once more.
+//! Discovery of an API server: its kinds, their plural names and scopes, and its version. Cached; a changed
+//! CRD or API service makes the cache stale, and a kind that is not in it is looked up once more.
 
 use super::call::{ApiClient, collection_path};
 use super::error::ApiError;
@@ -80,7 +80,7 @@ impl fmt::Display for KindError {
 
 impl std::error::Error for KindError {}
 
-/// What was found.
+/// The kind that was found.
 #[derive(Debug, Default)]
 pub struct Served {
     resources: BTreeMap<Gvk, Arc<Resource>>,

@@ -39,7 +39,7 @@ impl AsManager<'_> {
     }
 }
 
-/// What a deletion led to.
+/// The outcome of a deletion.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Deletion {
     /// It is gone, or was gone already.
@@ -192,8 +192,7 @@ impl Api {
         Ok(self.wrote(at.resource, None, patched))
     }
 
-    /// What applying would make of an object, or of one of its subresources, in a dry run: nothing is
-    /// written.
+    /// The result of applying an object, or of one of its subresources, in a dry run: nothing is written.
     pub async fn try_apply(
         &self,
         at: &At<'_>,
@@ -206,7 +205,7 @@ impl Api {
         Ok(at.resource.complete(applied))
     }
 
-    /// What replacing would make of an object, in a dry run: nothing is written.
+    /// The result of replacing an object, in a dry run: nothing is written.
     pub async fn try_update(&self, at: &At<'_>, object: &Value) -> Result<Value, ApiError> {
         let path = format!("{}?fieldManager={OWN_MANAGER}&dryRun=All", at.path(""));
         let updated = self.send(Method::PUT, path, Some(object), JSON).await?;

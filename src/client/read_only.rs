@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// What opdev answers in the place of an API server that it only reads from.
+/// The answer of opdev in the place of an API server that it only reads from.
 pub const REFUSAL: &str = "opdev is read-only on this context; nothing was sent";
 
 /// Holds until it is lifted. Clones share one answer.

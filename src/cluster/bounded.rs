@@ -15,7 +15,7 @@ const SILENT: Duration = Duration::from_secs(15);
 /// Bytes that have to come in each second, on the whole.
 const SLOWEST: u64 = 256;
 
-/// What a body may be.
+/// Limits of a body.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     largest: u64,

@@ -19,7 +19,7 @@ pub(super) struct Merged {
     files: Vec<PathBuf>,
     /// The file of each entry, by sort and name.
     origins: BTreeMap<(Sort, String), PathBuf>,
-    /// What else there is to do where something is wrong: `OR_EMBEDDED`, or nothing.
+    /// The other way out of an error: `OR_EMBEDDED`, or nothing.
     or: &'static str,
 }
 
@@ -33,7 +33,7 @@ enum Sort {
 /// One context, ready to connect to.
 #[derive(Clone)]
 pub(super) struct Target {
-    /// What to say about it.
+    /// Names for messages about it.
     pub(super) names: Names,
     /// The namespace for objects without one.
     pub(super) namespace: String,
@@ -109,7 +109,7 @@ impl Merged {
         let mut merged =
             Merged { kubeconfig: Kubeconfig::default(), files: files.clone(), origins: BTreeMap::new(), or };
         for file in files {
-            // What the file says is not repeated: the parser quotes it, and it may hold credentials.
+            // Content of the file is not repeated: the parser quotes it, and it may hold credentials.
             let mut next = Kubeconfig::read_from(&file).map_err(|error| {
                 anyhow!("the kubeconfig {} cannot be used: {}\n  to do: correct it (`kubectl --kubeconfig {} config view` reads it, too){or}", shown(&file), without_excerpt(&error.to_string()), shown(&file))
             })?;

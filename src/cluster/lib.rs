@@ -111,7 +111,7 @@ impl Choice {
         self.webhooks != Webhooks::default() || self.webhook_certificates.is_some()
     }
 
-    /// What else there is to do where a cluster cannot be used.
+    /// The other way out where a cluster cannot be used.
     fn or_embedded(&self) -> &'static str {
         if self.never_embedded { "" } else { OR_EMBEDDED }
     }
@@ -126,7 +126,7 @@ impl Choice {
 pub struct Connection {
     /// The client; its calls are recorded by `client/recorder`.
     pub client: Client,
-    /// What is behind it.
+    /// The cluster behind it.
     pub cluster: Cluster,
     /// The namespace for objects without one.
     pub namespace: String,
@@ -134,7 +134,7 @@ pub struct Connection {
     pub kubeconfig: Option<PathBuf>,
     /// Holds while nothing may be written.
     pub read_only: ReadOnly,
-    /// What all calls to a cluster pass; `None` for the embedded control plane.
+    /// The link that all calls to a cluster go through; `None` for the embedded control plane.
     link: Option<Link>,
     /// The monitor of the connection, where it can break.
     monitor: Option<ConnectionMonitor>,
@@ -143,9 +143,9 @@ pub struct Connection {
     _lock: Option<Lock>,
     /// Where the embedded control plane keeps its objects.
     _data: Option<DataFolder>,
-    /// What the user has to hear first.
+    /// A warning that the user has to hear first.
     pub warning: Option<String>,
-    /// What webhook servers on this machine are given.
+    /// Certificates for webhook servers on this machine.
     pub certificates: Option<Certificates>,
 }
 

@@ -100,7 +100,7 @@ impl Link {
         })))
     }
 
-    /// What keeps the server from answering, as it changes.
+    /// The trouble that keeps the server from answering, as it changes.
     pub(super) fn trouble(&self) -> watch::Receiver<Option<Trouble>> {
         self.0.trouble.subscribe()
     }
@@ -334,8 +334,8 @@ enum Cause {
 }
 
 impl Cause {
-    /// What the system and TLS have to say comes as an error of input and output; where there is none of
-    /// them, the transport has only seen a connection that was not there any more.
+    /// Errors of the system and of TLS come as an error of input and output; where there is none of them, the
+    /// transport has only seen a connection that was not there any more.
     fn of(error: &(dyn std::error::Error + 'static)) -> Cause {
         let mut next = Some(error);
         while let Some(error) = next {
@@ -399,7 +399,7 @@ fn is_dry_run(request: &Request<Body>) -> bool {
         && asked.any(|(name, _)| name == "fieldManager")
 }
 
-/// What a write gets that is not sent.
+/// The answer to a write that is not sent.
 pub(super) fn refusal(why: &str) -> Result<Answer, BoxError> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
         "message": why});

@@ -141,7 +141,7 @@ mod tests {
         let expired = own_authority("127.0.0.1", 2001);
         let old = verifier(&config("https://127.0.0.1:6443", &[&expired])).unwrap();
         assert!(verify(&old, &expired, "127.0.0.1").is_err(), "expired");
-        // What names no server is an authority like any other.
+        // A certificate that names no server is an authority like any other.
         assert!(!is_needed(&config("https://10.0.0.1:6443", &[&own])));
     }
 }

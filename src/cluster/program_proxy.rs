@@ -29,7 +29,7 @@ const OF_A_CONNECTION: [HeaderName; 5] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// What sends a request on.
+/// The future that sends a request on.
 type Sending = BoxFuture<'static, Result<Answer, BoxError>>;
 
 /// The API server that a client talks to.
@@ -104,7 +104,7 @@ fn plain(headers: &mut HeaderMap, upgrades: bool) {
     }
 }
 
-/// What a client makes of an API server that cannot be reached for a while.
+/// The answer that a client gets from an API server that cannot be reached for a while.
 fn unanswered(what: &str, error: &BoxError) -> RelayedAnswer {
     let message = format!("opdev has no answer from the cluster to {what}: {error}");
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

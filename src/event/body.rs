@@ -14,7 +14,8 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 /// Shorter texts stay as they are.
 const SHORTEST: usize = 256;
 
-/// What the texts of each kind are compared with, and how texts are told apart without reading them.
+/// The dictionaries that the texts of each kind are compared with, and how texts are told apart without
+/// reading them.
 static PACKING: LazyLock<(ByKind, RandomState)> =
     LazyLock::new(|| (ByKind::new(SHORTEST), RandomState::new()));
 
@@ -36,7 +37,7 @@ struct Inner {
     hash: u64,
     /// Stays for as long as this version of the object does.
     value: OnceLock<Value>,
-    /// What the text was made of, for whoever looks first.
+    /// The tree that the text was made of, for the first look.
     first: Mutex<Option<Box<Value>>>,
 }
 

@@ -37,12 +37,12 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// What is wrong with a file, where, why, and what to do.
+/// An error in a file: its place, its reason, and its fix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// How bad.
     pub severity: Severity,
-    /// What and why.
+    /// The error, and why.
     pub message: String,
     /// Where.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ pub struct Draft {
     pub id: DraftId,
     /// When it got this far.
     pub at: Timestamp,
-    /// What it is about, such as `edit Memcached default/web`.
+    /// The subject, such as `edit Memcached default/web`.
     pub about: String,
     /// How far it is.
     #[serde(flatten)]
@@ -43,11 +43,11 @@ pub enum DraftStage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Review {
-    /// What changes, as the API server's dry run says.
+    /// The changes, as the API server's dry run says.
     pub changes: Vec<ObjectChange>,
     /// The API server's warnings.
     pub warnings: Vec<String>,
-    /// What one should know before: what is lost, what others have changed meanwhile.
+    /// Notes to read before: data that is lost, changes that others have made meanwhile.
     pub notes: Vec<String>,
     /// Why it cannot be written as it is.
     pub problem: Option<String>,
@@ -63,7 +63,7 @@ pub struct Undoable {
     pub id: u64,
     /// When it was done.
     pub at: Timestamp,
-    /// What was done, such as `scale Memcached default/web to 5`.
+    /// The action, such as `scale Memcached default/web to 5`.
     pub what: String,
     /// Why it cannot be undone, where that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]

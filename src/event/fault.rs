@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What happens to a call, or to the events of watches.
+/// The fault of a call, or of the events of watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The call waits so long.
@@ -67,7 +67,7 @@ pub enum RuleError {
     TakesNoValue {
         /// The fault.
         fault: String,
-        /// What stands behind it.
+        /// The value behind it.
         value: String,
     },
     /// A value is no time, or one that is too short or too long.
@@ -139,7 +139,7 @@ impl std::error::Error for RuleError {}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FaultRule {
-    /// What happens.
+    /// The fault.
     pub fault: Fault,
     /// The Kubernetes verb, such as `update`; `write` means every call that is no read.
     pub verb: String,

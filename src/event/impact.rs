@@ -30,7 +30,7 @@ pub struct Finding {
     pub weight: Weight,
     /// The field, such as `.spec.size`; empty for the type as a whole.
     pub field: String,
-    /// What changes and what that means.
+    /// The change and its meaning.
     pub message: String,
     /// The line that says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct TypeChanged {
     pub took: Duration,
 }
 
-/// What a held change is a change of.
+/// The part of a project whose change is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HeldChange {
@@ -93,7 +93,7 @@ pub struct Held {
     pub at: Timestamp,
     /// Names it in requests and in `Released`: a newer change has another one.
     pub id: String,
-    /// What it is a change of.
+    /// The part of the project that changes.
     pub change: HeldChange,
     /// The kind it belongs to.
     pub kind: Gvk,
@@ -143,7 +143,7 @@ pub struct ShadowRun {
     pub kind: Gvk,
     /// The files that led to it.
     pub files: Vec<String>,
-    /// What it would do to each object that it would treat otherwise than it is now.
+    /// The effect on each object that it would treat in another way than now.
     pub objects: Vec<ShadowObject>,
     /// On how many objects it ran.
     pub ran: u32,

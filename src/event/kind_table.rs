@@ -92,7 +92,7 @@ pub struct KindTable {
     /// Why there is no table, or why it does not follow the objects any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// What to know about what is listed.
+    /// A note about the listed objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

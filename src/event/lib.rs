@@ -121,11 +121,11 @@ pub enum Event {
     LoopFound(Arc<LoopFound>),
     /// Something is wrong with the operator.
     FindingOpened(Arc<RuleFinding>),
-    /// What is wrong was seen again, or more is known of it: all of it, at most once a second.
+    /// A finding was seen again, or more is known of it: all of it, at most once a second.
     FindingCounted(Arc<RuleFinding>),
-    /// What was wrong is so no more.
+    /// A finding is fixed.
     FindingClosed(Arc<RuleFinding>),
-    /// What is paused, all of it; empty where nothing is.
+    /// The paused objects and kinds, all of them; empty where there are none.
     PausesChanged {
         /// Kinds first, then objects.
         paused: Vec<Paused>,
@@ -169,7 +169,7 @@ pub enum Event {
     },
     /// The object of the table's selected row, whole.
     RowRead(ObjectSeen),
-    /// What can be undone, all of it, newest first.
+    /// Everything that can be undone, newest first.
     UndoChanged {
         /// One for each deed.
         entries: Vec<Undoable>,
@@ -184,7 +184,8 @@ pub enum Event {
     ConnectionChanged(ConnectionChanged),
     /// Copies of the operator that run on the cluster came, went, or were frozen.
     CopiesChanged(Arc<CopiesChanged>),
-    /// What the roles of the operator's ServiceAccount lack, all that is known of it; empty where nothing is.
+    /// Rules that the roles of the operator's ServiceAccount lack, as far as they are known; empty where it
+    /// lacks none.
     RulesMissing {
         /// One for each resource, in the order they were met.
         missing: Vec<MissingRule>,
@@ -200,7 +201,7 @@ pub enum Event {
     },
 }
 
-/// What opdev runs, and where.
+/// The project that opdev runs, and where.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Started {
@@ -210,7 +211,7 @@ pub struct Started {
     pub project: String,
     /// The project's root folder.
     pub root: String,
-    /// What is behind the client.
+    /// The cluster behind the client.
     pub cluster: Cluster,
     /// The namespace that objects without one go to.
     pub namespace: String,
@@ -254,7 +255,7 @@ pub struct Cluster {
     pub read_only: bool,
     /// How far it is protected from opdev.
     pub protection: Protection,
-    /// What makes it clearly local, or what makes opdev careful; empty for the embedded control plane.
+    /// The marks that make it clearly local, or make opdev careful; empty for the embedded control plane.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub marks: String,
     /// True if the server's certificate goes unchecked, as the kubeconfig says.
@@ -329,12 +330,12 @@ pub enum KindHealth {
     Serving,
     /// The newest files are broken; the last working ones serve.
     Stale {
-        /// What is broken.
+        /// The error.
         problem: Diagnostic,
     },
     /// There has been no good version yet.
     Disabled {
-        /// What is broken.
+        /// The error.
         problem: Diagnostic,
     },
     /// The operator's own program reconciles its objects.
@@ -532,7 +533,7 @@ pub struct Notice {
     pub at: Timestamp,
     /// How bad.
     pub level: Level,
-    /// What and why.
+    /// The error, and why.
     pub message: String,
     /// The fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -547,7 +548,7 @@ pub struct Notice {
 pub struct Paths {
     /// The typed text.
     pub typed: String,
-    /// What it may lead to; folders end with a slash.
+    /// The paths that it may lead to; folders end with a slash.
     pub found: Vec<String>,
 }
 

@@ -44,7 +44,7 @@ pub enum Permission {
     StartOperator {
         /// Its words, with the variables that are set for it before them.
         program: String,
-        /// What builds it; empty where nothing does.
+        /// The command that builds it; empty where there is none.
         build: String,
         /// The folder in which both run.
         folder: String,
@@ -67,7 +67,7 @@ impl Permission {
     }
 }
 
-/// What it lets opdev do, in words that follow "the project wants to".
+/// The allowed action, in words that follow "the project wants to".
 impl std::fmt::Display for Permission {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -135,6 +135,6 @@ pub struct TrustAnswered {
     pub at: Timestamp,
     /// The answer.
     pub answer: TrustAnswer,
-    /// What it was about.
+    /// The permissions it was about.
     pub permissions: Vec<Permission>,
 }

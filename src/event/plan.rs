@@ -8,16 +8,16 @@ use opdev_object::diff::Change;
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
 
-/// What a reconciler would do to one object.
+/// The plan of a reconciler for one object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowObject {
     /// The object.
     pub object: ObjectRef,
-    /// What would become of the release of its chart.
+    /// The plan for the release of its chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleaseAhead>,
-    /// What would be written to its children, in the order in which it would be done; hooks are apart.
+    /// Writes to its children, in the order in which they would be made; hooks are apart.
     pub children: Vec<ObjectChange>,
     /// Hooks that would run, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -28,7 +28,7 @@ pub struct ShadowObject {
     /// Why the reconcile would fail: what a program threw, or what the API server would refuse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Diagnostic>,
-    /// What the API server could not be asked about, and why. These changes are computed.
+    /// Changes that the API server could not be asked about, and why. These are computed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsure: Vec<String>,
 }
@@ -41,7 +41,7 @@ impl ShadowObject {
     }
 }
 
-/// What would become of a release.
+/// The plan for a release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseAhead {
@@ -80,11 +80,11 @@ pub enum StepAhead {
 pub struct HookAhead {
     /// When, such as `pre-upgrade`.
     pub event: String,
-    /// What is created.
+    /// The object that is created.
     pub object: ObjectRef,
 }
 
-/// What reconciles with the files as they are would do to everything that is there.
+/// The plan for all objects, with the files as they are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {

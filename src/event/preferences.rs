@@ -5,7 +5,7 @@ use super::{Diagnostic, Place, UserCommand};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What the user's `config.yaml` and the project's `opdev.yaml` say about the terminal.
+/// Settings of the terminal in the user's `config.yaml` and the project's `opdev.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Preferences {

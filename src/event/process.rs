@@ -112,13 +112,13 @@ pub struct ProcessExit {
     /// How long it ran.
     #[serde(with = "millis", rename = "ranMs")]
     pub ran: Duration,
-    /// What it said last that sounds like a reason, such as the line of a panic.
+    /// Its last line that sounds like a reason, such as that of a panic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The place in the project that a panic names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// What to do about it, where opdev knows.
+    /// The hint on it, where opdev knows one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserCommand {
-    /// What it is called in the palette.
+    /// Its name in the palette.
     pub name: String,
     /// The name of its key, such as `g e`; none means that the palette alone starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct UserCommand {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgramRun {
-    /// What it does, in words.
+    /// Its effect, in words.
     pub title: String,
     /// The program and its arguments.
     pub command: Vec<String>,

@@ -313,7 +313,7 @@ pub fn release(of: &ReleaseChange) -> String {
     format!("{what}: {}", one_line(&of.why))
 }
 
-/// What was done to an object, as one word.
+/// The action on an object, as one word.
 pub fn action(of: Action) -> &'static str {
     match of {
         Action::Created => "created",
@@ -359,7 +359,7 @@ fn named(field: &str, message: &str) -> String {
     if field.is_empty() || message.contains(field) { message } else { format!("{field}: {message}") }
 }
 
-/// What a shadow run found: `3 objects, ~1 +2 -0`.
+/// The result of a dry run: `3 objects, ~1 +2 -0`.
 pub fn shadow(of: &ShadowRun) -> String {
     let children = || of.objects.iter().flat_map(|object| &object.children);
     let count = |action| children().filter(|change| change.action == action).count();
@@ -465,7 +465,7 @@ pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-/// What to say of a kind that the project does not have.
+/// The words about a kind that the project does not have.
 pub fn no_such_kind(wanted: &str, kinds: &[&str]) -> String {
     match opdev_object::spelling::nearest(wanted, kinds.iter().copied()) {
         Some(near) => format!("the project has no such kind; did you mean {near}?"),

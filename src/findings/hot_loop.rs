@@ -54,7 +54,7 @@ struct LoopTrack {
     rounds: VecDeque<Round>,
     /// When the reconciles ended that only reconciles asked for, and that wrote.
     own: VecDeque<Timestamp>,
-    /// What was told already, and whether it was to be paused.
+    /// Fields that were told already, and whether their object was to be paused.
     told: BTreeMap<FieldKey, bool>,
     told_hot: bool,
     /// Reconciles in a row that upgraded without a reason.
@@ -126,7 +126,7 @@ impl Loops {
         track
             .hot(reconcile, own_only, &written)
             .or_else(|| track.upgrades(reconcile, &written))
-            // What a reconciler asks itself for is judged above, by how often it does.
+            // A reconcile that asks for itself is judged above, by how often it does.
             .or_else(|| if own_only { None } else { track.repairs(reconcile, &written, &others) })
     }
 
@@ -295,7 +295,7 @@ fn age(now: Timestamp, at: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(at)).unwrap_or_default()
 }
 
-/// What a reconcile made of a field.
+/// The value that a reconcile made of a field.
 #[derive(Clone, Debug)]
 struct Ours {
     object: ObjectRef,
@@ -341,7 +341,7 @@ fn short(value: &Value) -> String {
     if line.len() < text.len() { format!("{line}…") } else { line }
 }
 
-/// What others wrote before the reconcile: the last writer and the last value of each field.
+/// Writes of others before the reconcile: the last writer and the last value of each field.
 fn others(reconcile: &Reconcile) -> BTreeMap<FieldKey, (Option<String>, Option<String>)> {
     let mut out = BTreeMap::new();
     for cause in &reconcile.causes {

@@ -26,7 +26,7 @@ pub(crate) struct Verdict {
     pub(crate) run: ShadowRun,
     /// Why the new program does not take over.
     pub(crate) problem: Option<Diagnostic>,
-    /// What the user is asked.
+    /// The question to the user.
     pub(crate) held: Option<Held>,
 }
 
@@ -122,7 +122,7 @@ pub(crate) async fn hold(
     Verdict { run, problem: Some(problem), held: Some(held) }
 }
 
-/// What the first reconciles of a program have shown, which its shadow run did not: the API server refuses
+/// The refusals of the first reconciles of a program, which its dry run did not meet: the API server refuses
 /// its writes.
 pub(crate) fn refused_live(object: &ObjectRef, problem: &Diagnostic, files: &[String]) -> ShadowRun {
     ShadowRun {
@@ -214,7 +214,7 @@ fn refused(mut problem: Diagnostic, path: &str) -> Diagnostic {
     problem
 }
 
-/// What the new program would delete and the running one would not.
+/// Deletions that the new program would make and the running one would not.
 fn new_deletions(new: &Shadowed, old: &Shadowed) -> Vec<Hurt> {
     let old: Vec<ObjectKey> = old.deletions().map(ObjectRef::key).collect();
     let mut found = Vec::new();

@@ -111,7 +111,7 @@ pub struct Input {
 pub async fn run(mut input: Input) -> Result<()> {
     let programs = Programs::of(&input.project).debugged(input.debug.clone());
     let options = files::options(&input.project, &input.only, programs.reconcile());
-    // What the user asks for reaches whoever works right now.
+    // Requests of the user reach the inner loop that works right now.
     let mut requests = std::mem::replace(&mut input.requests, mpsc::channel(1).1);
     // Files are read while the API server starts.
     let mut reading = read(&input, &options, &programs);
@@ -145,7 +145,7 @@ pub async fn run(mut input: Input) -> Result<()> {
         let Some((opening, next)) = next? else { return Ok(()) };
         (opened, asked) = (next, Some(opening));
         reading = read(&input, &options, &programs);
-        // What was asked for was about the cluster that was left, but for the wish to stop.
+        // Requests were about the cluster that was left, but for the wish to stop.
         while let Ok((_, request)) = requests.try_recv() {
             match request {
                 Request::Session(SessionRequest::Quit { .. } | SessionRequest::Leave { .. }) => {
@@ -227,7 +227,7 @@ struct Running {
     awake: watch::Sender<u64>,
 }
 
-/// What is read only while somebody looks at it.
+/// Objects that are read only while somebody looks at them.
 fn looked_at(
     opened: &Opened,
     scope: &Option<String>,
@@ -437,7 +437,7 @@ impl Running {
     /// Tasks run beside each other; each is announced and answered by events.
     async fn dispatch(&self, id: RequestId, task: Task) {
         if let Task::Sources(SourcesTask::Reload) = task {
-            // What was refused for want of a right is tried again, too.
+            // Watches that were refused for want of a right are tried again, too.
             self.awake.send_modify(|count| *count += 1);
             let _ = self.handler.operator.send(ManagerRequest::Connection { lost: false }).await;
         }
@@ -561,7 +561,7 @@ fn handler(
 /// How long parts of opdev may take to stop.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What runs, and where.
+/// The project that runs, and where.
 fn started(input: &Input, Opened { connection, choice, took, .. }: &Opened, all_namespaces: bool) -> Started {
     let project = &input.project;
     let own = connection.kubeconfig.as_deref();

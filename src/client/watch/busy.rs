@@ -52,7 +52,7 @@ mod tests {
         }
         busy.came(true, at(90));
         assert_eq!(busy.pause(at(91)), Some(at(121)));
-        // What had gathered is read at once; the watch is as busy as before.
+        // Changes that had gathered are read at once; the watch is as busy as before.
         for _ in 0..5 {
             busy.came(true, at(121));
         }

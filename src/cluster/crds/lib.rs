@@ -32,7 +32,7 @@ use weigh::{Decision, Weighed};
 /// The known facts about the CRDs.
 #[derive(Default)]
 pub struct Crds {
-    /// What failed the last time and is tried again.
+    /// CRDs that failed the last time and are tried again.
     failing: BTreeSet<String>,
     /// True if nothing that anybody could notice goes through without the user's word.
     cautious: bool,
@@ -68,7 +68,7 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// Why the newest definition of a kind does not serve.
     pub stale: Vec<Diagnostic>,
-    /// What the files are to blame for, and was not known before.
+    /// New errors that the files are to blame for.
     pub errors: Vec<Diagnostic>,
     /// True if something failed that may go well in a moment: the server was busy, or did not answer.
     pub again: bool,
@@ -361,8 +361,8 @@ impl Crds {
         Some(Ok((kind, outcome)))
     }
 
-    /// What was refused or discarded is tried once more, and what was applied is compared with the server's
-    /// once more: it may have lost it.
+    /// CRDs that were refused or discarded are tried once more, and applied ones are compared with the
+    /// server's once more: it may have lost it.
     pub fn ask_again(&mut self) {
         self.refused.clear();
         self.applied.values_mut().for_each(|hash| *hash = None);

@@ -33,20 +33,20 @@ const WATCH_SECONDS: u32 = 290;
 const PAUSE: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
 /// After so many failures in a row the kind is looked up again.
 const FAILURES: u32 = 3;
-/// What stays of the buffer for lines once a long one is read.
+/// The part of the buffer for lines that stays once a long one is read.
 const BUFFER: usize = 64 << 10;
 
 /// The known facts about a kind; it outlives each watch, so that what went while nobody watched is told, too.
 #[derive(Default)]
 pub(super) struct Known {
     objects: BTreeMap<Watched, Mark>,
-    /// What was told before the list that is under way, and has not come up in it.
+    /// Objects that were told before the list that is under way, and have not come up in it.
     unlisted: BTreeMap<Watched, Mark>,
     /// The resource version up to which all is told, once a list was complete.
     position: Option<String>,
     /// The project_objects's epoch of that list.
     epoch: u64,
-    /// What was looked at last.
+    /// The object that was looked at last.
     looked: Option<Watched>,
     /// Since when all is listed and what happens is followed, in this try.
     followed: Option<Instant>,
@@ -113,14 +113,14 @@ pub(super) struct Refused {
     pub(super) stood: Duration,
 }
 
-/// What is to be told of one object.
+/// The news about one object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Telling {
     /// Nothing: an unrelated object whose key is known.
     Nothing,
     /// Its key.
     Key,
-    /// What came.
+    /// An object came.
     Object,
     /// All of it, which has to be asked for; what came, where it cannot be read.
     Whole,
@@ -268,7 +268,7 @@ impl Kind {
         for partial_object in &page.items {
             let watched = Watched::of(partial_object);
             let before = known.take(&watched);
-            // What is listed was there before, and its metadata is enough.
+            // Listed objects were there before, and their metadata is enough.
             let telling = self.sort(&watched, partial_object, metadata, false, before, known);
             if let Telling::Key = telling {
                 unrelated.push(watched.unrelated());
@@ -331,7 +331,7 @@ impl Kind {
         );
         let request = self.request(&query, metadata.then_some("PartialObjectMetadata"))?;
         let mut changes = self.project_objects.changes();
-        // What has changed while the list was read is looked at, too.
+        // Changes while the list was read are looked at, too.
         changes.mark_changed();
         let lines = self.client.request_stream(request).await.map_err(|error| Failure::of(&error))?;
         pin_mut!(lines);

@@ -158,7 +158,7 @@ impl KindTables {
     }
 }
 
-/// What tells one row from the others, and orders them as an API server does.
+/// The key that tells one row from the others, and orders them as an API server does.
 type Key = (Option<String>, String);
 
 /// The table on its way to the state.
@@ -424,7 +424,7 @@ impl Following {
         let line: Line = serde_json::from_slice(line).context("an event of the watch cannot be read")?;
         match line.event.as_str() {
             "BOOKMARK" => return Ok(Vec::new()),
-            // What it says is that its position is too old, nearly always: all is read anew.
+            // The error nearly always says that the position is too old: all is read anew.
             "ERROR" => return Err(Ended::Again),
             _ => {}
         }

@@ -30,7 +30,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What somebody pays attention to.
+/// The objects that somebody pays attention to.
 #[derive(Clone)]
 pub(crate) struct Attention {
     /// The object whose whole is shown.
@@ -150,7 +150,7 @@ impl Observer {
     }
 }
 
-/// What part of a kind's objects a watch is about.
+/// The part of a kind's objects that a watch is about.
 #[derive(Clone, Debug)]
 struct Scope {
     /// The only namespace; `None` means all.
@@ -225,7 +225,7 @@ impl Watch {
                     };
                     let ended = tokio::select! {
                         ended = kind.follow(known) => ended,
-                        // What waits out a long pause need not.
+                        // A task that waits out a long pause need not.
                         Ok(()) = awake.changed() => {
                             known.distrust();
                             refused.reset();
@@ -261,7 +261,7 @@ impl Watch {
     }
 }
 
-/// What tells one object of a kind from the others.
+/// The key that tells one object of a kind from the others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Watched {
     namespace: Option<String>,

@@ -14,7 +14,7 @@ pub(super) struct PartialObject {
     pub(super) metadata: Metadata,
 }
 
-/// What is read of `metadata`.
+/// The part of `metadata` that is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Metadata {

@@ -76,7 +76,7 @@ async fn follow(client: Client, source: LogSource, events: EventSink) {
         last.opens();
         let opened = pods.log_stream(&source.pod, &params(&source, &last)).await;
         let mut why = match opened {
-            // What the server says of a log is its last word; without an answer there may be one later.
+            // An answer of the server about a log is its last word; without an answer there may be one later.
             Err(error @ kube::Error::Api(_)) if last.at.is_none() => {
                 return tell(false, Vec::new(), Some(mask::text(&refusal(&error), &secrets))).await;
             }
@@ -93,7 +93,7 @@ async fn follow(client: Client, source: LogSource, events: EventSink) {
                         }
                     }
                     pause = FIRST_PAUSE;
-                    // What was told already is worth a word only where the user waits for one.
+                    // A line that was told already is worth a word only where the user waits for one.
                     if !fresh.is_empty() || std::mem::take(&mut waits) {
                         waits = false;
                         tell(false, fresh, None).await;

@@ -28,7 +28,7 @@ struct Shared {
     changed: watch::Sender<u64>,
 }
 
-/// What is missing of a kind.
+/// The lists of a kind that are missing.
 #[derive(Clone, Debug)]
 struct Unlisted {
     rank: u8,

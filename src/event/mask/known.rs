@@ -85,7 +85,8 @@ pub fn known(strings: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for secret in &given {
         let decoded = STANDARD.decode(secret.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        // What a list before has encoded already is not encoded again: such lists would double each time.
+        // A value that a list before has encoded already is not encoded again: such lists would double each
+        // time.
         let is_encoded = decoded.as_ref().is_some_and(|decoded| given.contains(decoded));
         if secret.len() >= SHORTEST && !is_encoded {
             list.push(STANDARD.encode(secret));

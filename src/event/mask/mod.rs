@@ -13,7 +13,7 @@ use opdev_object::diff::Change;
 use opdev_object::path::Segment;
 use serde_json::{Map, Value};
 
-/// What stands in place of a secret.
+/// The text in place of a secret.
 pub const MASK: &str = "••••••";
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -132,7 +132,7 @@ fn mask_object(object: &mut Value) {
     }
 }
 
-/// What a custom resource's status may quote: the secrets of its spec and those of its release's manifest.
+/// Secrets that a custom resource's status may quote: those of its spec and those of its release's manifest.
 fn told(object: &Value) -> Vec<String> {
     let Some(spec) = object.get("spec").filter(|_| object.pointer("/status/conditions").is_some()) else {
         return Vec::new();

@@ -21,9 +21,9 @@ pub struct LoopFound {
     /// From the first of them to the last.
     #[serde(with = "millis", rename = "withinMs")]
     pub within: Duration,
-    /// What is written again and again, at most five fields.
+    /// The fields that are written again and again, at most five.
     pub fields: Vec<LoopField>,
-    /// What is to blame, where it is known: such as `.Release.Revision in templates/all.yaml:7`.
+    /// The place that is to blame, where it is known: such as `.Release.Revision in templates/all.yaml:7`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame: Option<String>,
     /// True if the object is paused because of it.
@@ -52,10 +52,10 @@ pub struct LoopField {
     pub object: ObjectRef,
     /// Its path, such as `.spec.replicas`; empty where the whole object comes and goes.
     pub path: String,
-    /// What the reconciler writes, in short.
+    /// The value that the reconciler writes, in short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ours: Option<String>,
-    /// What the others write, in short.
+    /// The value that the others write, in short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theirs: Option<String>,
     /// The field managers of the others.

@@ -42,29 +42,29 @@ pub struct Reconcile {
     /// The changes in the object's own `status`, masked.
     #[serde(with = "changes")]
     pub status: Vec<Change>,
-    /// What was written to other objects.
+    /// Writes to other objects.
     pub objects: Vec<ObjectChange>,
     /// When it runs again by itself.
     pub requeue: Option<Requeue>,
-    /// What it waits for, in the words of the program.
+    /// The reason for which it waits, in the words of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
-    /// What became of revisions of releases, in the order in which it was done.
+    /// Steps of releases, in the order in which they were done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<ReleaseChange>,
     /// Why it failed.
     pub failure: Option<Failure>,
-    /// What else is known, where the operator is a process of its own.
+    /// More facts, where the operator is a process of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Box<ProgramTrace>>,
 }
 
-/// What a reconcile did to the revisions of a release.
+/// The effect of a reconcile on the revisions of a release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseChange {
     /// The release.
     pub name: String,
-    /// What was done.
+    /// The step.
     pub step: ReleaseStep,
     /// The revision that is deployed now.
     pub revision: i64,
@@ -75,7 +75,7 @@ pub struct ReleaseChange {
     pub surplus: bool,
 }
 
-/// What can be done to a release.
+/// A step of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReleaseStep {
@@ -168,7 +168,7 @@ pub enum Outcome {
     Installed,
     /// A new or rewritten revision.
     Upgraded,
-    /// What a program wants was made so.
+    /// The objects are now as a program wants them.
     Applied,
     /// Same revision or same wish, live objects put back.
     Repaired,
@@ -184,7 +184,7 @@ pub enum Outcome {
     Failed,
 }
 
-/// What a reconcile did to one object.
+/// The effect of a reconcile on one object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectChange {
@@ -192,7 +192,7 @@ pub struct ObjectChange {
     pub object: ObjectRef,
     /// Created, updated, deleted.
     pub action: Action,
-    /// What differs, masked.
+    /// The differences, masked.
     #[serde(with = "changes")]
     pub changes: Vec<Change>,
     /// Field managers whose fields were taken back.
@@ -200,7 +200,7 @@ pub struct ObjectChange {
     pub taken_from: Vec<String>,
 }
 
-/// What was done to an object.
+/// The action on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
@@ -309,7 +309,7 @@ impl CauseKind {
     }
 }
 
-/// What happened to a watched object.
+/// The change of a watched object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WatchEvent {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use serde::{Deserialize, Serialize};
 
-/// What can be paused.
+/// The part of an operator that can be paused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "scope", rename_all = "camelCase")]
 pub enum PauseScope {
@@ -42,7 +42,7 @@ impl std::fmt::Display for PauseScope {
 /// Something that is paused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
-    /// What.
+    /// The paused part.
     #[serde(flatten)]
     pub what: PauseScope,
     /// Since when.

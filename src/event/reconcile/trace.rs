@@ -18,7 +18,7 @@ pub struct ProgramTrace {
     pub reconcile_id: String,
     /// How it is known.
     pub traced: TraceLevel,
-    /// What its cache answered.
+    /// Reads that its cache answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<CachedRead>,
     /// Causes that are the echo of an earlier reconcile's write.
@@ -37,7 +37,7 @@ pub struct ProgramTrace {
     /// Its errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<ReadFinding>,
-    /// What findings about the operator are judged by, for the first one that asks.
+    /// Evidence by which findings about the operator are judged, for the first one that asks.
     #[serde(skip)]
     pub evidence: Handover,
 }
@@ -52,7 +52,7 @@ fn is_none(count: &u32) -> bool {
 pub struct CachedRead {
     /// `get` or `list`.
     pub verb: String,
-    /// What was read; of a list without name.
+    /// The object that was read; of a list without name.
     pub object: ObjectRef,
     /// The resourceVersion that a `get` found.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -87,9 +87,9 @@ pub struct OwnWrite {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadFinding {
-    /// What sort.
+    /// The sort.
     pub kind: FindingKind,
-    /// What happened, with names and numbers.
+    /// The message, with names and numbers.
     pub message: String,
     /// The fix.
     pub hint: String,

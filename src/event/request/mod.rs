@@ -39,7 +39,7 @@ impl PodFailure {
         }
     }
 
-    /// What the pod does.
+    /// The pod's behaviour in words.
     pub fn told(self) -> &'static str {
         match self {
             PodFailure::Crash => "crashes, and is started again with growing delays",
@@ -75,7 +75,7 @@ pub enum Request {
 /// trace.
 pub const CANNOT_BE_ASKED: &str = "the program cannot be asked for one reconcile";
 
-/// What the screen reads. A level replaces the one before.
+/// Requests for what the screen reads. A level replaces the one before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ViewRequest {
     /// Follow the logs of these containers and of no others. A level, answered by log lines.
@@ -122,7 +122,7 @@ pub enum ViewRequest {
     },
 }
 
-/// What concerns opdev itself.
+/// Requests that concern opdev itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionRequest {
     /// Go on working on another cluster. Nothing changes here until that one answers; then something is done
@@ -135,7 +135,7 @@ pub enum SessionRequest {
     },
     /// Stop opdev, after something was done about the custom resources.
     Leave {
-        /// What.
+        /// The way out.
         how: OnExit,
     },
     /// Stop opdev.
@@ -163,7 +163,7 @@ impl<T: Into<Task>> From<T> for Request {
     }
 }
 
-/// What the text of a new object begins with.
+/// The text that a new object begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "camelCase")]
 pub enum NewFrom {
@@ -172,7 +172,7 @@ pub enum NewFrom {
         /// Path relative to the project's root.
         path: String,
     },
-    /// What the schema of a kind says, with comments.
+    /// The fields in the schema of a kind, with comments.
     Kind {
         /// The kind.
         gvk: Gvk,
@@ -204,7 +204,7 @@ pub enum RequestOutcome {
     },
     /// Refused or failed.
     Failed {
-        /// What and why.
+        /// The error, and why.
         message: String,
         /// The fix.
         hint: Option<String>,

@@ -84,12 +84,12 @@ pub enum OperatorTask {
     },
     /// Hold an object or a kind back: its causes collect, no reconcile begins.
     Pause {
-        /// What.
+        /// The part to pause.
         scope: PauseScope,
     },
     /// Let an object or a kind go on.
     Resume {
-        /// What.
+        /// The part to resume.
         scope: PauseScope,
     },
     /// Run exactly one reconcile for an object, paused or not.
@@ -124,7 +124,7 @@ pub enum DraftTask {
     },
     /// Open a text for a new object in the editor.
     New {
-        /// What the text begins with.
+        /// The text to begin with.
         from: NewFrom,
     },
     /// Add the rules that the operator's role lacks to its file; the answer is a draft that shows the change.
@@ -223,7 +223,7 @@ pub enum ProjectTask {
     Trust {
         /// The answer.
         answer: TrustAnswer,
-        /// What the user saw: the answer is about nothing else.
+        /// The permissions that the user saw: the answer is about nothing else.
         permissions: Vec<Permission>,
     },
 }

@@ -52,8 +52,8 @@ pub struct ObservedCall {
     /// The query without question mark.
     #[serde(default)]
     pub query: String,
-    /// What the process put into `X-Opdev-Reconcile`: the id of a reconcile, how that is known, and of a
-    /// write the place in its code.
+    /// The mark that the process put into `X-Opdev-Reconcile`: the id of a reconcile, how that is known, and
+    /// of a write the place in its code.
     #[serde(default)]
     pub mark: Option<String>,
     /// HTTP status; 0 where no answer came.
@@ -106,7 +106,7 @@ impl ObservedCall {
             .verb(&self.method, Some(self.query.as_str()).filter(|query| !query.is_empty()))
     }
 
-    /// What it was about, such as `pods/web/status`.
+    /// The target of the call, such as `pods/web/status`.
     pub fn target(&self) -> String {
         ApiPath::of(&self.path).text
     }

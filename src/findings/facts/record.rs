@@ -16,7 +16,7 @@ pub struct Traced {
     pub record: Record,
 }
 
-/// What a process tells.
+/// A record of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "camelCase")]
 pub enum Record {
@@ -87,7 +87,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// What stands in the place of a rung where the program is in Python, which has no build.
+    /// The text in the place of a rung where the program is in Python, which has no build.
     pub const KOPF: &str = "kopf";
 }
 
@@ -111,7 +111,7 @@ pub struct ControllerAdded {
     pub kind: String,
     /// How many reconciles may run at once.
     pub workers: u32,
-    /// What of it is seen: `reconciler`, `queue`.
+    /// The hooks that are seen: `reconciler`, `queue`.
     pub hooks: Vec<String>,
 }
 
@@ -153,7 +153,7 @@ pub struct RecordedEvent {
     pub message: String,
 }
 
-/// What put a request into a queue.
+/// The event that put a request into a queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TraceCause {
@@ -254,7 +254,7 @@ pub struct CacheRead {
     pub took: i64,
     /// `get` or `list`.
     pub verb: String,
-    /// What was read; of a list without name and resourceVersion.
+    /// The object that was read; of a list without name and resourceVersion.
     pub object: TraceObject,
     /// The label selector of a list in text; empty where there is none.
     pub labels: String,

@@ -24,7 +24,7 @@ const FROZEN: &str = "opdev.dev/frozen";
 /// How many Deployments are looked at.
 const MOST: usize = 2_000;
 
-/// What a frozen Deployment had, and who froze it.
+/// The state of a frozen Deployment before, and the one who froze it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Frozen {
     replicas: i64,
@@ -42,7 +42,7 @@ pub struct Copies {
     pub known: Arc<Mutex<Vec<DeployedCopy>>>,
 }
 
-/// What gives a copy of this operator away.
+/// Marks that give a copy of this operator away.
 pub struct Marks {
     /// The project's name, as its scaffold put it into names and images.
     name: String,
@@ -65,7 +65,7 @@ impl Marks {
         }
     }
 
-    /// What gives a Deployment away; nothing where it is somebody else's.
+    /// The marks that give a Deployment away; nothing where it is somebody else's.
     fn found(&self, deployment: &Value) -> Vec<String> {
         let (own_name, namespace) =
             (meta::name(deployment).unwrap_or(""), meta::namespace(deployment).unwrap_or(""));

@@ -31,7 +31,7 @@ impl Requests {
         self.tell_leaving(OnExit::Uninstall, all.len(), &left, &spared).await;
         let mut going = FuturesUnordered::new();
         for (object, _, resource) in &all {
-            // What is paused does not answer its finalizers.
+            // A paused object does not answer its finalizers.
             for scope in
                 [PauseScope::Kind { gvk: object.gvk.clone() }, PauseScope::Object { object: object.clone() }]
             {

@@ -47,7 +47,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// What requests are carried out with.
+/// The means to carry out requests.
 #[derive(Clone)]
 pub struct Requests {
     /// Where files are loaded.
@@ -60,21 +60,21 @@ pub struct Requests {
     /// True if the cluster is the embedded control plane.
     pub embedded: bool,
     pub events: EventSink,
-    /// What is reconciled.
+    /// The sources that are reconciled.
     pub sources: watch::Receiver<Arc<Sources>>,
     /// The switch that says whether anything may be written.
     pub guard: Guard,
     /// Copies of the operator on the cluster.
     pub copies: Copies,
-    /// What is under way, to be cancelled.
+    /// Tasks under way, to be cancelled.
     pub tasks: Tasks,
     /// The permissions that the user gives the project.
     pub trust: Trust,
-    /// What is written or looked at before it is written.
+    /// Drafts that are written or looked at.
     pub drafts: Drafts,
-    /// What can be undone.
+    /// Actions that can be undone.
     pub undo: UndoList,
-    /// What the operator's role lacks, where it runs as its ServiceAccount.
+    /// Rules that the operator's role lacks, where it runs as its ServiceAccount.
     pub rules: Option<Rules>,
     /// True if nobody waits for the answer: what fails for a moment is tried again.
     pub at_start: bool,

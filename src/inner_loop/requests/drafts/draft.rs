@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex as AsyncMutex;
 
-/// What a draft is for.
+/// The purpose of a draft.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
     /// To change an object; the text was made of it as it was then.
@@ -36,7 +36,7 @@ pub(crate) struct Draft {
     /// True if errors stood on top of it.
     pub(crate) refused: bool,
     pub(crate) round: u32,
-    /// What is written once the user says so.
+    /// Writes that are made once the user says so.
     pub(crate) writes: Vec<Write>,
     pub(crate) notes: Vec<String>,
     /// When the editor was asked for.

@@ -267,7 +267,7 @@ impl Requests {
         Ok(Done::default())
     }
 
-    /// What to know before one writes.
+    /// Notes to read before one writes.
     fn intro(&self, about: &str, edit: bool) -> Vec<String> {
         let mut lines = intro(about, edit);
         let kept = kept_before(&self.project.root, about);
@@ -292,7 +292,7 @@ fn complaints(error: anyhow::Error, document: &Node, object: &Value) -> Result<V
     Err(error)
 }
 
-/// What to know before one writes.
+/// Notes to read before one writes.
 fn intro(about: &str, edit: bool) -> Vec<String> {
     let nothing = match edit {
         true => "Close it unchanged, or empty it, and nothing happens.",
@@ -305,7 +305,7 @@ fn intro(about: &str, edit: bool) -> Vec<String> {
     ]
 }
 
-/// What is wrong, with the lines as they are below these very comments.
+/// The errors, with the lines as they are below these very comments.
 fn complaint(refusals: &[Refusal]) -> Vec<String> {
     // The lines on top: a heading, one for each refusal, a hint, the rule.
     let above = u32::try_from(refusals.len()).unwrap_or(0) + 3;

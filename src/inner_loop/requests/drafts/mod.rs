@@ -81,7 +81,7 @@ impl Requests {
                     return self.not_written(id, &mut draft, error).await;
                 }
             };
-            // What is written is not written again, whatever becomes of the rest.
+            // A write that was made is not made again, whatever happens to the rest.
             draft.writes.remove(0);
             let after = after.unwrap_or_default();
             done.undo.push(write.undo(&after));

@@ -46,7 +46,7 @@ pub(crate) fn with_values(skeleton: &str, chart: &str, values: &str) -> String {
     let mut out = format!("{above}# Values of the chart {chart}; uncomment what is to differ.\nspec:\n");
     for line in values.lines() {
         let line = line.trim_end();
-        // What is a comment there stays one when the sign is taken away from the lines around it.
+        // A comment there stays one when the sign is taken away from the lines around it.
         let sign = if line.is_empty() || line.trim_start().starts_with('#') { "" } else { "# " };
         let _ = writeln!(out, "{}", format!("  {sign}{line}").trim_end());
     }
@@ -178,7 +178,7 @@ fn names(schema: &Value, key: &str) -> Vec<String> {
     all.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What the schema itself gives as a value.
+/// The value that the schema itself gives.
 fn example(field: &Value) -> Option<Value> {
     let first = || field["enum"].as_array()?.first().cloned();
     let given = |key: &str| field.get(key).filter(|value| !value.is_null()).cloned();
@@ -211,7 +211,7 @@ fn plain(field: &Value) -> Value {
     }
 }
 
-/// What is allowed, in one line.
+/// The limits of a field, in one line.
 fn limits(field: &Value, required: bool) -> String {
     let mut parts: Vec<String> = Vec::new();
     if required {
