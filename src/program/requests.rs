@@ -137,7 +137,7 @@ fn disturb(programs: &[(Option<Arc<Tracing>>, u64)], rules: &[FaultRule]) -> Ans
     }
     if disturbed == 0 {
         return Err((
-            "only calls to the embedded control plane are disturbed".to_owned(),
+            "faults are injected only into calls to the embedded control plane".to_owned(),
             Some("start opdev with --embedded".to_owned()),
         ));
     }

@@ -44,7 +44,7 @@ pub async fn start(programs: &Programs, place: Place<'_>) -> Handles {
         tell(place.events, Level::Error, problem.to_owned(), hint).await;
     }
     if programs.plans().is_empty() && !place.disturb.0.is_empty() {
-        let message = "no call is disturbed: the project has no program of its own".to_owned();
+        let message = "no fault is injected: the project has no program of its own".to_owned();
         tell(place.events, Level::Warn, message, None).await;
     }
     let mut handles = Handles::default();
@@ -334,7 +334,7 @@ async fn disturb(place: &Place<'_>, tracing: Option<&Arc<Tracing>>) {
         _ if rules.is_empty() => {}
         Some(faults) => faults.set(rules.to_vec(), seed),
         None => {
-            let message = "no call is disturbed: only calls to the embedded control plane can be".to_owned();
+            let message = "no fault is injected: that works only on the embedded control plane".to_owned();
             tell(place.events, Level::Warn, message, None).await;
         }
     }

@@ -25,11 +25,11 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::HoldChanged { on: true } => (None, "hold       saved charts need your answer".to_owned()),
         Event::HoldChanged { on: false } => (None, "hold       saved charts go live at once".to_owned()),
         Event::Disturbed { rules } if rules.is_empty() => {
-            (None, "disturb    no call is disturbed any more".to_owned())
+            (None, "faults     none is injected any more".to_owned())
         }
         Event::Disturbed { rules } => {
             let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
-            (None, format!("disturb    {}", rules.join(", ")))
+            (None, format!("faults     {}", rules.join(", ")))
         }
         Event::TrustAsked(asked) => (Some(asked.at), trust_asked(asked)),
         Event::TrustAnswered(answered) => (Some(answered.at), trust_answered(answered)),
@@ -352,8 +352,8 @@ fn reconciled(reconcile: &Reconcile) -> String {
     }
     match reconcile.process.as_ref().map_or(0, |process| process.disturbed_calls.len()) {
         0 => {}
-        1 => text.push_str("; one call was disturbed on request"),
-        calls => text.push_str(&format!("; {calls} calls were disturbed on request")),
+        1 => text.push_str("; a fault was injected into one call"),
+        calls => text.push_str(&format!("; faults were injected into {calls} calls")),
     }
     for finding in reconcile.process.iter().flat_map(|process| &process.findings) {
         text.push_str(&format!("; warning: {}", words::one_line(&finding.message)));

@@ -145,10 +145,10 @@ impl OperatorTask {
             OperatorTask::Step { object } => format!("step {object}"),
             OperatorTask::Check { object } => format!("check {object}"),
             OperatorTask::CatchUp { objects } => format!("catch up with {} objects", objects.len()),
-            OperatorTask::Disturb { rules } if rules.is_empty() => "disturb no call any more".to_owned(),
+            OperatorTask::Disturb { rules } if rules.is_empty() => "end all faults".to_owned(),
             OperatorTask::Disturb { rules } => {
                 let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
-                format!("disturb: {}", rules.join(", "))
+                format!("inject faults: {}", rules.join(", "))
             }
         }
     }

@@ -144,7 +144,7 @@ fn stale_get(read: &CacheRead, memory: &Memory) -> Option<ReadFinding> {
     } else if read.error.is_empty() && !last.deleted && older(&read.object.rv, &last.rv) {
         let (had, wrote) = (&read.object.rv, &last.rv);
         format!(
-            "the cache had {object} at {had}, older than {wrote}, which reconcile #{} had written",
+            "the cache had {object} at resourceVersion {had}, older than {wrote}, which reconcile #{} had written",
             last.reconcile
         )
     } else {

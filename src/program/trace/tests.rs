@@ -303,7 +303,7 @@ fn a_cache_that_is_behind_the_own_writes_is_told() {
         [
             (
                 FindingKind::StaleRead,
-                "the cache had PodSet default/demo at 11, older than 13, which reconcile #1 had written",
+                "the cache had PodSet default/demo at resourceVersion 11, older than 13, which reconcile #1 had written",
                 Some(1)
             ),
             (

@@ -117,7 +117,7 @@ fn failing(view: &ViewState, state: &State) -> Result<(), NotNow> {
 /// Only what a program asks of the embedded control plane is disturbed: a cluster that others use never is.
 fn disturbing(state: &State) -> Result<(), NotNow> {
     if !connected(state)?.cluster.embedded {
-        return Err("only calls to the embedded control plane are disturbed".into());
+        return Err("faults are injected only into calls to the embedded control plane".into());
     }
     match state.programs.runs().next() {
         Some(_) => Ok(()),
