@@ -139,7 +139,7 @@ enum State {
 /// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// What is paused.
+    /// Paused objects and kinds.
     pub(crate) gate: Gate,
     entries: HashMap<ObjectKey, Entry>,
     ready: HashMap<Kind, VecDeque<ObjectKey>>,

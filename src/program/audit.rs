@@ -21,8 +21,8 @@ pub(crate) const REGISTERED: &str = "webhooks of the program are registered";
 /// How the notice begins that they cannot be.
 pub(crate) const NOT_REGISTERED: &str = "the webhooks of the program are not registered";
 
-/// What a notice says of the webhooks of a program: whether they are registered, or why not; nothing where it
-/// is about something else.
+/// The part of a notice that is about the webhooks of a program: whether they are registered, or why not;
+/// nothing where it is about something else.
 pub fn webhooks_of(notice: &Notice) -> Option<Result<(), String>> {
     if notice.message.starts_with(REGISTERED) {
         return Some(Ok(()));

@@ -54,7 +54,7 @@ pub(super) struct Built {
     pub(super) next: Option<PathBuf>,
     /// How much was added to it.
     pub(super) rung: Option<Rung>,
-    /// What the user should hear about what was added.
+    /// The warning about the added files, if there is one.
     pub(super) warning: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Builder {
     pub(super) replace: BTreeMap<PathBuf, PathBuf>,
 }
 
-/// What a command of a build said.
+/// The output of a command of a build.
 struct BuildOutput {
     ok: bool,
     pub status: String,
@@ -217,7 +217,7 @@ impl Builder {
         self.run_go(&words).await
     }
 
-    /// What of the project's own flags a build for the debugger leaves out.
+    /// The project's own flags that a build for the debugger leaves out.
     pub(super) fn left_out(&self) -> Vec<String> {
         match &self.plan.build {
             Build::Go { flags, ldflags, .. } => debugger::debuggable(flags, ldflags).left_out,
@@ -253,8 +253,8 @@ impl Builder {
         Ok(vec!["-overlay".to_owned(), path.display().to_string()])
     }
 
-    /// What `go vet` says of some packages, as `./internal/controller`, with the flags of their build; `None`
-    /// where it cannot look. It never takes time from what else runs.
+    /// The warnings of `go vet` about some packages, as `./internal/controller`, with the flags of their
+    /// build; `None` where it cannot look. It never takes time from what else runs.
     pub(super) async fn vet(&self, packages: &[String]) -> Option<Vec<Diagnostic>> {
         let Build::Go { flags, .. } = &self.plan.build else { return None };
         let replaced = self.replaced(VET_OVERLAY, self.replace.iter()).ok()?;

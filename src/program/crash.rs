@@ -53,7 +53,7 @@ pub(super) fn reason(lines: &[String], root: &Path, module: &str) -> Reason {
     found
 }
 
-/// What helps, by what the program says.
+/// The hint that helps, by the program's last words.
 fn hint(message: &str) -> Option<String> {
     let says = |words: &str| message.contains(words);
     let text = if says("address already in use") {

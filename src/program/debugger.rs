@@ -66,7 +66,7 @@ async fn state(address: &str) -> Result<Value> {
 pub(super) struct Debuggable {
     pub(super) flags: Vec<String>,
     pub(super) ldflags: String,
-    /// What was left out: the tables of symbols and of lines (`-s`, `-w`), and the places of files
+    /// The parts that were left out: the tables of symbols and of lines (`-s`, `-w`), and the places of files
     /// (`-trimpath`).
     pub(super) left_out: Vec<String>,
 }
@@ -188,11 +188,11 @@ pub(super) fn is_taken(address: &str) -> Option<String> {
     }
 }
 
-/// What to do where the address is taken.
+/// The hint where the address is taken.
 pub(super) const ELSEWHERE: &str =
     "end that program and press R, or start opdev with another port, such as --debug=127.0.0.1:2346";
 
-/// What to do where it is not installed.
+/// The hint where it is not installed.
 pub(super) const INSTALL: &str =
     "go install github.com/go-delve/delve/cmd/dlv@latest, then press R; or start opdev without --debug";
 

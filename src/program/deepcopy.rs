@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The folder below `.opdev` for files that take part in builds only.
 const FOLDER: &str = "copies";
 
-/// What is done for one project, and what was said about it last.
+/// The copy methods of one project, and the last notice about them.
 struct ProjectCopies {
     root: PathBuf,
     generate: Generate,
@@ -29,7 +29,7 @@ struct ProjectCopies {
     told: String,
 }
 
-/// What is to happen before each build of a plan; `None` where it has no Go types, or does not want it.
+/// The step before each build of a plan; `None` where it has no Go types, or does not want it.
 pub(crate) fn before_build(
     plan: &Plan,
     state_folder: &PrivateFolder,
@@ -60,7 +60,7 @@ pub(crate) fn before_build(
     }))
 }
 
-/// What is to be told.
+/// Notices to tell.
 type Notices = Vec<(Level, String, Option<String>)>;
 
 impl ProjectCopies {
@@ -107,7 +107,7 @@ impl ProjectCopies {
         Ok(replace)
     }
 
-    /// What could not be made; said again only once it is something else.
+    /// Files that could not be made; told again only once they are other ones.
     fn problems(&mut self, made: &Made) -> Notices {
         if made.broken.is_empty() || !made.failed() {
             self.told.clear();

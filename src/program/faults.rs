@@ -161,7 +161,7 @@ impl Inner {
         self.gates.entry(resource.to_owned()).or_insert_with(|| watch::Sender::new(passage))
     }
 
-    /// What the rules make of the watches of a resource.
+    /// The effect of the rules on the watches of a resource.
     fn passage(&self, resource: &str) -> Passage {
         let of = self.rules.iter().filter(|live| !live.is_over()).find_map(|live| {
             let concerned = matches!(live.rule.resource.as_str(), "" | "*") || live.rule.resource == resource;

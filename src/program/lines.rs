@@ -70,7 +70,7 @@ pub(super) async fn follow(mut pipe: impl AsyncRead + Unpin, mut told: Told, tai
             }
             line.clear();
         }
-        // What belongs together is written together: a stack never waits for the next entry.
+        // Lines of one entry are written together: a stack never waits for the next entry.
         told.tell(at, entry.flush());
         told.report();
     }

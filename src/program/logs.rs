@@ -141,7 +141,7 @@ fn strip_escapes(line: &str) -> String {
     out
 }
 
-/// What follows the parameters of a sequence and the letter that ends it.
+/// The text after the parameters of a sequence and the letter that ends it.
 fn after_sequence(text: &str, is_parameter: impl Fn(char) -> bool) -> &str {
     let rest = text.trim_start_matches(is_parameter);
     let mut after = rest.chars();
@@ -152,7 +152,7 @@ fn after_sequence(text: &str, is_parameter: impl Fn(char) -> bool) -> &str {
     }
 }
 
-/// What follows a text for the terminal. One without an end is taken for words.
+/// The text after one for the terminal. One without an end is taken for words.
 fn after_text(text: &str) -> &str {
     let ends = [("\u{7}", 1), ("\u{1b}\\", 2), ("\u{9c}", 2)];
     let end = ends.into_iter().filter_map(|(end, long)| text.find(end).map(|at| at + long)).min();

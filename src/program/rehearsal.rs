@@ -35,9 +35,9 @@ pub struct Cast<'a> {
     pub project: &'a Project,
     /// The folder for binaries and credentials, outside of the project.
     pub folder: &'a Path,
-    /// What the user allows it.
+    /// The permissions that the user gives it.
     pub trust: &'a Trust,
-    /// What its files are.
+    /// Its files.
     pub sources: &'a watch::Receiver<Arc<Sources>>,
     /// Where facts go.
     pub events: &'a EventSink,

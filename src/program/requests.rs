@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-/// What was done, in words, or why not and what to do.
+/// The action, in words, or the reason why there was none, with a hint.
 type Answer = Result<String, (String, Option<String>)>;
 
 /// How long a reconcile that was asked for may take before nobody waits for it any more.

@@ -58,7 +58,7 @@ pub async fn start(programs: &Programs, place: Place<'_>) -> Handles {
             tell(place.events, Level::Warn, message, hint).await;
         }
         let begun = match own_folder(&place, at) {
-            // What is said of the manager's Deployment, and of webhooks, is about the first one.
+            // Notices about the manager's Deployment, and about webhooks, are about the first one.
             Ok(folder) => begin(plan.clone(), &place, (&folder, at == 0)).await,
             Err(error) => Err(error),
         };
@@ -91,7 +91,7 @@ pub struct Place<'a> {
     pub events: &'a EventSink,
     /// The numbers of reconciles.
     pub numbers: &'a ReconcileNumbers,
-    /// What serves; the program waits for the first set, with which its kinds are there.
+    /// The sources that serve; the program waits for the first set, with which its kinds are there.
     pub sources: &'a watch::Receiver<Arc<Sources>>,
     /// The permissions that the user gives the project.
     pub trust: &'a Trust,
@@ -114,7 +114,7 @@ pub struct Handles(pub(crate) Vec<Handle>);
 pub(crate) struct Handle {
     /// The program in words.
     pub(crate) words: String,
-    /// What one can ask for.
+    /// The way to ask for something.
     pub(crate) ask: mpsc::Sender<Ask>,
     /// Stops it.
     stop: CancellationToken,
@@ -340,7 +340,7 @@ async fn disturb(place: &Place<'_>, tracing: Option<&Arc<Tracing>>) {
     }
 }
 
-/// What the manager's Deployment gives to the program.
+/// The surroundings that the manager's Deployment gives to the program.
 fn deployed(
     place: &Place<'_>,
     kustomized: &Kustomized,
@@ -532,7 +532,7 @@ async fn follow(
             }
         };
         if renewed {
-            // What was saved while nothing listened; the supervisor knows what is new.
+            // Files may have been saved while nothing listened; the supervisor knows what is new.
             let files = files_of(set.flat.iter().cloned().collect()).await;
             if ask.send(Ask::Saved { files, at: Instant::now() }).await.is_err() {
                 return;

@@ -43,7 +43,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-/// What one can ask for.
+/// Requests to the supervisor.
 #[derive(Debug)]
 pub enum Ask {
     /// Files were saved.
@@ -83,7 +83,7 @@ pub struct Start {
 /// Runs before each start, such as to free the lease of the program before.
 pub type BeforeStart = Arc<dyn Fn(Arc<Start>) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What a program waits for before it may start.
+/// The condition that a program waits for before it may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Awaited {
@@ -106,7 +106,7 @@ impl fmt::Display for Awaited {
 
 impl std::error::Error for Awaited {}
 
-/// What was made ready for a build.
+/// The files that were made ready for a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
     /// Files of the project that were written, absolute; they lead to no further build.
@@ -118,9 +118,9 @@ pub struct Prepared {
 /// Runs before each build, such as to bring generated files up to date.
 pub type BeforeBuild = Arc<dyn Fn() -> BoxFuture<'static, Prepared> + Send + Sync>;
 
-/// What is needed to run a program.
+/// Everything that is needed to run a program.
 pub struct Supervisor {
-    /// What is built and started.
+    /// The program that is built and started.
     pub plan: Plan,
     /// The project's root.
     pub root: PathBuf,
@@ -137,7 +137,7 @@ pub struct Supervisor {
     pub tells: Option<watch::Receiver<bool>>,
     /// Where kinds go that the program misses.
     pub missing: mpsc::Sender<MissingKind>,
-    /// What is asked for.
+    /// Requests.
     pub asked: mpsc::Receiver<Ask>,
     /// The environment, once the program may start; else what it waits for.
     pub ready: watch::Receiver<Result<Arc<Environment>, Awaited>>,
@@ -149,7 +149,7 @@ pub struct Supervisor {
     pub starts: watch::Sender<Option<Arc<Start>>>,
     /// Counts the program's calls to the API server; `None` where nobody sees them.
     pub calls: Option<Arc<AtomicU64>>,
-    /// What the user is told of that takes too long.
+    /// The times after which the user is told that something takes long.
     pub limits: Limits,
 }
 
@@ -179,7 +179,7 @@ struct Building {
     told_at: Option<Instant>,
 }
 
-/// What changes while a program is looked after.
+/// The state that changes while a program is looked after.
 struct Life {
     input: Supervisor,
     builder: Builder,
@@ -218,7 +218,7 @@ struct Life {
 
 /// How long the rest of the output is waited for after the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// What client-go says where a client is made before the added files are ready.
+/// The words of client-go where a client is made before the added files are ready.
 const NO_PROVIDER: &str = "no Auth Provider found for name";
 /// Variables of opdev's own environment that would lead a program to another cluster.
 const OTHER_CLUSTERS: [&str; 2] = ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"];
@@ -280,7 +280,7 @@ impl Supervisor {
     }
 }
 
-/// What happened next.
+/// The next event.
 enum Next {
     Stop,
     Asked(Option<Ask>),
@@ -519,7 +519,7 @@ impl Life {
             return self.start(Vec::new()).await;
         }
         let mut lines = tail.lines();
-        // What the debugger says of the end is not why it came.
+        // The debugger's words about the end are not the reason for it.
         lines.retain(|line| exited.is_none() || debugger::stop_reason(line).is_none());
         let reason = if clean {
             crash::Reason::default()

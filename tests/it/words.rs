@@ -36,7 +36,8 @@ fn comment(line: &str) -> Option<(&str, &str)> {
 fn begins_badly(text: &str) -> bool {
     let words = ["What", "Who", "Whether", "Which", "Of", "The same"];
     words.into_iter().any(|word| {
-        text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+        text.strip_prefix(word)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
     })
 }
 
@@ -59,7 +60,11 @@ fn faults(text: &str) -> (usize, usize) {
 #[test]
 fn comments_are_judged_by_their_first_line() {
     let text = "/// What it is.\nfn a() {}\n// It says\n// What it wants.\nlet of = 1;\n/// Offers one.\n//\n// The same twice.\n";
-    assert_eq!(faults(text), (2, 0), "the first and the last one; a line in the middle may begin with any word");
+    assert_eq!(
+        faults(text),
+        (2, 0),
+        "the first and the last one; a line in the middle may begin with any word"
+    );
     assert_eq!(faults(&format!("    // {}\n", "x".repeat(104))), (0, 1));
     assert_eq!(faults(&format!("    // {}\n", "x".repeat(103))), (0, 0));
 }
@@ -88,11 +93,8 @@ fn in_sentences(text: &str) -> Vec<usize> {
 /// The sentences of a page: paragraphs, items of lists and cells of tables; code counts as one word.
 fn sentences(page: &str) -> Vec<usize> {
     let prose: String = page.split("```").step_by(2).collect();
-    let bare: String = prose
-        .split('`')
-        .enumerate()
-        .map(|(at, part)| if at % 2 == 1 { "code" } else { part })
-        .collect();
+    let bare: String =
+        prose.split('`').enumerate().map(|(at, part)| if at % 2 == 1 { "code" } else { part }).collect();
     let mut parts = vec![String::new()];
     for line in bare.lines().map(str::trim) {
         let item = line.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(". ");
@@ -141,8 +143,10 @@ fn prose_gets_better() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&golden, &lines).unwrap();
     }
-    let count = |line: &str| line.rsplit_once('\t').map(|(what, n)| (what.to_owned(), n.parse::<usize>().unwrap()));
-    let most: BTreeMap<String, usize> = fs::read_to_string(&golden).unwrap().lines().filter_map(count).collect();
+    let count =
+        |line: &str| line.rsplit_once('\t').map(|(what, n)| (what.to_owned(), n.parse::<usize>().unwrap()));
+    let most: BTreeMap<String, usize> =
+        fs::read_to_string(&golden).unwrap().lines().filter_map(count).collect();
     for (what, now) in lines.lines().filter_map(count) {
         let most = most.get(&what).copied().unwrap_or_default();
         assert!(now <= most, "{what}: {now}, at most {most}; docs/style.md says how to write them");

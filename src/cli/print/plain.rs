@@ -293,7 +293,7 @@ fn shadow_run(run: &ShadowRun) -> String {
         ShadowDecision::Held => "it needs your answer",
         ShadowDecision::Refused => "refused, the older reconciler keeps running",
     };
-    format!("shadow     {} on {} in {}; {decision}", run.kind.kind, words::shadow(run), words::took(run.took))
+    format!("dry run    {} on {} in {}; {decision}", run.kind.kind, words::shadow(run), words::took(run.took))
 }
 
 fn held(held: &Held) -> String {

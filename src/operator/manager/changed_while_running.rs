@@ -19,7 +19,7 @@ pub(super) struct Unread {
     reconciles: Vec<u64>,
 }
 
-/// What happened while a reconcile ran.
+/// Changes while a reconcile ran.
 pub(super) enum During<'a> {
     /// All of it.
     All(Vec<(&'a Gvk, &'a Happened)>),
@@ -48,7 +48,7 @@ impl Unread {
         }
     }
 
-    /// What happened since a reconcile began.
+    /// Changes since a reconcile began.
     pub(super) fn during(&self, began: u64) -> During<'_> {
         let lost = self.changes.front().map_or(self.heard, |(first, ..)| first - 1);
         if lost > began {

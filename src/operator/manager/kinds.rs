@@ -23,20 +23,20 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
-/// What a stream says, and which one.
+/// A message of a stream, and the stream.
 #[derive(Debug)]
 pub(super) struct Message {
     stream: u64,
     said: Said,
 }
 
-/// What follows from a message.
+/// The consequences of a message.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     pub(super) wakes: Vec<Wake>,
-    /// What scripts beside charts are asked about.
+    /// Questions to scripts beside charts.
     pub(super) maps: Vec<ToMap>,
-    /// What keeps a kind from being watched, and what to do about it.
+    /// The problem that keeps a kind from being watched, and its fix.
     pub(super) problem: Option<(String, Option<String>)>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct ToMap {
     pub(super) event: WatchEvent,
 }
 
-/// What a reconcile wants to be followed, and what it has seen.
+/// Objects that a reconcile wants to be followed, and those it has seen.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Kinds of a release's objects.
@@ -218,7 +218,7 @@ impl Kinds {
                 self.readers.set(key, reads);
             }
         }
-        // What is known is told before a new stream lists, so that its list is compared with it.
+        // Known objects are told before a new stream lists, so that its list is compared with them.
         let wanted = self.wanted();
         let opened =
             wanted.iter().map(|(follow, interest)| (follow.clone(), self.hub.open(follow, interest)));
@@ -493,7 +493,7 @@ impl Kinds {
         Heard { wakes, maps: self.maps(&happened, &follow), problem: None }
     }
 
-    /// What scripts beside charts want to know of.
+    /// Changes that scripts beside charts want to know of.
     fn maps(&self, happened: &[Happened], follow: &Follow) -> Vec<ToMap> {
         let mut maps = Vec::new();
         for served in self.primaries.values().filter(|_| follow.selector.is_empty()) {

@@ -52,7 +52,7 @@ use tokio_util::sync::CancellationToken;
 use wakes::Wake;
 use worker_end::Running;
 
-/// What the manager needs.
+/// The input of the manager.
 pub struct ManagerInput {
     /// The API server to reconcile against.
     pub client: kube::Client,
@@ -70,7 +70,7 @@ pub struct ManagerInput {
     pub shutdown: CancellationToken,
 }
 
-/// What one can ask of a running manager.
+/// Requests to a running manager.
 #[derive(Debug)]
 pub enum ManagerRequest {
     /// Reconcile an object now, whatever its back-off; a dependent stands for the object it belongs to.
@@ -80,7 +80,7 @@ pub enum ManagerRequest {
     },
     /// Hold an object or a kind: causes collect, no reconcile begins.
     Pause {
-        /// What.
+        /// The part to pause.
         scope: PauseScope,
         /// Why, where nobody asked for it.
         why: Option<String>,
@@ -89,7 +89,7 @@ pub enum ManagerRequest {
     },
     /// Let an object or a kind go on.
     Resume {
-        /// What.
+        /// The part to resume.
         scope: PauseScope,
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
@@ -118,7 +118,7 @@ pub enum ManagerRequest {
     },
     /// Reconcile every object: something that kept all of them from being reconciled is gone.
     ReconcileAll {
-        /// What they waited for.
+        /// The reason for which they waited.
         why: String,
     },
     /// The connection to the API server is lost, or there again. Without it no reconcile begins.
@@ -126,8 +126,8 @@ pub enum ManagerRequest {
         /// True if it is lost.
         lost: bool,
     },
-    /// What was reported by an [`UnfitWrite`] goes on serving its kind: nothing came before it, or something
-    /// newer is on its way.
+    /// The version that an [`UnfitWrite`] was about goes on serving its kind: nothing came before it, or
+    /// something newer is on its way.
     Stays {
         /// The kind.
         gvk: Gvk,
@@ -175,7 +175,7 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
         manager.start_workers().await;
         manager.tell_counts().await;
         manager.tell_pauses().await;
-        // What is under way because of what the streams have shown is told by now.
+        // Reconciles that are under way because of what the streams have shown are told by now.
         manager.catching_up.answer(&manager.kinds);
         let deadline = manager.queue.next_deadline();
         tokio::select! {
@@ -233,7 +233,7 @@ struct Manager {
     lost: bool,
     /// Wakes streams that wait before they try again.
     awake: watch::Sender<u64>,
-    /// What renders leave for the next ones.
+    /// Outputs that renders leave for the next ones.
     renders: Arc<opdev_release::render::cache::Renders>,
     /// Kinds that came with a save, and the cause that this is.
     added: HashMap<Kind, CauseKind>,
@@ -326,7 +326,7 @@ impl Manager {
                 let cause = Cause { at: Timestamp::now(), kind: kind.clone() };
                 self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
                 self.stop_waiting(&key);
-                // What is paused runs when the user says so, not when a file is saved.
+                // A paused object runs when the user says so, not when a file is saved.
                 if !self.queue.gate.holds(&key) {
                     reload.wait_for(key);
                 }
@@ -354,7 +354,7 @@ impl Manager {
             if listed && !self.has_begun(&key) {
                 continue;
             }
-            // What a kind that came with a save has, is reconciled because of the save.
+            // Objects of a kind that came with a save are reconciled because of the save.
             let kind = match kind {
                 CauseKind::Start => self.added.get(&kind_of(&key)).cloned().unwrap_or(CauseKind::Start),
                 kind => kind,
@@ -395,8 +395,8 @@ impl Manager {
         let paused = || self.memories.get(key).is_some_and(opdev_release::memory::Memory::is_paused);
         match kind {
             CauseKind::Watch { relation: Relation::Primary, .. } => echo,
-            // What a program, or the script beside a chart, has read may be what another reconcile has
-            // written.
+            // An object that a program, or the script beside a chart, has read may be one that another
+            // reconcile has written.
             CauseKind::Watch { relation: Relation::Related, .. } => paused(),
             CauseKind::Watch { .. } => !self.kinds.is_typed(key) || paused(),
             CauseKind::Start
@@ -553,7 +553,7 @@ impl Manager {
         }
     }
 
-    /// What must not show in the facts of a reconcile that is about to begin.
+    /// Secrets that must not show in the facts of a reconcile that is about to begin.
     fn secrets_of(&self, key: &ObjectKey, watch: &Watch) -> Vec<String> {
         let object = self.kinds.object(key);
         let spec =

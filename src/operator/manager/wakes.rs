@@ -51,7 +51,7 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    /// What an object's reconcile has read; it takes the place of what the reconcile before had.
+    /// Notes the objects that a reconcile has read; they take the place of those it had read before.
     pub(super) fn set(&mut self, key: &ObjectKey, reads: Vec<Read>) {
         if reads.is_empty() {
             self.by_object.remove(key);
@@ -92,7 +92,7 @@ impl Readers {
     }
 }
 
-/// What one object's reconcile has read.
+/// Objects that one object's reconcile has read.
 #[derive(Debug, Default)]
 pub(super) struct Reads(Vec<(Read, Option<LabelSelector>)>);
 
@@ -135,7 +135,7 @@ fn is_read((read, selector): &(Read, Option<LabelSelector>), gvk: &Gvk, object: 
         }
 }
 
-/// What the manager knows of who is who.
+/// The manager's view of who is who.
 pub(super) struct View<'a> {
     pub(super) primaries: &'a HashMap<Kind, Served>,
     pub(super) mapping: &'a [Primary],
@@ -219,7 +219,8 @@ fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
     object.gvk = served.follow.gvk.clone();
     let key = object.key();
     let gone = happened.event == WatchEvent::Deleted;
-    // What the selector does not pick is somebody else's, unless opdev has installed it and it is to go.
+    // An object that the selector does not pick is somebody else's, unless opdev has installed it and it is
+    // to go.
     if !gone && !served.watch.picks(&happened.object) && !is_ours_and_leaves(&happened.object) {
         return None;
     }

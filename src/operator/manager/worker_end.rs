@@ -112,7 +112,7 @@ impl Manager {
             false => Origin::Other,
         };
         let is_over = matches!(report.outcome, Outcome::Gone | Outcome::Uninstalled);
-        // What the reconcile has read in that state, or wrote itself, is no news to it.
+        // A change that the reconcile has read in that state, or wrote itself, is no news to it.
         let is_news = |wake: &Wake| wake.mark.as_ref().is_none_or(|mark| judge(mark) == Origin::Other);
         for wake in unread.into_iter().filter(|wake| !is_over && is_news(wake)) {
             let cause = Cause { at: Timestamp::now(), kind: wake.kind };

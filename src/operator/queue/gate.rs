@@ -16,7 +16,7 @@ struct Hold {
     why: Option<String>,
 }
 
-/// What is held.
+/// The gate that holds objects back.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     objects: BTreeMap<ObjectKey, Hold>,
@@ -111,14 +111,14 @@ impl Gate {
         self.undecided.contains_key(kind)
     }
 
-    /// What came with this set of sources goes on serving the kind.
+    /// The version that came with this set of sources goes on serving the kind.
     pub(crate) fn decided(&mut self, kind: &Kind, sources: u64) {
         if self.undecided.get(kind) == Some(&sources) {
             self.undecided.remove(kind);
         }
     }
 
-    /// What serves the kind came with this set of sources.
+    /// The version that serves the kind came with this set of sources.
     pub(crate) fn serves(&mut self, kind: &Kind, sources: u64) {
         if self.undecided.get(kind).is_some_and(|asked| *asked < sources) {
             self.undecided.remove(kind);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// What to do about a program that does not call.
+/// The hint about a program that does not call.
 const TAKES_NO_NOTICE: &str = "KUBECONFIG leads the program to the cluster, and it seems to take no notice: let it load that \
     file (ctrl.GetConfig, clientcmd's default rules), without a path in its code, a --kubeconfig of its own or the \
     configuration of a pod. If it calls later on purpose, all is well";

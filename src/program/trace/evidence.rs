@@ -25,7 +25,7 @@ const FIELDS: usize = 24;
 /// The longest value that is shown.
 const SHORT: usize = 48;
 
-/// What is known beside a call and what it stored.
+/// Facts beside a call and the object it stored.
 pub(super) struct Beside<'a> {
     /// The object of the reconcile, where there is one.
     pub(super) primary: Option<&'a Value>,
@@ -490,7 +490,8 @@ fn lost(call: &ObservedCall, write: &Write, sent: &Value, subresource: &str) -> 
     part(sent, "status").into_iter().find(differs).map(|(path, _)| path.to_string()).unwrap_or_default()
 }
 
-/// What was sent to `/status` and is no status. Defaults that a program puts into its copy are no loss.
+/// Fields that were sent to `/status` and are no status. Defaults that a program puts into its copy are no
+/// loss.
 fn beside_status(call: &ObservedCall, write: &Write, sent: &Value, subresource: &str) -> String {
     let Some(old) = &write.old else { return String::new() };
     if call.method != "PUT" || subresource != "status" || !is_custom(&write.object.gvk.group) {

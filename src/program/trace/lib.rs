@@ -53,7 +53,7 @@ const BESIDE: usize = 256;
 /// Secrets that are looked for in texts.
 const SECRETS: usize = 2_000;
 
-/// What is known of a process, and what becomes events of it.
+/// The facts about a process, and the events that they become.
 #[derive(Debug)]
 pub struct Attribution {
     numbers: ReconcileNumbers,
@@ -78,7 +78,7 @@ pub struct Attribution {
     early: VecDeque<(String, ObservedCall, Option<Write>)>,
     /// Calls of reconciles that never began.
     unknown: u64,
-    /// What is guessed of a program that tells nothing.
+    /// Guesses about a program that tells nothing.
     wire: Wire,
     /// Events since the reconcile before that belong to none.
     beside: Vec<WriteFact>,
@@ -386,7 +386,7 @@ impl Attribution {
         })
     }
 
-    /// What a call has changed, and from what.
+    /// The change that a call has made, and the object before.
     fn write_of(&mut self, call: &ObservedCall) -> Option<Write> {
         if !call.stores() || !(200..300).contains(&call.status) {
             return None;
@@ -510,7 +510,7 @@ impl Attribution {
             "MODIFIED" => self.versions.keep(&key, &known, event.at),
             _ => return,
         }
-        // What was there already has led to nothing.
+        // An object that was there already has led to nothing.
         if !is_listed {
             self.guess_cause(event);
         }

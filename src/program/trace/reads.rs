@@ -97,7 +97,7 @@ impl Memory {
     }
 }
 
-/// What is known beside the reconcile.
+/// Facts beside the reconcile.
 pub(crate) struct Known<'a> {
     pub(crate) versions: &'a Versions,
     /// The reconcile that wrote each version.

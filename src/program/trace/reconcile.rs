@@ -33,7 +33,7 @@ pub(crate) struct Open {
     pub(crate) reads: Vec<CacheRead>,
     pub(crate) writes: Vec<Write>,
     pub(crate) calls: Vec<ObservedCall>,
-    /// What its writes prove.
+    /// The evidence of its writes.
     pub(super) facts: Vec<WriteFact>,
     /// True if more led to it than it tells.
     pub(super) more_causes: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Open {
     pub(super) level: TraceLevel,
 }
 
-/// What a call has stored.
+/// The object that a call has stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Write {
     pub(crate) object: ObjectRef,
@@ -284,7 +284,7 @@ fn change(object: &ObjectRef, action: Action, changes: Vec<Change>) -> ObjectCha
     ObjectChange { object: object.clone(), action, changes, taken_from: Vec::new() }
 }
 
-/// What differs; a list whose items changed places is one change.
+/// The differences; a list whose items changed places is one change.
 fn diff_with_order(old: &Value, new: &Value) -> Vec<Change> {
     let orders = reorderings(old, new);
     let within = |change: &Change| orders.iter().any(|order| change.path.starts_with(&order.path));
@@ -399,7 +399,7 @@ fn place_of_stack(stack: &str) -> Option<(Place, String)> {
     let (called, place) = own.or_else(|| frames.first())?;
     let place = place.split(" +0x").next().unwrap_or_default();
     let (file, line) = place.rsplit_once(':')?;
-    // What follows the name are addresses.
+    // Addresses follow the name.
     let called = called.rsplit_once('(').map_or(*called, |(name, _)| name);
     let called = called.rsplit('/').next().unwrap_or_default();
     Some((Place { file: file.to_owned(), line: line.parse().ok()?, column: 0 }, called.to_owned()))

@@ -13,7 +13,7 @@ const WANTED: [&str; 2] = ["replicas", "size"];
 /// Objects of which it was told.
 const OBJECTS: usize = 5_000;
 
-/// What was told of an object: how many it wanted and how many there were.
+/// The last notice about an object: how many it wanted and how many there were.
 pub(crate) type Told = HashMap<ObjectKey, (u64, u64)>;
 
 /// Looks at a reconcile that has ended well, wrote nothing to any child and asks for no other reconcile. The

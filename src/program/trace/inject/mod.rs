@@ -22,7 +22,7 @@ pub const OPTIONS: &str = "OPDEV_MANAGER";
 /// can read such a kubeconfig.
 pub const AUTH_PROVIDER: &str = "opdev";
 
-/// What is set in the options of every manager of the process.
+/// The options that are set in every manager of the process.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagerOptions {
@@ -67,7 +67,7 @@ fn milliseconds<S: serde::Serializer>(time: &Option<Duration>, to: S) -> Result<
     serde::Serialize::serialize(&whole, to)
 }
 
-/// What a traced process needs in its environment.
+/// The variables that a traced process needs in its environment.
 pub fn environment(socket: &Path, options: &ManagerOptions) -> Vec<(&'static str, String)> {
     let options = serde_json::to_string(options).unwrap_or_default();
     vec![(SOCKET, socket.display().to_string()), (OPTIONS, options)]

@@ -32,7 +32,7 @@ impl Rung {
         }
     }
 
-    /// What the header says.
+    /// The level that the header shows.
     pub fn level(self) -> TraceLevel {
         match self {
             Rung::Full | Rung::Passes => TraceLevel::Full,
@@ -50,7 +50,7 @@ impl Rung {
     }
 }
 
-/// What to put under `Replace` in the file that `go build -overlay` reads.
+/// The entries under `Replace` in the file that `go build -overlay` reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverlayFile {
     /// Path in the main package, where there is no such file → the file below the cache folder.
@@ -72,9 +72,9 @@ impl OverlayFile {
 /// Why the files could not be written.
 #[derive(Debug)]
 pub struct OverlayError {
-    /// What could not be written.
+    /// The file that could not be written.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's words.
     pub source: std::io::Error,
 }
 
@@ -233,8 +233,10 @@ mod tests {
         assert_eq!(names("v0.25.0", Rung::Full), all);
         assert_eq!(names("v0.99.0", Rung::Full), all, "newer than all that are known");
         assert_eq!(names("", Rung::Full), all, "a folder in place of the module");
-        let of_0_24: Vec<_> =
-            all.iter().map(|name| if *name == "recorders_annotated" { "recorders_new" } else { name }).collect();
+        let of_0_24: Vec<_> = all
+            .iter()
+            .map(|name| if *name == "recorders_annotated" { "recorders_new" } else { name })
+            .collect();
         assert_eq!(names("v0.24.1", Rung::Full), of_0_24);
         assert_eq!(names("v0.20.4", Rung::Full), but(&["recorders_annotated", "informer_options"]));
         assert_eq!(
